@@ -1,0 +1,190 @@
+/**
+ * What core needs from the world, each port as small as its use.
+ *
+ * packages/core/memory holds the readable reference of every port, packages/redis the real one; test/contract holds both to one suite.
+ * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
+ */
+import type { KeyedEntry, Journal } from "./journal.ts";
+import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, Violation } from "./task.ts";
+
+export interface TaskStore {
+  /** Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. */
+  create(request: CreateRequest): Promise<"created" | "exists">;
+
+  /** The task as a client may see it. One round trip. */
+  load(taskId: string): Promise<Task | undefined>;
+
+  /**
+   * Takes the task for a run (I5): no run is open and `run` is the next number, or a run is open and `run` is its number (takeover: its
+   * holder died). Draws the fence: from now on only writes that carry `token` are taken. Loads task and journal in the same round trip.
+   */
+  begin(request: BeginRequest): Promise<Begun>;
+
+  /** Adds entries to the journal; an entry that is there stays as it is. Also renews the lease. */
+  record(request: Fenced & { readonly entries: readonly KeyedEntry[]; readonly leaseMs: number }): Promise<"recorded" | Refused>;
+
+  /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
+  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Refused>;
+
+  /** What the run reports while it works: feed items, status message, text for the model. */
+  report(request: Fenced & Report): Promise<"reported" | Refused>;
+
+  /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both. Clears the fence. */
+  park(request: ParkRequest): Promise<Parked>;
+
+  /** Ends the run and the task. Open asks are closed. Clears the fence. */
+  finish(request: Fenced & Finish): Promise<"finished" | Refused>;
+
+  /**
+   * Records the answer to one open ask; the first wins (I2). The answer was validated before. `nextRun` is there when a run must be added
+   * (also for a duplicate: the caller before may have died between recording and adding).
+   */
+  answer(request: AnswerRequest): Promise<AnswerRecorded>;
+
+  /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
+  cancel(request: { readonly taskId: string; readonly nowMs: number; readonly message: string }): Promise<"cancelled" | "finished" | "unknown">;
+
+  /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
+  overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
+
+  /** Tasks of a principal, newest first, without hidden ones. `cursor` is opaque and comes from an earlier page. */
+  list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
+
+  /** Feed items after `cursor` (`undefined`: from the start), with the cursor to go on from. */
+  feed(taskId: string, cursor: string | undefined): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+}
+
+export interface CreateRequest {
+  readonly taskId: string;
+  readonly call: Call;
+  /** How long nothing may happen before the sweep looks after the first run. */
+  readonly graceMs: number;
+}
+
+export interface RunRef {
+  readonly taskId: string;
+  readonly run: number;
+}
+
+export interface BeginRequest extends RunRef {
+  readonly token: string;
+  readonly nowMs: number;
+  readonly leaseMs: number;
+}
+
+export type Begun =
+  | { readonly type: "begun"; readonly task: Task; readonly journal: Journal; readonly attempt: number }
+  /** `finished`: I1. `stale`: another number is due. `unknown`: no such task. */
+  | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" };
+
+/** A write of the run that holds `token`. */
+export interface Fenced {
+  readonly taskId: string;
+  readonly token: string;
+  readonly nowMs: number;
+}
+
+/** The writer no longer holds the task: it was taken over, cancelled, finished or forgotten (I5). */
+export type Refused = "refused";
+
+export interface Report {
+  readonly items: readonly FeedItem[];
+  readonly message?: string;
+  readonly immediateResponse?: string;
+}
+
+export interface ParkRequest extends Fenced {
+  readonly entries: readonly KeyedEntry[];
+  /** Every ask that is open for this run; one that is open already or was answered meanwhile stays as it is. */
+  readonly asks: readonly Ask[];
+  /** When the task must run at the latest. */
+  readonly dueAtMs: number;
+  /** Failed tries of the handler so far; 0 unless the run is parked to be tried again. */
+  readonly attempt: number;
+  readonly message?: string;
+  readonly graceMs: number;
+}
+
+export type Parked =
+  | { readonly type: "parked" }
+  /** An answer came since `begin`: the next run is due at once and the caller adds it. */
+  | { readonly type: "due"; readonly run: number }
+  | { readonly type: "refused" };
+
+export interface Finish {
+  readonly entries: readonly KeyedEntry[];
+  readonly outcome: Outcome;
+  readonly message?: string;
+}
+
+export interface AnswerRequest {
+  readonly taskId: string;
+  readonly key: string;
+  /** Digest of the ask that the answer was validated against. */
+  readonly digest: string;
+  readonly answer: Answer;
+  readonly nowMs: number;
+  readonly graceMs: number;
+  /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
+  readonly token?: string;
+}
+
+export interface AnswerRecorded {
+  readonly receipt: Exclude<Receipt["type"], "invalid">;
+  readonly nextRun?: number;
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[];
+  readonly nextCursor?: string;
+}
+
+export interface RunQueue {
+  /** Adds a run. Adding it twice is adding it once. */
+  add(run: RunRef): Promise<void>;
+}
+
+/** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
+export interface TaskEvents {
+  /** Resolves once no later change can be missed. Call the returned function to stop. */
+  watch(taskId: string, onChange: () => void): Promise<() => void>;
+  /** Tells every front end that a list has changed. */
+  announce(announcement: Announcement): Promise<void>;
+  onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
+}
+
+export type Announcement =
+  | { readonly type: "tools" | "prompts" | "resources" }
+  | { readonly type: "resource"; readonly uri: string };
+
+export interface Clock {
+  now(): number;
+  /** Resolves after `ms`, or at once when `signal` is aborted; never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Resolves when everything that is ready to run has run (Node: setImmediate). */
+  idle(): Promise<void>;
+}
+
+export interface Ids {
+  /** A task id of the given partition with at least 128 bits of entropy (I10). */
+  taskId(): string;
+  /** A fencing token, unique for the deployment's life. */
+  token(): string;
+  uuid(): string;
+  /** In [0, 1). */
+  random(): number;
+}
+
+/** A short collision-free digest of a text, safe in a key. */
+export type Digest = (text: string) => string;
+
+/** Checks a value against a JSON Schema (2020-12); empty when it fits. */
+export type ValidateSchema = (schema: JsonObject, value: unknown) => readonly Violation[];
+
+/** Where the core tells what it does. Constant messages, data in fields; never arguments, answers or form content. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

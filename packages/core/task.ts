@@ -1,0 +1,134 @@
+/**
+ * What a task is: the one model that stores keep, dialects render and tools live in.
+ *
+ * A task is one durable call. Everything that a client can see of it is here; what only replay needs is in journal.ts.
+ * All times are milliseconds since the Unix epoch, all durations are milliseconds.
+ */
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export const TASK_STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+export type FinishedStatus = "completed" | "failed" | "cancelled";
+
+export function isFinished(status: TaskStatus): status is FinishedStatus {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** What a client said that it can be asked for. `elicitation.form` is true for a bare `elicitation: {}`. */
+export interface ClientCapabilities {
+  readonly elicitation?: { readonly form: boolean; readonly url: boolean };
+  readonly sampling?: { readonly tools: boolean };
+  readonly roots?: boolean;
+}
+
+/** What was called, by whom, when: fixed when the task is created. */
+export interface Call {
+  readonly kind: "tool" | "prompt";
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** Whoever the request was authenticated as. Every later request about the task must come from the same one (I10). */
+  readonly principal: string;
+  readonly capabilities: ClientCapabilities;
+  readonly createdAtMs: number;
+  /** How long a finished task can still be read. */
+  readonly retentionMs: number;
+  /** A task without a handle of its own: it carries a call of a client that does not speak tasks, and is never listed. */
+  readonly hidden: boolean;
+  /** Answers that came with the call, by ask key: an ask that finds a fitting one here is never put. */
+  readonly answers?: { readonly [key: string]: Answer };
+}
+
+export interface Task {
+  readonly id: string;
+  readonly call: Call;
+  readonly status: TaskStatus;
+  /** Grows with every change. */
+  readonly revision: number;
+  /** The number of the last run that began; 0 before the first. */
+  readonly run: number;
+  readonly updatedAtMs: number;
+  /** When the store may forget the task. Moves only forward while the task is unfinished (I7). */
+  readonly expiresAtMs: number;
+  /** What the tool says that it is doing. */
+  readonly message?: string;
+  /** Text for the model while the task waits. */
+  readonly immediateResponse?: string;
+  /** Open asks, in the order in which they were put. Empty unless the status is `input_required` (I3). */
+  readonly asks: readonly Ask[];
+  /** Present exactly when the task is `completed` or `failed`. */
+  readonly outcome?: Outcome;
+}
+
+export type Outcome =
+  /** The tool's own result, `isError` or not, in MCP's shape (`CallToolResult` or `GetPromptResult`, without `resultType`). */
+  | { readonly type: "result"; readonly result: JsonObject }
+  /** The call itself failed: a JSON-RPC error. */
+  | { readonly type: "error"; readonly error: RpcError };
+
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+/** A question that a run put out. Its key is its name, with `#2`, `#3` … for later asks of that name: unique for the task's life. */
+export interface Ask {
+  readonly key: string;
+  /** Digest of the request: an answer belongs to what the person was shown (I4). */
+  readonly digest: string;
+  readonly request: AskRequest;
+  readonly askedAtMs: number;
+  /** When the ask ends by its policy. */
+  readonly deadlineMs: number;
+  readonly onTimeout: TimeoutPolicy;
+}
+
+export type AskRequest =
+  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject }
+  | { readonly type: "url"; readonly message: string; readonly url: string }
+  /** MCP's `sampling/createMessage` params. */
+  | { readonly type: "sampling"; readonly params: JsonObject }
+  | { readonly type: "roots" };
+
+/** What an ask becomes when nobody answers in time: an action, an accepted default, or a failure of the task. */
+export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: JsonObject };
+
+export type Answer =
+  /** `content` is present for forms, absent for url mode. */
+  | { readonly action: "accept"; readonly content?: JsonObject }
+  | { readonly action: "decline" }
+  | { readonly action: "cancel" }
+  /** The reply to a sampling or roots request, in MCP's shape. */
+  | { readonly action: "reply"; readonly result: JsonObject }
+  /** Nobody answered before the deadline; written by a worker, never by a client. */
+  | { readonly action: "timeout" };
+
+/** What became of an answer. */
+export type Receipt =
+  | { readonly type: "accepted" }
+  /** The same answer was recorded before. */
+  | { readonly type: "duplicate" }
+  /** The ask was closed before, by another answer, its deadline, or the end of the task. */
+  | { readonly type: "late" }
+  /** The answer breaks the ask's schema; the ask stays open. */
+  | { readonly type: "invalid"; readonly violations: readonly Violation[] }
+  /** No ask of that key was ever put. */
+  | { readonly type: "unknown" };
+
+/** One thing that is wrong with a value. */
+export interface Violation {
+  /** JSON pointer of the field, `""` for the whole value. */
+  readonly path: string;
+  /** What was expected, as a sentence fragment: `must be at most 20`. */
+  readonly message: string;
+}
+
+/** One line of a task's feed: what a run reported while it worked. */
+export type FeedItem =
+  | { readonly type: "progress"; readonly progress: number; readonly total?: number; readonly message?: string }
+  | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string };
+
+export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
