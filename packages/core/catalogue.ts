@@ -1,0 +1,99 @@
+/**
+ * What a deployment offers: tools, prompts and resources as core and the dialects see them. packages/sdk builds these from what authors write.
+ *
+ * Front ends and workers load the same modules: the front end lists and validates, the worker runs.
+ */
+import type { Effects } from "./effects.ts";
+import type { ClientCapabilities, JsonObject, Violation } from "./task.ts";
+
+export interface Catalogue {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly prompts: ReadonlyMap<string, Prompt>;
+  readonly resources: ReadonlyMap<string, Resource>;
+  readonly templates: readonly ResourceTemplate[];
+}
+
+/** Something that runs as a task. */
+export interface Runnable {
+  readonly kind: "tool" | "prompt";
+  readonly name: string;
+  readonly settings: RunSettings;
+  /** Empty when the arguments fit. Called before anything is written, and again by the run. */
+  validate(args: JsonObject): readonly Violation[] | Promise<readonly Violation[]>;
+  /** Runs the handler from its start. Returns MCP's result (`CallToolResult` / `GetPromptResult`) without `resultType`. */
+  run(args: JsonObject, effects: Effects): Promise<JsonObject>;
+}
+
+export interface RunSettings {
+  /** How often the handler is started again after an error that is not a ToolError, waiting `backoffMs` doubled each time. */
+  readonly attempts: number;
+  readonly backoffMs: number;
+  /** The longest that one run may work; waiting for answers and sleeps does not count. */
+  readonly runTimeoutMs: number;
+  /** How long the finished task can be read. */
+  readonly retentionMs: number;
+}
+
+export interface Tool extends Runnable {
+  readonly kind: "tool";
+  readonly title?: string;
+  readonly description?: string;
+  /** JSON Schema 2020-12, sent to clients as it is. */
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject;
+  readonly annotations?: JsonObject;
+  readonly icons?: readonly JsonObject[];
+  readonly meta?: JsonObject;
+  /**
+   * Whether a client that speaks tasks gets a handle. `never`: the result comes in the reply. `optional`: a handle for clients that speak
+   * tasks. `required`: clients that do not are refused.
+   */
+  readonly task: "never" | "optional" | "required";
+  /** Put what the tool asks at its very start in the reply to the call itself, and hand out the task after that answer. */
+  readonly askFirst: boolean;
+  /** What the client must have declared for the call to be accepted. */
+  readonly needs: ClientCapabilities;
+}
+
+export interface Prompt extends Runnable {
+  readonly kind: "prompt";
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments: readonly PromptArgument[];
+}
+
+export interface PromptArgument {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly required: boolean;
+  complete?(value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
+}
+
+interface ResourceFacts {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly annotations?: JsonObject;
+}
+
+export interface Resource extends ResourceFacts {
+  readonly uri: string;
+  readonly size?: number;
+  read(): Promise<readonly ResourceContents[]>;
+}
+
+export interface ResourceTemplate extends ResourceFacts {
+  /** RFC 6570, simple expansion: `test://template/{id}/data`. */
+  readonly uriTemplate: string;
+  /** The variables when the uri fits the template. */
+  match(uri: string): { readonly [variable: string]: string } | undefined;
+  read(uri: string, variables: { readonly [variable: string]: string }): Promise<readonly ResourceContents[]>;
+  complete?(variable: string, value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
+}
+
+export type ResourceContents =
+  | { readonly uri: string; readonly mimeType?: string; readonly text: string }
+  /** `blob` is base64. */
+  | { readonly uri: string; readonly mimeType?: string; readonly blob: string };

@@ -1,0 +1,63 @@
+/**
+ * What a handler can do besides computing: the untyped seam between the replay engine and `ctx` of packages/sdk.
+ *
+ * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
+ */
+import type { Announcement } from "./ports.ts";
+import type { Answer, AskRequest, Call, FeedItem, Json, TimeoutPolicy } from "./task.ts";
+
+export interface Effects {
+  readonly taskId: string;
+  readonly call: Call;
+  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  readonly signal: AbortSignal;
+
+  /** Puts a question. Settles when it is answered or its deadline passes; until then the run parks. */
+  ask(name: string, request: AskRequest, options?: AskOptions): Promise<Answer>;
+
+  /**
+   * Runs `work` once and records its result; on replay the record returns.
+   * Throws StepFailed when every try failed, on replay too.
+   */
+  step(name: string, work: (attempt: StepAttempt) => unknown, options?: StepOptions): Promise<Json | undefined>;
+
+  /** Waits, without a worker when that takes longer than about a second. */
+  sleep(name: string, ms: number): Promise<void>;
+
+  /** Milliseconds since the epoch, recorded. */
+  now(name?: string): number;
+  /** In [0, 1), recorded. */
+  random(name?: string): number;
+  /** RFC 9562, recorded. */
+  uuid(name?: string): string;
+
+  /** Adds to the task's feed; not recorded, dropped on replay until the run does something new. */
+  report(item: FeedItem): void;
+  /** What the task says that it is doing. */
+  status(message: string): void;
+  /** Text for the model while the task waits. */
+  immediateResponse(text: string): void;
+  announce(announcement: Announcement): void;
+}
+
+export interface AskOptions {
+  readonly timeoutMs?: number;
+  readonly onTimeout?: TimeoutPolicy;
+}
+
+export interface StepOptions {
+  /** Tries in all; 1 by default. */
+  readonly attempts?: number;
+  /** Wait before the second try, doubled each time; 1,000 by default. */
+  readonly backoffMs?: number;
+  /** How long one try may take. */
+  readonly timeoutMs?: number;
+}
+
+export interface StepAttempt {
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** The same for every try and every run of this step: hand it to the service that is called. */
+  readonly idempotencyKey: string;
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,94 @@
+/**
+ * The error catalogue. Every error that a caller or an author can meet stands here with its code and what to do about it;
+ * docs/errors.md lists the same, and a test compares the two. Edges map codes to JSON-RPC and HTTP; nothing here knows either.
+ */
+import type { Violation } from "./task.ts";
+
+export const ERRORS = {
+  TASK_NOT_FOUND: "The task is unknown, has expired, or belongs to somebody else. Call the tool again for a new one.",
+  TOOL_NOT_FOUND: "No tool of that name is served. tools/list names those that are.",
+  PROMPT_NOT_FOUND: "No prompt of that name is served. prompts/list names those that are.",
+  RESOURCE_NOT_FOUND: "No resource or template fits that uri. resources/list and resources/templates/list name those that are served.",
+  INVALID_ARGUMENTS: "The arguments do not fit the schema; `violations` says where. Nothing was started.",
+  INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
+  INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
+  CAPABILITY_REQUIRED: "The client must declare the capability that `required` names to make this request.",
+  REQUEST_STATE_INVALID: "requestState was changed, has expired, was used before, or belongs to another request. Call again without it.",
+  CALL_TIMEOUT: "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
+  TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
+  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: mend the tool's schema, or use url mode for secrets.",
+  INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
+  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: mend the tool or its schema.",
+  NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
+  REPLAY_DIVERGED: "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
+  RUN_TIMEOUT: "The tool worked longer than its runTimeout without asking or ending. Raise it, or split the work into steps.",
+  STEP_FAILED: "A step failed on every try; the message is the last try's.",
+  STEP_TIMEOUT: "One try of a step took longer than its timeout.",
+  ASK_TIMEOUT: "Nobody answered in time and the ask's policy is `fail`.",
+  TOO_LARGE: "A stored value is larger than the limit that the message names. Store large data elsewhere and keep a reference.",
+  UNAVAILABLE: "Redis does not answer. Nothing was changed; try again.",
+} as const satisfies Record<string, string>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. */
+export class ParleyError extends Error {
+  override readonly name = "ParleyError";
+  readonly code: ErrorCode;
+  readonly hint: string;
+  readonly violations?: readonly Violation[];
+  /** Further facts for the edge, such as `required` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
+  readonly data?: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { violations?: readonly Violation[]; data?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.hint = ERRORS[code];
+    if (details.violations) this.violations = details.violations;
+    if (details.data) this.data = details.data;
+  }
+}
+
+/**
+ * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads.
+ * `retryable` lets the run be tried again within the tool's `attempts` first.
+ */
+export class ToolError extends Error {
+  override readonly name = "ToolError";
+  readonly retryable: boolean;
+  constructor(message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.retryable = options.retryable ?? false;
+  }
+}
+
+/** Thrown by tool authors: the call itself failed. Becomes a JSON-RPC error, and the task `failed`. */
+export class RpcFailure extends Error {
+  override readonly name = "RpcFailure";
+  readonly code: number;
+  readonly data: unknown;
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** A step that failed on every try. Recorded: replay throws it again. */
+export class StepFailed extends Error {
+  override readonly name = "StepFailed";
+  readonly step: string;
+  constructor(step: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.step = step;
+  }
+}
+
+/** `18 violations` as one readable line: `/partySize must be at most 20; /name is required`. */
+export function describeViolations(violations: readonly Violation[]): string {
+  return violations.map(({ path, message }) => `${path === "" ? "the value" : path} ${message}`).join("; ");
+}
