@@ -120,8 +120,11 @@ export interface Finish {
 export interface AnswerRequest {
   readonly taskId: string;
   readonly key: string;
-  /** Digest of the ask that the answer was validated against. */
-  readonly digest: string;
+  /**
+   * Digest of the ask that the answer was validated against. Absent when the ask was not open any more as the caller looked: nothing is
+   * claimed then, and the recorded answer alone decides between `duplicate`, `late` and `unknown`.
+   */
+  readonly digest?: string;
   readonly answer: Answer;
   readonly nowMs: number;
   readonly graceMs: number;

@@ -36,8 +36,8 @@ export interface Call {
   readonly retentionMs: number;
   /** A task without a handle of its own: it carries a call of a client that does not speak tasks, and is never listed. */
   readonly hidden: boolean;
-  /** Answers that came with the call, by ask key: an ask that finds a fitting one here is never put. */
-  readonly answers?: { readonly [key: string]: Answer };
+  /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
+  readonly replies?: JsonObject;
 }
 
 export interface Task {

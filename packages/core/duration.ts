@@ -1,0 +1,39 @@
+const UNIT_MS = {
+  ms: 1,
+  millisecond: 1,
+  milliseconds: 1,
+  s: 1_000,
+  second: 1_000,
+  seconds: 1_000,
+  m: 60_000,
+  minute: 60_000,
+  minutes: 60_000,
+  h: 3_600_000,
+  hour: 3_600_000,
+  hours: 3_600_000,
+  d: 86_400_000,
+  day: 86_400_000,
+  days: 86_400_000,
+} as const;
+
+type Unit = keyof typeof UNIT_MS;
+
+/** Milliseconds as a number, or a number with its unit: `250`, `"30s"`, `"1.5h"`, `"2 days"`. */
+export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
+
+const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/;
+
+/** The duration in whole milliseconds. Throws a RangeError that shows what was given and what is understood. */
+export function parseDuration(duration: Duration | string): number {
+  if (typeof duration === "number") {
+    if (Number.isFinite(duration) && duration >= 0) return Math.round(duration);
+  } else {
+    const [, amount, unit] = DURATION.exec(duration.trim()) ?? [];
+    if (amount !== undefined && unit !== undefined && Object.hasOwn(UNIT_MS, unit)) {
+      return Math.round(Number(amount) * UNIT_MS[unit as Unit]);
+    }
+  }
+  throw new RangeError(
+    `${JSON.stringify(duration) ?? String(duration)} is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"`,
+  );
+}

@@ -1,0 +1,98 @@
+/**
+ * From what a client sent to an answer: MCP's ElicitResult, CreateMessageResult or ListRootsResult, judged against the ask.
+ *
+ * A reply of the wrong shape or with content that breaks the requested schema is refused with its violations, and the ask stays open.
+ */
+import type { ValidateSchema } from "./ports.ts";
+import type { Answer, AskRequest, JsonObject, Violation } from "./task.ts";
+
+export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
+
+export function readReply(request: AskRequest, reply: unknown, validate: ValidateSchema): ReplyRead {
+  if (!isObject(reply)) return refused("", "must be an object");
+  switch (request.type) {
+    case "form":
+      return readElicitation(reply, (content) => readContent(request.schema, content, validate));
+    case "url":
+      return readElicitation(reply, () => ({ ok: true, answer: { action: "accept" } }));
+    case "sampling":
+      return judged(reply, validate(SAMPLING_RESULT, reply));
+    case "roots":
+      return judged(reply, validate(ROOTS_RESULT, reply));
+  }
+}
+
+/**
+ * Reads a reply to an ask that is not open any more, by its shape alone: enough to tell the sender of a repeated answer that it is known.
+ * Undefined when no ask could have such a reply.
+ */
+export function readReplyByShape(reply: unknown): Answer | undefined {
+  if (!isObject(reply)) return undefined;
+  if (!("action" in reply)) return { action: "reply", result: withoutMeta(reply) };
+  const read = readElicitation(reply, (content) => ({ ok: true, answer: isObject(content) ? { action: "accept", content } : { action: "accept" } }));
+  return read.ok ? read.answer : undefined;
+}
+
+function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyRead): ReplyRead {
+  switch (reply["action"]) {
+    case "accept":
+      return accept(reply["content"]);
+    case "decline":
+    case "cancel":
+      return { ok: true, answer: { action: reply["action"] } };
+    default:
+      return refused("/action", "must be one of accept, decline, cancel");
+  }
+}
+
+function readContent(schema: JsonObject, content: unknown, validate: ValidateSchema): ReplyRead {
+  // A form without required fields may be accepted without content.
+  const given = content === undefined ? {} : content;
+  if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
+  const violations = validate(schema, given);
+  if (violations.length > 0) return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
+  return { ok: true, answer: { action: "accept", content: given } };
+}
+
+function judged(reply: JsonObject, violations: readonly Violation[]): ReplyRead {
+  return violations.length > 0 ? { ok: false, violations } : { ok: true, answer: { action: "reply", result: withoutMeta(reply) } };
+}
+
+/** `_meta` belongs to the message that carried the reply, not to the answer. */
+function withoutMeta(reply: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(reply).filter(([key]) => key !== "_meta"));
+}
+
+function refused(path: string, message: string): ReplyRead {
+  return { ok: false, violations: [{ path, message }] };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const CONTENT_BLOCK: JsonObject = { type: "object", properties: { type: { type: "string" } }, required: ["type"] };
+
+/** CreateMessageResult, specification 2026-07-28, client/sampling: content is one block or several. */
+const SAMPLING_RESULT: JsonObject = {
+  type: "object",
+  properties: {
+    role: { enum: ["user", "assistant"] },
+    content: { anyOf: [CONTENT_BLOCK, { type: "array", items: CONTENT_BLOCK }] },
+    model: { type: "string" },
+    stopReason: { type: "string" },
+  },
+  required: ["role", "content", "model"],
+};
+
+/** ListRootsResult, specification 2026-07-28, client/roots. */
+const ROOTS_RESULT: JsonObject = {
+  type: "object",
+  properties: {
+    roots: {
+      type: "array",
+      items: { type: "object", properties: { uri: { type: "string" }, name: { type: "string" } }, required: ["uri"] },
+    },
+  },
+  required: ["roots"],
+};

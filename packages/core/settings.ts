@@ -1,0 +1,44 @@
+/** What core leaves to the deployment. Durations in milliseconds. apps merge the environment into these; the defaults are the product's. */
+export interface Settings {
+  /** How long a run that is due may take to start before the sweep adds it again. */
+  readonly graceMs: number;
+  /** How long a run keeps its task without a sign of life. */
+  readonly leaseMs: number;
+  /** How often a run that works longer than this says that it lives, and learns that it was cancelled. */
+  readonly renewEveryMs: number;
+  /** How long a read waits for a task that became due just now. */
+  readonly settleGraceMs: number;
+  /** How long an ask waits when the tool does not say, and at most. */
+  readonly askTimeoutMs: number;
+  readonly askTimeoutMaxMs: number;
+  /** Sleeps up to this length stay on the worker; longer ones park. */
+  readonly inlineSleepMaxMs: number;
+  /** How long replay waits for recorded work to be asked for again before it calls the run diverged. */
+  readonly divergenceWaitMs: number;
+  /** When a run whose tool this worker does not serve is tried again. */
+  readonly missingToolRetryMs: number;
+  /** How many overdue tasks one sweep takes. */
+  readonly sweepLimit: number;
+  /** Largest stored step result, answer or outcome, in characters of JSON. */
+  readonly storedValueMax: number;
+  /** Most answers in one request. */
+  readonly repliesMax: number;
+}
+
+const SECOND = 1_000;
+const DAY = 24 * 60 * 60 * SECOND;
+
+export const DEFAULT_SETTINGS: Settings = {
+  graceMs: SECOND,
+  leaseMs: 10 * SECOND,
+  renewEveryMs: 2 * SECOND,
+  settleGraceMs: 30,
+  askTimeoutMs: 7 * DAY,
+  askTimeoutMaxMs: 30 * DAY,
+  inlineSleepMaxMs: SECOND,
+  divergenceWaitMs: SECOND,
+  missingToolRetryMs: 30 * SECOND,
+  sweepLimit: 1_000,
+  storedValueMax: 256 * 1_024,
+  repliesMax: 64,
+};

@@ -1,0 +1,48 @@
+/**
+ * The task state machine.
+ *
+ *   working ──asked──▶ input_required ──last answer──▶ working
+ *      └──────────────────────┴──▶ completed · failed · cancelled
+ *
+ * `apply` is pure and small enough to be read as the specification. The in-memory store persists what it returns; the scripts in
+ * packages/redis restate these rules so that they hold when two processes race; test/contract holds both to one suite.
+ *
+ *   I1  A finished task never changes again.
+ *   I2  An ask is answered at most once; the first answer wins.
+ *   I3  The status is input_required exactly while an ask is open.
+ */
+import { type Ask, type FinishedStatus, isFinished, type TaskStatus } from "./task.ts";
+
+export interface TaskState {
+  readonly status: TaskStatus;
+  readonly asks: readonly Ask[];
+}
+
+export type TaskEvent =
+  | { readonly type: "asked"; readonly ask: Ask }
+  | { readonly type: "answered"; readonly key: string }
+  | { readonly type: "ended"; readonly status: FinishedStatus };
+
+export type Applied = { readonly ok: true; readonly state: TaskState } | { readonly ok: false; readonly reason: "finished" | "not_open" };
+
+export function apply(state: TaskState, event: TaskEvent): Applied {
+  if (isFinished(state.status)) return { ok: false, reason: "finished" }; // I1
+  switch (event.type) {
+    case "asked": {
+      // A worker that died while parking asks again on replay: asking twice is asking once.
+      const known = state.asks.some((ask) => ask.key === event.ask.key);
+      return withAsks(known ? state.asks : [...state.asks, event.ask]);
+    }
+    case "answered": {
+      const rest = state.asks.filter((ask) => ask.key !== event.key);
+      if (rest.length === state.asks.length) return { ok: false, reason: "not_open" }; // I2
+      return withAsks(rest);
+    }
+    case "ended":
+      return { ok: true, state: { status: event.status, asks: [] } };
+  }
+}
+
+function withAsks(asks: readonly Ask[]): Applied {
+  return { ok: true, state: { status: asks.length > 0 ? "input_required" : "working", asks } }; // I3
+}

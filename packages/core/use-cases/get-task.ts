@@ -1,0 +1,107 @@
+import { ParleyError } from "../errors.ts";
+import { isFinished, type Task } from "../task.ts";
+import type { Services } from "./services.ts";
+
+export interface TaskRef {
+  readonly taskId: string;
+  readonly principal: string;
+}
+
+/** The task as it is now. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
+export async function getTask({ store }: Services, { taskId, principal }: TaskRef): Promise<Task> {
+  const task = await store.load(taskId);
+  if (!task || task.call.principal !== principal) throw new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
+  return task;
+}
+
+/**
+ * As getTask, but a task that became due a moment ago is given `settleGraceMs` to come to rest. Clients poll right after create and
+ * answer; one that read `working` then would sleep for a whole poll interval.
+ */
+export async function getSettledTask(services: Services, ref: TaskRef): Promise<Task> {
+  const task = await getTask(services, ref);
+  const graceMs = services.settings.settleGraceMs - (services.clock.now() - task.updatedAtMs);
+  if (task.status !== "working" || graceMs <= 0) return task;
+  return await waitForTask(services, { task, until: isSettled, timeoutMs: graceMs });
+}
+
+/** At rest: finished, or waiting for a person. */
+export function isSettled(task: Task): boolean {
+  return isFinished(task.status) || task.status === "input_required";
+}
+
+export interface WaitForTask {
+  readonly task: Task;
+  readonly until: (task: Task) => boolean;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Waits for the task to become what `until` asks for; returns the last state seen when that takes too long or `signal` is aborted. */
+export async function waitForTask(services: Services, { task, until, timeoutMs, signal }: WaitForTask): Promise<Task> {
+  const timeout = new AbortController();
+  const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
+  const done = new AbortController();
+  void services.clock.sleep(timeoutMs, done.signal).then(() => timeout.abort());
+  let last = task;
+  try {
+    for await (const seen of followTask(services, { taskId: task.id, signal: stop })) {
+      last = seen;
+      if (until(seen)) break;
+    }
+  } finally {
+    done.abort();
+  }
+  return last;
+}
+
+export interface FollowTask {
+  readonly taskId: string;
+  readonly signal: AbortSignal;
+  /** Read again at least this often: bounds what a lost wake-up can cost. */
+  readonly rereadMs?: number;
+}
+
+/**
+ * The task's states as they change, the present one first; states that pass between two reads are left out. Ends after the finished
+ * state, when the task is gone, or when `signal` is aborted.
+ */
+export async function* followTask(services: Services, { taskId, signal, rereadMs = 5_000 }: FollowTask): AsyncGenerator<Task, void, void> {
+  let wake: () => void = () => undefined;
+  let woken = false;
+  const onChange = () => {
+    woken = true;
+    wake();
+  };
+  signal.addEventListener("abort", onChange);
+  // Watch, then read: what changes in between is read, what changes later wakes.
+  const unwatch = await services.events.watch(taskId, onChange);
+  try {
+    let revision = 0;
+    while (!signal.aborted) {
+      woken = false;
+      const task = await services.store.load(taskId);
+      if (!task) return;
+      if (task.revision !== revision) {
+        revision = task.revision;
+        yield task;
+        if (isFinished(task.status)) return;
+      }
+      if (woken) continue;
+      const rest = new AbortController();
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        void services.clock.sleep(rereadMs, rest.signal).then(resolve);
+      });
+      rest.abort();
+    }
+  } finally {
+    unwatch();
+    signal.removeEventListener("abort", onChange);
+  }
+}
+
+/** An id from a client in a message: bounded, and without control characters. */
+function printable(id: string): string {
+  return JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
+}

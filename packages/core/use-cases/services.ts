@@ -1,0 +1,15 @@
+import type { Clock, Digest, Ids, Log, RunQueue, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type { Settings } from "../settings.ts";
+
+/** What every use case works with. Apps build it once per process. */
+export interface Services {
+  readonly store: TaskStore;
+  readonly queue: RunQueue;
+  readonly events: TaskEvents;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly digest: Digest;
+  readonly validate: ValidateSchema;
+  readonly log: Log;
+  readonly settings: Settings;
+}
