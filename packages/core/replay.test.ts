@@ -1,0 +1,409 @@
+import { createValidator, sha256Digest, systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import type { Effects } from "./effects.ts";
+import { StepFailed, ToolError } from "./errors.ts";
+import type { Entry, KeyedEntry } from "./journal.ts";
+import type { Report } from "./ports.ts";
+import { replay, type RunEnd } from "./replay.ts";
+import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
+import type { Answer, Ask, AskRequest, JsonObject, Task } from "./task.ts";
+
+const form = (message: string): AskRequest => ({ type: "form", message, schema: { type: "object", properties: { n: { type: "number" } } } });
+const accept = (n: number): Answer => ({ action: "accept", content: { n } });
+
+/** A task that is replayed run by run: what one run records, the next one finds. */
+function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: Partial<Settings> = {}, replies?: JsonObject) {
+  const journal = new Map<string, Entry>();
+  const open = new Map<string, Ask>();
+  const reports: Report[] = [];
+  const recordings: string[][] = [];
+  let current = handler;
+  const save = (entries: readonly KeyedEntry[]) => entries.forEach(({ key, entry }) => journal.set(key, entry));
+  return {
+    journal,
+    reports,
+    recordings,
+    /** A new deployment: from now on the handler is this one. */
+    deploy: (changed: typeof handler) => (current = changed),
+    answer: (key: string, answer: Answer) => {
+      const ask = open.get(key);
+      if (!ask) throw new Error(`${key} is not open`);
+      open.delete(key);
+      journal.set(`ask:${key}`, { digest: ask.digest, outcome: { type: "answer", answer } });
+    },
+    async run(signal = new AbortController().signal): Promise<RunEnd> {
+      const task: Task = {
+        id: "0-task",
+        call: {
+          kind: "tool",
+          name: "subject",
+          arguments: {},
+          principal: "anonymous",
+          capabilities: {},
+          createdAtMs: 0,
+          retentionMs: 1,
+          hidden: false,
+          ...(replies && { replies }),
+        },
+        status: "working",
+        revision: 1,
+        run: 1,
+        updatedAtMs: 0,
+        expiresAtMs: 1,
+        asks: [...open.values()],
+      };
+      const end = await replay({
+        task,
+        journal: new Map(journal),
+        handler: current,
+        signal,
+        settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...settings },
+        ports: {
+          clock: systemClock,
+          ids: { taskId: () => "0-x", token: () => "t", uuid: () => crypto.randomUUID(), random: () => Math.random() },
+          digest: sha256Digest,
+          validate: createValidator(),
+          record: async (entries) => {
+            recordings.push(entries.map(({ key }) => key));
+            save(entries);
+          },
+          report: async (report) => void reports.push(report),
+          announce: async () => undefined,
+        },
+      });
+      if ("entries" in end) save(end.entries);
+      if (end.type === "parked") end.asks.forEach((ask) => open.set(ask.key, ask));
+      return end;
+    },
+  };
+}
+
+function askKeys(end: RunEnd): readonly string[] {
+  if (end.type !== "parked") throw new Error(`the run ${end.type}: ${"error" in end ? String(end.error) : ""}`);
+  return end.asks.map(({ key }) => key);
+}
+
+describe("asks", () => {
+  test("a run parks at an open ask and goes on behind it once it is answered", async () => {
+    const task = subject(async ({ ask }) => ({ answer: { ...(await ask("size", form("How many?"))) } as JsonObject }));
+    expect(askKeys(await task.run())).toEqual(["size"]);
+    task.answer("size", accept(4));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { answer: { action: "accept", content: { n: 4 } } } });
+  });
+
+  test("asks that are put together park together, and each finds its own answer (I4)", async () => {
+    const task = subject(async ({ ask }) => {
+      const [a, b] = await Promise.all([ask("a", form("A?")), ask("b", form("B?"))]);
+      return { a: a as unknown as JsonObject, b: b as unknown as JsonObject };
+    });
+    expect(askKeys(await task.run())).toEqual(["a", "b"]);
+    task.answer("b", accept(2));
+    expect(askKeys(await task.run())).toEqual(["a"]);
+    task.answer("a", accept(1));
+    expect(await task.run()).toMatchObject({ result: { a: { content: { n: 1 } }, b: { content: { n: 2 } } } });
+  });
+
+  test("a branch that was answered goes on while another still waits", async () => {
+    const task = subject(async ({ ask }) => {
+      const chain = async () => {
+        await ask("first", form("1?"));
+        return ask("second", form("2?"));
+      };
+      await Promise.all([chain(), ask("other", form("O?"))]);
+      return {};
+    });
+    expect(askKeys(await task.run())).toEqual(["first", "other"]);
+    task.answer("first", accept(1));
+    expect(askKeys(await task.run()).toSorted()).toEqual(["other", "second"]);
+  });
+
+  test("the pause cannot be caught: a try around an ask sees nothing", async () => {
+    let seen = "nothing";
+    const task = subject(async ({ ask }) => {
+      try {
+        await ask("size", form("?"));
+      } catch {
+        seen = "an error";
+      } finally {
+        seen = seen === "nothing" ? "nothing" : seen;
+      }
+      return {};
+    });
+    await task.run();
+    expect(seen).toBe("nothing");
+  });
+
+  test("a name that is used again gets an occurrence number, the same on every replay", async () => {
+    const task = subject(async ({ ask }) => {
+      for (let round = 0; round < 3; round += 1) await ask("round", form(`Round ${round}?`));
+      return {};
+    });
+    expect(askKeys(await task.run())).toEqual(["round"]);
+    task.answer("round", accept(1));
+    expect(askKeys(await task.run())).toEqual(["round#2"]);
+    task.answer("round#2", accept(2));
+    expect(askKeys(await task.run())).toEqual(["round#3"]);
+  });
+
+  test("a fitting reply that came with the call is taken without asking; one that does not fit is asked", async () => {
+    const handler = async ({ ask }: Effects) => ({ n: (await ask("size", form("?"))) as unknown as JsonObject });
+    expect(await subject(handler, {}, { size: { action: "accept", content: { n: 5 } } }).run()).toMatchObject({
+      type: "returned",
+      result: { n: { content: { n: 5 } } },
+    });
+    expect(askKeys(await subject(handler, {}, { size: { action: "accept", content: { n: "five" } } }).run())).toEqual(["size"]);
+    expect(askKeys(await subject(handler, {}, { size: 12345 }).run())).toEqual(["size"]);
+  });
+
+  test.each([
+    ["cancel", { action: "timeout" }],
+    ["decline", { action: "decline" }],
+    [{ default: { n: 7 } }, { action: "accept", content: { n: 7 } }],
+  ] as const)("an ask that timed out ends by its policy %j", async (onTimeout, expected) => {
+    const task = subject(async ({ ask }) => ({ got: (await ask("size", form("?"), { onTimeout })) as unknown as JsonObject }));
+    await task.run();
+    task.answer("size", { action: "timeout" });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { got: expected } });
+  });
+
+  test("an ask that timed out under the policy fail ends the run past every catch", async () => {
+    const task = subject(async ({ ask }) => {
+      await ask("size", form("?"), { onTimeout: "fail" }).catch(() => undefined);
+      return {};
+    });
+    await task.run();
+    task.answer("size", { action: "timeout" });
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "ASK_TIMEOUT" } });
+  });
+
+  test("a name that is not allowed is refused with what is", async () => {
+    const task = subject(async ({ ask }) => ({ got: (await ask("Wie viele?", form("?"))) as unknown as JsonObject }));
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_NAME" } });
+  });
+});
+
+describe("steps", () => {
+  test("a recorded step is not done again and returns what it returned (R1)", async () => {
+    let done = 0;
+    const task = subject(async ({ ask, step }) => {
+      const held = await step("hold", () => ({ table: (done += 1), at: new Date(0) }));
+      await ask("size", form("?"));
+      return { held: held ?? null };
+    });
+    await task.run();
+    task.answer("size", accept(1));
+    expect(await task.run()).toMatchObject({ result: { held: { table: 1, at: "1970-01-01T00:00:00.000Z" } } });
+    expect(done).toBe(1);
+  });
+
+  test("the first run sees a step's result as every later one will", async () => {
+    const task = subject(async ({ step }) => ({ type: typeof ((await step("when", () => ({ at: new Date() }))) as JsonObject)["at"] }));
+    expect(await task.run()).toMatchObject({ result: { type: "string" } });
+  });
+
+  test("a step in flight is finished and recorded before the run parks (R3)", async () => {
+    const slow = Promise.withResolvers<number>();
+    const task = subject(async ({ ask, step }) => {
+      await Promise.all([ask("size", form("?")), step("slow", () => slow.promise)]);
+      return {};
+    });
+    const end = task.run();
+    await systemClock.sleep(20);
+    expect(task.journal.has("step:slow")).toBe(false);
+    slow.resolve(1);
+    expect(askKeys(await end)).toEqual(["size"]);
+    expect(task.journal.has("step:slow")).toBe(true);
+  });
+
+  test("a step is tried again, with the same idempotency key, and fails for good after its attempts", async () => {
+    const tries: string[] = [];
+    const task = subject(async ({ step }) => {
+      await step(
+        "charge",
+        ({ attempt, idempotencyKey }) => {
+          tries.push(`${attempt} ${idempotencyKey}`);
+          throw new Error("no money");
+        },
+        { attempts: 3, backoffMs: 1 },
+      );
+      return {};
+    });
+    const end = await task.run();
+    expect(tries).toEqual(["1 0-task.charge", "2 0-task.charge", "3 0-task.charge"]);
+    expect(end).toMatchObject({ type: "threw", error: new StepFailed("charge", "no money") });
+    expect(await task.run()).toMatchObject({ type: "threw", error: new StepFailed("charge", "no money") });
+    expect(tries).toHaveLength(3);
+  });
+
+  test("a ToolError of a step is final and stays a ToolError on replay", async () => {
+    let tries = 0;
+    const task = subject(async ({ step }) => {
+      await step("check", () => {
+        tries += 1;
+        throw new ToolError("closed on Mondays");
+      }, { attempts: 5 });
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ error: new ToolError("closed on Mondays") });
+    expect(await task.run()).toMatchObject({ error: new ToolError("closed on Mondays") });
+    expect(tries).toBe(1);
+  });
+
+  test("a try that takes too long is stopped and counts as failed", async () => {
+    const signals: AbortSignal[] = [];
+    const task = subject(async ({ step }) => {
+      await step("slow", ({ signal }) => {
+        signals.push(signal);
+        return new Promise(() => undefined);
+      }, { timeoutMs: 5 });
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: { name: "StepFailed", message: expect.stringContaining("5 ms") } });
+    expect(signals[0]?.aborted).toBe(true);
+  });
+
+  test("a result that JSON cannot hold, or that is too large, fails the step with a clear error", async () => {
+    const big = subject(async ({ step }) => ({ value: (await step("big", () => "x".repeat(100))) ?? null }), { storedValueMax: 50 });
+    expect(await big.run()).toMatchObject({ type: "threw", error: { message: expect.stringContaining("102 characters") } });
+    const bigint = subject(async ({ step }) => ({ value: (await step("n", () => 1n)) ?? null }));
+    expect(await bigint.run()).toMatchObject({ type: "threw", error: { message: expect.stringContaining("not plain data") } });
+  });
+});
+
+describe("divergence (I4, R2)", () => {
+  test("a changed question does not get the old answer", async () => {
+    const task = subject(async ({ ask }) => ({ got: (await ask("size", form("How many people?"))) as unknown as JsonObject }));
+    await task.run();
+    task.answer("size", accept(4));
+    task.deploy(async ({ ask }) => ({ got: (await ask("size", form("How many bottles of wine?"))) as unknown as JsonObject }));
+    expect(await task.run()).toMatchObject({ type: "diverged", error: { code: "REPLAY_DIVERGED" } });
+  });
+
+  test("a changed open question is not put under the old one's name", async () => {
+    const task = subject(async ({ ask }) => ({ got: (await ask("size", form("A?"))) as unknown as JsonObject }));
+    await task.run();
+    task.deploy(async ({ ask }) => ({ got: (await ask("size", form("B?"))) as unknown as JsonObject }));
+    expect(await task.run()).toMatchObject({ type: "diverged" });
+  });
+
+  test("a new step in place of a recorded one is not run", async () => {
+    const task = subject(async ({ ask, step }) => {
+      await step("hold", () => 1);
+      await ask("size", form("?"));
+      return {};
+    });
+    await task.run();
+    task.answer("size", accept(4));
+    let ran = false;
+    task.deploy(async ({ step }) => {
+      await step("charge", () => (ran = true));
+      return {};
+    });
+    const end = await task.run();
+    expect(end).toMatchObject({ type: "diverged", error: { data: { found: "new step:charge" } } });
+    expect(String(end.type === "diverged" && end.error.message)).toContain("step:hold, ask:size");
+    expect(ran).toBe(false);
+  });
+
+  test("a branch that awaits something of its own before its recorded step is no divergence", async () => {
+    let calls = 0;
+    const handler = async ({ ask, step }: Effects) => {
+      const own = async () => {
+        await systemClock.sleep(20);
+        await step("own", () => (calls += 1));
+      };
+      const other = async () => {
+        await ask("go", form("?"));
+        await step("other", () => 1);
+      };
+      await Promise.all([own(), other()]);
+      return {};
+    };
+    const task = subject(handler, { divergenceWaitMs: 1_000 });
+    task.journal.set("step:own", { digest: "", outcome: { type: "value", value: 1 } });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(calls).toBe(0);
+  });
+});
+
+describe("time, chance and reports", () => {
+  test("now, random and uuid are the same on every replay, and recorded with the next write", async () => {
+    const seen: unknown[] = [];
+    const task = subject(async ({ ask, now, random, uuid }) => {
+      seen.push([now(), random(), uuid(), uuid()]);
+      await ask("size", form("?"));
+      return {};
+    });
+    await task.run();
+    expect(task.recordings).toEqual([]);
+    task.answer("size", accept(1));
+    await task.run();
+    expect(seen[1]).toEqual(seen[0]);
+    expect(new Set(seen[0] as unknown[]).size).toBe(4);
+  });
+
+  test("a long sleep parks and is over when its recorded end has passed", async () => {
+    const task = subject(async ({ sleep }) => {
+      await sleep("cool-down", 60_000);
+      return {};
+    });
+    const before = Date.now();
+    const parked = await task.run();
+    expect(parked).toMatchObject({ type: "parked", asks: [] });
+    expect(parked.type === "parked" ? parked.wakeAtMs : 0).toBeGreaterThanOrEqual(before + 60_000);
+    task.journal.set("sleep:cool-down", { digest: "", outcome: { type: "value", value: before - 1 } });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+  });
+
+  test("a short sleep stays on the worker", async () => {
+    const task = subject(async ({ sleep }) => {
+      await sleep("blink", 5);
+      return { done: true };
+    });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { done: true } });
+  });
+
+  test("reports are sent in order, once: replay does not repeat them", async () => {
+    const task = subject(async ({ ask, report, status }) => {
+      report({ type: "progress", progress: 1 });
+      status("asking");
+      await ask("size", form("?"));
+      report({ type: "progress", progress: 2 });
+      return {};
+    });
+    await task.run();
+    expect(task.reports).toEqual([{ items: [{ type: "progress", progress: 1 }], message: "asking" }]);
+    task.answer("size", accept(1));
+    await task.run();
+    expect(task.reports.slice(1)).toEqual([{ items: [{ type: "progress", progress: 2 }] }]);
+  });
+});
+
+describe("the end of a run", () => {
+  test("an aborted run ends at once and has no effects any more (R5)", async () => {
+    const stop = new AbortController();
+    const gate = Promise.withResolvers<void>();
+    let after = "nothing";
+    const task = subject(async ({ step }) => {
+      await gate.promise;
+      await step("late", () => (after = "a step ran"));
+      return {};
+    });
+    const end = task.run(stop.signal);
+    stop.abort();
+    expect(await end).toEqual({ type: "aborted" });
+    gate.resolve();
+    await systemClock.idle();
+    await systemClock.idle();
+    expect(after).toBe("nothing");
+  });
+
+  test("a handler that throws before its first await ends the run as thrown", async () => {
+    const task = subject(() => {
+      throw new Error("at once");
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: new Error("at once") });
+  });
+});
