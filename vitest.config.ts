@@ -1,0 +1,44 @@
+/**
+ * Three projects, told apart by what a test file needs: nothing (`*.test.ts`), a Redis (`*.redis.test.ts`), processes (`*.e2e.test.ts`).
+ *
+ * The Redis projects share one server, started by test/support/redis-setup.ts; each file keeps to a key prefix of its own.
+ */
+import { defineConfig } from "vitest/config";
+
+const everywhere = ["packages", "apps", "test", "bench"];
+const files = (ending: string): string[] => everywhere.map((folder) => `${folder}/**/*${ending}`);
+
+export default defineConfig({
+  test: {
+    maxWorkers: 2,
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: files(".test.ts"),
+          exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts"],
+        },
+      },
+      {
+        test: {
+          name: "redis",
+          include: files(".redis.test.ts"),
+          globalSetup: "test/support/redis-setup.ts",
+          testTimeout: 20_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: files(".e2e.test.ts"),
+          globalSetup: "test/support/redis-setup.ts",
+          // Each file runs its own deployment of five processes: one after another is faster than all at once.
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
