@@ -1,4 +1,7 @@
-/** Core's ports as Node.js has them: clock, digest, and JSON Schema validation. */
+/** What every Parley process needs of Node.js: core's clock, digest and validation, settings from the environment, a logger. */
 export * from "./clock.ts";
 export * from "./digest.ts";
+export * from "./environment.ts";
+export * from "./logger.ts";
+export * from "./settings.ts";
 export * from "./validate.ts";
