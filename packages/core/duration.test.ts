@@ -17,7 +17,10 @@ describe("parseDuration", () => {
     expect(parseDuration(duration)).toBe(ms);
   });
 
-  test.each(["", "soon", "5", "-3s", "5 weeks", "1h30m", "constructor", "1 constructor", -1, Number.NaN, Infinity])("refuses %j and shows it", (duration) => {
-    expect(() => parseDuration(duration)).toThrow(/is not a duration: give milliseconds/);
-  });
+  test.each(["", "soon", "5", "-3s", "5 weeks", "1h30m", "constructor", "1 constructor", -1, Number.NaN, Infinity])(
+    "refuses %j and shows it",
+    (duration) => {
+      expect(() => parseDuration(duration)).toThrow(/is not a duration: give milliseconds/);
+    },
+  );
 });
