@@ -1,0 +1,190 @@
+/**
+ * From an author's schema to the form that a person is shown: MCP's elicitation subset.
+ *
+ *   flat object ─┬─ string   minLength maxLength pattern format(email uri date date-time) default
+ *                ├─ string   enum (enumNames) · oneOf of const + title
+ *                ├─ number · integer   minimum maximum default
+ *                ├─ boolean  default
+ *                └─ array    minItems maxItems default, items: enum · anyOf of const + title
+ *
+ * Constraints that the subset cannot say (multipleOf, refinements) are left out of the form: the author's own schema judges the answer as
+ * well. A shape that it cannot say (nesting, null, free lists) and secrets are the author's mistake and are refused before anything is asked.
+ *
+ * The outcome depends on what the form says and not on how a generator spells it, because the ask's digest is taken from it (I4).
+ */
+import { type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
+import { looksSecret } from "./secrets.ts";
+
+const FORMATS = new Set(["email", "uri", "date", "date-time"]);
+
+/** The form for `schema`. Throws INVALID_ASK with a violation for each field that cannot be asked. */
+export function formSchema(ask: string, schema: JsonObject): JsonObject {
+  const root = resolved(schema, schema);
+  const properties = root["properties"] ?? {};
+  if (root["type"] !== "object" || !isObject(properties)) {
+    throw invalidAsk(ask, [{ path: "", message: "must be one flat object, such as z.object({ … }): MCP forms have no other shape" }]);
+  }
+  const violations: Violation[] = [];
+  const fields: JsonObject = {};
+  for (const [name, property] of Object.entries(properties)) {
+    const found = isObject(property) ? field(name, resolved(property, schema)) : "must be a schema";
+    if (typeof found === "string") violations.push({ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: found });
+    else fields[name] = found;
+  }
+  if (violations.length > 0) throw invalidAsk(ask, violations);
+  return {
+    type: "object",
+    properties: fields,
+    ...(Array.isArray(root["required"]) && root["required"].length > 0 ? { required: root["required"] } : {}),
+  };
+}
+
+function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError {
+  const named = violations.map(({ path, message }) => `${path === "" ? "its schema" : path} ${message}`).join("; ");
+  return new ParleyError("INVALID_ASK", `the ask "${ask}" cannot be put: ${named}`, { violations });
+}
+
+/** The field as the form says it, or what is wrong with it. */
+function field(name: string, property: JsonObject): JsonObject | string {
+  const options = singleChoice(property);
+  if (options) return withDefault(property, { type: "string", ...texts(property), ...options }, "string");
+  switch (property["type"]) {
+    case "string":
+      if (isSecret(name, property)) return SECRET;
+      return withDefault(property, { type: "string", ...texts(property), ...stringLimits(property) }, "string");
+    case "number":
+    case "integer":
+      if (isSecret(name, property)) return SECRET;
+      return withDefault(property, { type: property["type"], ...texts(property), ...numberLimits(property) }, "number");
+    case "boolean":
+      return withDefault(property, { type: "boolean", ...texts(property) }, "boolean");
+    case "array":
+      return multipleChoice(property);
+    case "object":
+      return "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
+    default:
+      return describeUnknown(property);
+  }
+}
+
+const SECRET = "looks like a secret, which must not pass through the client: ask by url mode, or give the field another name if it is none";
+
+function isSecret(name: string, property: JsonObject): boolean {
+  const title = property["title"];
+  return property["format"] === "password" || looksSecret(name) || (typeof title === "string" && looksSecret(title));
+}
+
+function describeUnknown(property: JsonObject): string {
+  const alternatives = property["anyOf"] ?? property["oneOf"] ?? property["type"];
+  const nullable =
+    Array.isArray(alternatives) && alternatives.some((item) => item === "null" || (isObject(item) && item["type"] === "null"));
+  if (nullable) return "can be null: forms have no null, so make the field optional instead";
+  if (Array.isArray(property["enum"]) || "const" in property) return "has choices that are not texts: forms choose among strings";
+  if (Array.isArray(alternatives)) return "has alternatives of several types: give each its own optional field, or use an enum of strings";
+  return "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
+}
+
+// ── choices ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Choice {
+  readonly value: string;
+  readonly title?: string;
+}
+
+function singleChoice(property: JsonObject): JsonObject | undefined {
+  const { enum: values, enumNames } = property as { enum?: Json; enumNames?: Json };
+  // The older spelling of titles is kept: some clients know no other.
+  if (Array.isArray(enumNames) && isTexts(values)) return { enum: values, enumNames };
+  // Here the title is the field's, not the choice's.
+  if (typeof property["const"] === "string") return { enum: [property["const"]] };
+  const choices = choicesOf(property);
+  if (!choices) return undefined;
+  return choices.some(({ title }) => title !== undefined) ? { oneOf: titled(choices) } : { enum: choices.map(({ value }) => value) };
+}
+
+function multipleChoice(property: JsonObject): JsonObject | string {
+  const items = property["items"];
+  const choices = isObject(items) ? choicesOf(items) : undefined;
+  if (!choices)
+    return "is a list of something else than choices: forms know lists of an enum only, so take one text and split it, or ask again";
+  const shown = choices.some(({ title }) => title !== undefined)
+    ? { anyOf: titled(choices) }
+    : { type: "string", enum: choices.map(({ value }) => value) };
+  const limits = picked(property, ["minItems", "maxItems"], "number");
+  return withDefault(property, { type: "array", ...texts(property), ...limits, items: shown }, "array");
+}
+
+/** The choices among strings that a schema offers, however it spells them: `enum`, `const`, or alternatives of either. */
+function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
+  const title = typeof schema["title"] === "string" ? { title: schema["title"] } : {};
+  if (typeof schema["const"] === "string") return [{ value: schema["const"], ...title }];
+  if (isTexts(schema["enum"])) return schema["enum"].map((value) => ({ value }));
+  const alternatives = schema["oneOf"] ?? schema["anyOf"];
+  if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined;
+  const choices = alternatives.map((alternative) => (isObject(alternative) ? choicesOf(alternative) : undefined));
+  return choices.every((choice) => choice !== undefined) ? choices.flat() : undefined;
+}
+
+function titled(choices: readonly Choice[]): JsonObject[] {
+  return choices.map(({ value, title }) => ({ const: value, title: title ?? value }));
+}
+
+// ── keywords ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+function texts(schema: JsonObject): JsonObject {
+  return picked(schema, ["title", "description"], "string");
+}
+
+function stringLimits(property: JsonObject): JsonObject {
+  const format = property["format"];
+  if (typeof format === "string" && FORMATS.has(format)) return { ...picked(property, ["minLength", "maxLength"], "number"), format };
+  return { ...picked(property, ["minLength", "maxLength"], "number"), ...picked(property, ["pattern"], "string") };
+}
+
+function numberLimits(property: JsonObject): JsonObject {
+  const integer = property["type"] === "integer";
+  const { exclusiveMinimum, exclusiveMaximum } = property as { exclusiveMinimum?: Json; exclusiveMaximum?: Json };
+  // Forms know inclusive bounds only. Between numbers the exact bound itself slips through; the author's schema refuses it.
+  return {
+    ...(typeof exclusiveMinimum === "number" ? { minimum: integer ? exclusiveMinimum + 1 : exclusiveMinimum } : {}),
+    ...(typeof exclusiveMaximum === "number" ? { maximum: integer ? exclusiveMaximum - 1 : exclusiveMaximum } : {}),
+    ...picked(property, ["minimum", "maximum"], "number"),
+  };
+}
+
+function withDefault(property: JsonObject, shown: JsonObject, type: "string" | "number" | "boolean" | "array"): JsonObject {
+  const value = property["default"];
+  if (value === undefined) return shown;
+  const fits = type === "array" ? isTexts(value) : typeof value === type;
+  return fits ? { ...shown, default: value } : shown;
+}
+
+function picked(schema: JsonObject, keywords: readonly string[], type: "string" | "number"): JsonObject {
+  return Object.fromEntries(
+    keywords.flatMap((keyword) => {
+      const value = schema[keyword];
+      return value !== undefined && typeof value === type ? [[keyword, value]] : [];
+    }),
+  );
+}
+
+/** Follows references within the schema: generators name what is used twice. */
+function resolved(schema: JsonObject, root: JsonObject, seen: readonly string[] = []): JsonObject {
+  const reference = schema["$ref"];
+  if (typeof reference !== "string" || !reference.startsWith("#/") || seen.includes(reference)) return schema;
+  let target: Json | undefined = root;
+  for (const segment of reference.slice(2).split("/")) {
+    target = isObject(target) ? target[segment.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  }
+  if (!isObject(target)) return schema;
+  const { $ref: _reference, ...beside } = schema;
+  return resolved({ ...target, ...beside }, root, [...seen, reference]);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: Json | undefined): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { catalogue } from "./catalogue.ts";
+import { definePrompt } from "./prompt.ts";
+import { defineResource, defineResourceTemplate } from "./resource.ts";
+import { defineTool } from "./tool.ts";
+
+const tool = defineTool({ name: "z-tool", run: () => "done" });
+const second = defineTool({ name: "a-tool", run: () => "done" });
+const prompt = definePrompt({ name: "a-prompt", run: () => "hello" });
+const page = defineResource({ uri: "test://page", name: "page", read: () => "" });
+const pages = defineResourceTemplate({ uriTemplate: "test://pages/{id}", name: "pages", read: () => "" });
+
+test("definitions are gathered from modules, lists and themselves, in their order", () => {
+  const gathered = catalogue({ tool, helper: () => 1, limit: 3, listed: [prompt, page] }, [pages], second);
+  expect([...gathered.tools.keys()]).toEqual(["z-tool", "a-tool"]);
+  expect(gathered.prompts.get("a-prompt")).toBe(prompt);
+  expect(gathered.resources.get("test://page")).toBe(page);
+  expect(gathered.templates).toEqual([pages]);
+});
+
+test("the same definition from two modules counts once", () => {
+  expect(catalogue({ tool }, { default: tool }).tools.size).toBe(1);
+});
+
+test("two definitions of one name are refused by name", () => {
+  expect(() => catalogue(tool, defineTool({ name: "z-tool", run: () => "other" }))).toThrow("two definitions of the tool z-tool");
+});
+
+test("a module without definitions is refused", () => {
+  expect(() => catalogue(tool, { helper: () => 1 })).toThrow("source 2 holds no tool, prompt or resource");
+});
+
+test.each(["", "has space", "ü", "x".repeat(65)])("the name %j is refused", (name) => {
+  expect(() => defineTool({ name, run: () => "" })).toThrow(/tool name .* is not allowed/);
+  expect(() => definePrompt({ name, run: () => "" })).toThrow(/prompt name .* is not allowed/);
+});

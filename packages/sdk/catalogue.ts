@@ -1,0 +1,48 @@
+/** `catalogue`: gathers what a deployment offers. */
+import type { Catalogue, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
+import { type Definition, isDefinition } from "./definition.ts";
+import { DefinitionError } from "./failures.ts";
+
+/** A definition, a list of sources, or a module: whatever it exports. */
+export type CatalogueSource = Definition | readonly CatalogueSource[] | { readonly [exported: string]: unknown };
+
+/**
+ * The catalogue of all definitions in `sources`, in their order: definitions, lists, and modules (`await import(…)`), whose exports are looked
+ * through, lists within them too. One definition that is met twice counts once. Throws DefinitionError for two of one name, and for a source without any.
+ */
+export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
+  const tools = new Map<string, Tool>();
+  const prompts = new Map<string, Prompt>();
+  const resources = new Map<string, Resource>();
+  const templates = new Map<string, ResourceTemplate>();
+  for (const [index, source] of sources.entries()) {
+    const definitions = gathered(source);
+    if (definitions.length === 0) {
+      throw new DefinitionError(`source ${index + 1} holds no tool, prompt or resource: export what defineTool and its siblings return`);
+    }
+    for (const definition of definitions) {
+      if ("kind" in definition) {
+        if (definition.kind === "tool") addOnce(tools, "tool", definition.name, definition);
+        else addOnce(prompts, "prompt", definition.name, definition);
+      } else if ("uriTemplate" in definition) addOnce(templates, "resource template", definition.uriTemplate, definition);
+      else addOnce(resources, "resource", definition.uri, definition);
+    }
+  }
+  return { tools, prompts, resources, templates: [...templates.values()] };
+}
+
+function gathered(source: unknown): readonly Definition[] {
+  if (isDefinition(source)) return [source];
+  if (Array.isArray(source)) return source.flatMap(gathered);
+  if (typeof source !== "object" || source === null) return [];
+  return Object.values(source).flatMap((exported: unknown) =>
+    isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : [],
+  );
+}
+
+function addOnce<D extends Definition>(known: Map<string, D>, kind: string, name: string, definition: D): void {
+  const other = known.get(name);
+  if (other !== undefined && other !== definition)
+    throw new DefinitionError(`two definitions of the ${kind} ${name}: give one another name`);
+  known.set(name, definition);
+}

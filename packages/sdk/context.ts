@@ -1,0 +1,273 @@
+/**
+ * `ctx`: what a tool can do besides computing. Typed, over core's untyped `Effects`.
+ *
+ * A tool runs from its start after every wait; what was done before returns at once from the journal. So between effects a tool must come to
+ * the same decisions again: take time, chance and everything from outside through `ctx`.
+ */
+import type {
+  Announcement,
+  Answer,
+  AskOptions,
+  ClientCapabilities,
+  Effects,
+  JsonObject,
+  LogLevel,
+  StepAttempt,
+  StepOptions as CoreStepOptions,
+  TimeoutPolicy,
+} from "@parley/core";
+import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import { formSchema } from "./ask-schema.ts";
+import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
+import { Cancelled, Declined, DefinitionError, TimedOut } from "./failures.ts";
+import { assertPlain, plainJson } from "./plain-data.ts";
+import { present } from "./present.ts";
+import type { Recorded } from "./recorded.ts";
+import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
+
+/** What a form's answer holds when its schema is plain JSON Schema. */
+export type FormContent = { [field: string]: string | number | boolean | string[] };
+
+/** A form: a flat object of texts, numbers, booleans, choices and lists of choices, as a Standard Schema or JSON Schema. */
+export interface FormAsk<S extends Schema | JsonObject> {
+  /** What the person reads. */
+  readonly message: string;
+  readonly schema: S;
+  /** How long the question stays open: `"2 days"`. The deployment's default is a week. */
+  readonly timeout?: Duration;
+  /**
+   * What the question becomes when nobody answers: `"cancel"` (the default: `elicit` throws TimedOut), `"decline"`, `"fail"` (the task fails), or
+   * an answer in the person's place.
+   */
+  readonly onTimeout?: "cancel" | "decline" | "fail" | { readonly default: S extends Schema ? InputOf<S> : FormContent };
+}
+
+/** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
+export interface UrlAsk {
+  readonly message: string;
+  readonly url: string | URL;
+  readonly timeout?: Duration;
+  readonly onTimeout?: "cancel" | "decline" | "fail";
+}
+
+export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
+
+export type AskResult<T> =
+  | { readonly action: "accept"; readonly content: T }
+  | { readonly action: "decline" }
+  | { readonly action: "cancel" }
+  | { readonly action: "timeout" };
+
+export interface StepOptions {
+  /** Tries in all; 1 by default. */
+  readonly attempts?: number;
+  /** Wait before the second try, doubled each time; a second by default. */
+  readonly backoff?: Duration;
+  /** How long one try may take. */
+  readonly timeout?: Duration;
+}
+
+export interface WaitOptions {
+  readonly timeout?: Duration;
+}
+
+export interface Context {
+  readonly taskId: string;
+  /** Whoever called. */
+  readonly principal: string;
+  /** What the client can be asked for. */
+  readonly capabilities: ClientCapabilities;
+  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  readonly signal: AbortSignal;
+  /** The same on every run of this task: hand it to services that take one. Steps get one each, see `step`. */
+  readonly idempotencyKey: string;
+
+  /**
+   * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
+   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question.
+   */
+  elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
+  /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
+  elicit(name: string, ask: UrlAsk): Promise<void>;
+
+  /** As `elicit`, for those who want to branch: returns what became of the question instead of throwing. */
+  ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
+  ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
+
+  /**
+   * Does `work` once for the life of the task and records its result. A worker that dies before the record does it again: hand
+   * `idempotencyKey` to the service that is called. Throws StepFailed when every try failed.
+   */
+  step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
+
+  /** Waits; beyond about a second without a worker. */
+  sleep(name: string, duration: Duration): Promise<void>;
+  /** The time, recorded. */
+  now(name?: string): Date;
+  /** A number in [0, 1), recorded. */
+  random(name?: string): number;
+  /** A random UUID, recorded. */
+  uuid(name?: string): string;
+
+  /** Tells a client that wants to know how far the tool is. */
+  progress(progress: number, total?: number, message?: string): void;
+  /** What the tool is doing, as a sentence: the task's status message. */
+  status(message: string): void;
+  log(message: string): void;
+  log(level: LogLevel, data: unknown, logger?: string): void;
+  /** Text that the model may read while the task waits. */
+  immediateResponse(text: string): void;
+  /** Tells every client that a list or a resource has changed. */
+  announce(announcement: Announcement): void;
+
+  /** Has the client's model complete something. Throws Declined, Cancelled or TimedOut. */
+  sample(name: string, request: SamplingRequest, options?: WaitOptions): Promise<SamplingReply>;
+  /** The folders that the client works in. Throws Declined, Cancelled or TimedOut. */
+  roots(name?: string, options?: WaitOptions): Promise<readonly Root[]>;
+}
+
+export function createContext(effects: Effects): Context {
+  async function put(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<AskResult<unknown>> {
+    return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
+  }
+
+  async function putForm(name: string, ask: FormAsk<Schema | JsonObject>): Promise<AskResult<unknown>> {
+    const { schema, form } = formOf(name, ask.schema);
+    const options = askOptions(ask.timeout, await checkedPolicy(name, ask.onTimeout, schema));
+    for (let message = ask.message; ;) {
+      const answer = await effects.ask(name, { type: "form", message, schema: form }, options);
+      if (answer.action !== "accept") return refusal(answer);
+      const content = await check(schema, answer.content ?? {});
+      if (content.ok) return { action: "accept", content: content.value };
+      // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
+      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(content.violations)}`;
+    }
+  }
+
+  async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
+    const url = URL.parse(String(ask.url));
+    if (!url) throw invalidUrl(name, "is not an absolute url");
+    if (url.username !== "" || url.password !== "") throw invalidUrl(name, "carries credentials, which everybody on the way can read");
+    const answer = await effects.ask(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask.timeout, ask.onTimeout));
+    return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
+  }
+
+  async function elicit(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<unknown> {
+    const result = await put(name, ask);
+    return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
+  }
+
+  async function replyTo(name: string, answer: Answer): Promise<JsonObject> {
+    if (answer.action === "reply") return answer.result;
+    return throwUnanswered(name, refusal(answer).action);
+  }
+
+  const context = {
+    taskId: effects.taskId,
+    principal: effects.call.principal,
+    capabilities: effects.call.capabilities,
+    signal: effects.signal,
+    idempotencyKey: effects.taskId,
+    elicit,
+    ask: put,
+    async step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}): Promise<Recorded<T>> {
+      const value = await effects.step(name, plainWork(name, work), stepOptions(options));
+      return value as Recorded<T>;
+    },
+    sleep: (name: string, duration: Duration) => effects.sleep(name, parseDuration(duration)),
+    now: (name?: string) => new Date(effects.now(name)),
+    random: (name?: string) => effects.random(name),
+    uuid: (name?: string) => effects.uuid(name),
+    progress(progress: number, total?: number, message?: string) {
+      effects.report({ type: "progress", progress, ...present({ total, message }) });
+    },
+    status: (message: string) => effects.status(message),
+    log(...line: [message: string] | [level: LogLevel, data: unknown, logger?: string]) {
+      const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
+      effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
+    },
+    immediateResponse: (text: string) => effects.immediateResponse(text),
+    announce: (announcement: Announcement) => effects.announce(announcement),
+    async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
+      const params = plainJson(`the sampling request "${name}"`, request) as JsonObject;
+      const reply = await replyTo(name, await effects.ask(name, { type: "sampling", params }, askOptions(options.timeout, undefined)));
+      return reply as unknown as SamplingReply;
+    },
+    async roots(name = "roots", options: WaitOptions = {}) {
+      const reply = await replyTo(name, await effects.ask(name, { type: "roots" }, askOptions(options.timeout, undefined)));
+      return (reply as { roots?: readonly Root[] }).roots ?? [];
+    },
+  };
+  // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
+  return context as Context;
+}
+
+function formOf(name: string, given: Schema | JsonObject): { schema: Schema; form: JsonObject } {
+  try {
+    const schema = isSchema(given) ? given : jsonSchema(given);
+    return { schema, form: formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
+  } catch (error) {
+    if (!(error instanceof DefinitionError)) throw error;
+    throw new ParleyError("INVALID_ASK", error.message, { violations: [{ path: "", message: error.message }], cause: error });
+  }
+}
+
+function isSchema(given: Schema | JsonObject): given is Schema {
+  return "~standard" in given;
+}
+
+/** A default that does not fit would be accepted in a person's name, or asked again for ever. */
+async function checkedPolicy(
+  name: string,
+  policy: FormAsk<Schema | JsonObject>["onTimeout"],
+  schema: Schema,
+): Promise<TimeoutPolicy | undefined> {
+  if (typeof policy !== "object") return policy;
+  const fits = await check(schema, policy.default);
+  if (fits.ok) return { default: policy.default as JsonObject };
+  const violations = fits.violations.map(({ path, message }) => ({ path: `/onTimeout/default${path}`, message }));
+  throw new ParleyError("INVALID_ASK", `the ask "${name}" has a default that its own schema refuses: ${describeViolations(violations)}`, {
+    violations,
+  });
+}
+
+function askOptions(timeout: Duration | undefined, onTimeout: TimeoutPolicy | undefined): AskOptions {
+  return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout });
+}
+
+function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {
+  return present({
+    attempts,
+    backoffMs: backoff === undefined ? undefined : parseDuration(backoff),
+    timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+  });
+}
+
+function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
+  return async (attempt) => {
+    const value = await work(attempt);
+    assertPlain(`the result of step "${name}"`, value);
+    return value;
+  };
+}
+
+function invalidUrl(name: string, problem: string): ParleyError {
+  const violations = [{ path: "/url", message: problem }];
+  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: its url ${problem}`, { violations });
+}
+
+function refusal(answer: Answer): Exclude<AskResult<never>, { action: "accept" }> {
+  if (answer.action === "decline" || answer.action === "cancel" || answer.action === "timeout") return { action: answer.action };
+  throw new Error(`an ask was answered by ${answer.action}`);
+}
+
+function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout"): never {
+  switch (action) {
+    case "decline":
+      throw new Declined(name);
+    case "cancel":
+      throw new Cancelled(name);
+    case "timeout":
+      throw new TimedOut(name);
+  }
+}

@@ -1,0 +1,20 @@
+/** What tool authors import. */
+export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
+export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
+export { type CatalogueSource, catalogue } from "./catalogue.ts";
+export * from "./content.ts";
+export type { AskResult, Context, FormAsk, FormContent, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
+export type { Definition } from "./definition.ts";
+export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered } from "./failures.ts";
+export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
+export type { Recorded } from "./recorded.ts";
+export {
+  type ResourceDefinition,
+  type ResourceReturn,
+  type ResourceTemplateDefinition,
+  defineResource,
+  defineResourceTemplate,
+} from "./resource.ts";
+export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
+export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
+export { type Icon, type RunOptions, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";

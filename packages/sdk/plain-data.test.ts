@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { assertPlain, plainJson } from "./plain-data.ts";
+
+const cycle: { self?: unknown } = {};
+cycle.self = cycle;
+
+test.each([
+  ["a function", { a: { f: () => 1 } }, "/a/f is a function"],
+  ["a bigint", [1n], "/0 is a bigint"],
+  ["a symbol", Symbol("x"), "it is a symbol"],
+  ["NaN", { n: Number.NaN }, "/n is NaN"],
+  ["a map", { m: new Map() }, "/m is a Map"],
+  ["a set", new Set(), "it is a Set"],
+  ["bytes", { b: new Uint8Array(1) }, "/b is a Uint8Array"],
+  ["a promise that was not awaited", { p: Promise.resolve() }, "/p is a Promise"],
+  ["a cycle", cycle, "/self contains itself"],
+])("%s is refused, with its place", (_what, value, problem) => {
+  expect(() => assertPlain("the result", value)).toThrow(
+    expect.objectContaining({ code: "NOT_SERIALIZABLE", message: `the result is not plain data: ${problem}` }),
+  );
+});
+
+test("dates, repeated objects and undefined fields are plain", () => {
+  const shared = { n: 1 };
+  expect(plainJson("it", { at: new Date(0), a: shared, b: shared, c: undefined })).toEqual({
+    at: "1970-01-01T00:00:00.000Z",
+    a: { n: 1 },
+    b: { n: 1 },
+  });
+});

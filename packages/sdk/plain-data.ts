@@ -1,0 +1,43 @@
+import { type Json, ParleyError } from "@parley/core";
+
+/**
+ * Throws NOT_SERIALIZABLE, naming the place, for what JSON would drop or change in silence: functions, symbols, bigints, Map, Set, promises,
+ * NaN, Infinity, cycles. `undefined` in objects is left out, as in JSON; what has `toJSON` (Date, URL) is stored as that says.
+ */
+export function assertPlain(what: string, value: unknown): void {
+  const problem = find(value, "", []);
+  if (problem) throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data: ${problem}`);
+}
+
+/** The value as JSON holds it. Throws as `assertPlain`. */
+export function plainJson(what: string, value: unknown): Json {
+  assertPlain(what, value);
+  return JSON.parse(JSON.stringify(value ?? null)) as Json;
+}
+
+function find(value: unknown, path: string, parents: readonly object[]): string | undefined {
+  const place = path === "" ? "it" : path;
+  switch (typeof value) {
+    case "function":
+    case "symbol":
+    case "bigint":
+      return `${place} is a ${typeof value}`;
+    case "number":
+      return Number.isFinite(value) ? undefined : `${place} is ${value}`;
+    case "object": {
+      if (value === null) return undefined;
+      if (parents.includes(value)) return `${place} contains itself`;
+      if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
+      if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {
+        return `${place} is a ${value.constructor.name}`;
+      }
+      for (const [key, item] of Object.entries(value)) {
+        const problem = find(item, `${path}/${key}`, [...parents, value]);
+        if (problem) return problem;
+      }
+      return undefined;
+    }
+    default:
+      return undefined;
+  }
+}

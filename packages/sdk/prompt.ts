@@ -1,0 +1,100 @@
+/** `definePrompt`: a prompt runs as a task, like a tool, and may ask. */
+import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
+import { ParleyError, RpcFailure, ToolError } from "@parley/core";
+import type { GetPromptResult, PromptMessage } from "./content.ts";
+import { type Context, createContext } from "./context.ts";
+import { markDefinition } from "./definition.ts";
+import { DefinitionError, Unanswered } from "./failures.ts";
+import { plainJson } from "./plain-data.ts";
+import { present } from "./present.ts";
+import { type RunOptions, runSettings } from "./tool.ts";
+
+export interface PromptArgumentDefinition {
+  readonly title?: string;
+  readonly description?: string;
+  /** True unless said otherwise. */
+  readonly required?: boolean;
+  /** Suggestions for what the person typed so far; `others` holds the arguments that are filled in already. */
+  readonly complete?: (value: string, others: { readonly [name: string]: string }) => readonly string[] | Promise<readonly string[]>;
+}
+
+type Arguments = { readonly [name: string]: PromptArgumentDefinition };
+
+/** Prompt arguments are texts; those that are not required may be absent. */
+export type PromptValues<A extends Arguments> = {
+  readonly [K in keyof A]: A[K] extends { readonly required: false } ? string | undefined : string;
+};
+
+export interface PromptDefinition<A extends Arguments> extends RunOptions {
+  /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: A;
+  /** Returns one user message as a text, messages, or a whole GetPromptResult. */
+  run(args: PromptValues<A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
+}
+
+export type PromptReturn = string | readonly PromptMessage[] | GetPromptResult;
+
+/**
+ * Makes a prompt. Prompts have no result with `isError`: a ToolError or an unanswered question fails the request (-32603) with its message.
+ * Throws DefinitionError when the prompt cannot be served as written.
+ */
+export function definePrompt<const A extends Arguments = Record<never, PromptArgumentDefinition>>(definition: PromptDefinition<A>): Prompt {
+  const { name, title, description } = definition;
+  if (!/^[A-Za-z0-9_./-]{1,64}$/.test(name)) {
+    throw new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
+  }
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, facts]) => promptArgument(argument, facts));
+
+  return markDefinition({
+    kind: "prompt",
+    name,
+    ...present({ title, description }),
+    arguments: args,
+    settings: runSettings(`prompt ${name}`, definition),
+    validate: (values) => violations(args, values),
+    async run(values: JsonObject, effects: Effects) {
+      try {
+        return promptResult(name, description, await definition.run(values as PromptValues<A>, createContext(effects)));
+      } catch (error) {
+        if (error instanceof Unanswered || (error instanceof ToolError && !error.retryable))
+          throw new RpcFailure(INTERNAL_ERROR, error.message);
+        throw error;
+      }
+    },
+  } satisfies Prompt);
+}
+
+const INTERNAL_ERROR = -32_603;
+
+function promptArgument(name: string, { title, description, required = true, complete }: PromptArgumentDefinition): PromptArgument {
+  return { name, required, ...present({ title, description, complete }) };
+}
+
+function violations(args: readonly PromptArgument[], values: JsonObject): readonly Violation[] {
+  const known = new Map(args.map((argument) => [argument.name, argument]));
+  const missing = args
+    .filter(({ name, required }) => required && values[name] === undefined)
+    .map(({ name }) => ({ path: `/${name}`, message: "is required" }));
+  const wrong = Object.entries(values).flatMap(([name, value]) => {
+    if (!known.has(name)) return [{ path: `/${name}`, message: "is not an argument of this prompt" }];
+    return typeof value === "string" ? [] : [{ path: `/${name}`, message: "must be a string" }];
+  });
+  return [...missing, ...wrong];
+}
+
+function promptResult(name: string, description: string | undefined, returned: PromptReturn): JsonObject {
+  return plainJson(`what prompt ${name} returned`, { ...present({ description }), ...resultOf(name, returned) }) as JsonObject;
+}
+
+function resultOf(name: string, returned: unknown): object {
+  if (typeof returned === "string") return { messages: [{ role: "user", content: { type: "text", text: returned } }] };
+  if (Array.isArray(returned)) return { messages: returned };
+  if (typeof returned === "object" && returned !== null && "messages" in returned && Array.isArray(returned.messages)) return returned;
+  throw new ParleyError(
+    "INVALID_OUTPUT",
+    `prompt ${name} returned a ${typeof returned} that is neither text, messages nor a GetPromptResult`,
+  );
+}

@@ -1,0 +1,75 @@
+/** `defineResource` and `defineResourceTemplate`: what clients can read. */
+import type { JsonObject, Resource, ResourceContents, ResourceTemplate } from "@parley/core";
+import { markDefinition } from "./definition.ts";
+import { DefinitionError } from "./failures.ts";
+import { present } from "./present.ts";
+import { type Variables, uriMatcher } from "./uri-template.ts";
+
+interface ResourceFacts {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly annotations?: JsonObject;
+}
+
+/** Text, bytes, or contents with uris of their own. */
+export type ResourceReturn = string | Uint8Array | readonly ResourceContents[];
+
+export interface ResourceDefinition extends ResourceFacts {
+  readonly uri: string;
+  /** In bytes. */
+  readonly size?: number;
+  read(): ResourceReturn | Promise<ResourceReturn>;
+}
+
+export interface ResourceTemplateDefinition<Template extends string> extends ResourceFacts {
+  /** Such as `test://template/{id}/data`. */
+  readonly uriTemplate: Template;
+  read(variables: Variables<Template>, uri: string): ResourceReturn | Promise<ResourceReturn>;
+  /** Suggestions for a variable, from what was typed so far and the variables that are filled in. */
+  readonly complete?: {
+    readonly [Variable in keyof Variables<Template>]?: (
+      value: string,
+      others: { readonly [name: string]: string },
+    ) => readonly string[] | Promise<readonly string[]>;
+  };
+}
+
+/** Makes a resource. Throws DefinitionError when the uri is not absolute. */
+export function defineResource(definition: ResourceDefinition): Resource {
+  const { uri, size, mimeType } = definition;
+  if (!URL.canParse(uri)) throw new DefinitionError(`resource uri ${JSON.stringify(uri)} is not an absolute uri`);
+  return markDefinition({
+    ...facts(definition),
+    uri,
+    ...present({ size }),
+    read: async () => contents(uri, mimeType, await definition.read()),
+  } satisfies Resource);
+}
+
+/** Makes a family of resources. Throws DefinitionError when the template is not simple expansion. */
+export function defineResourceTemplate<const Template extends string>(definition: ResourceTemplateDefinition<Template>): ResourceTemplate {
+  const { uriTemplate, mimeType } = definition;
+  const suggestions = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
+  return markDefinition({
+    ...facts(definition),
+    uriTemplate,
+    match: uriMatcher(uriTemplate),
+    read: async (uri, variables) => contents(uri, mimeType, await definition.read(variables as Variables<Template>, uri)),
+    ...(suggestions.size === 0 ? {} : { complete: (variable, value, others) => suggestions.get(variable)?.(value, others) ?? [] }),
+  } satisfies ResourceTemplate);
+}
+
+type Suggest = (value: string, others: { readonly [name: string]: string }) => readonly string[] | Promise<readonly string[]>;
+
+function facts({ name, title, description, mimeType, annotations }: ResourceFacts): ResourceFacts {
+  return { name, ...present({ title, description, mimeType, annotations }) };
+}
+
+function contents(uri: string, mimeType: string | undefined, returned: ResourceReturn): readonly ResourceContents[] {
+  const type = present({ mimeType });
+  if (typeof returned === "string") return [{ uri, ...type, text: returned }];
+  if (returned instanceof Uint8Array) return [{ uri, ...type, blob: Buffer.from(returned).toString("base64") }];
+  return returned;
+}

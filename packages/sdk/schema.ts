@@ -1,0 +1,106 @@
+/**
+ * Schemas as authors give them: any Standard Schema that can say its JSON Schema (zod 4, valibot with its converter, ArkType …), or JSON Schema.
+ *
+ * The JSON Schema is what clients see; the author's own schema judges, so refinements and transforms hold, too.
+ */
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import type { JsonObject, Violation } from "@parley/core";
+import { DefinitionError } from "./failures.ts";
+import { compiled, validateJson } from "./validate-json.ts";
+
+/** A Standard Schema that can say its JSON Schema. */
+export interface Schema<Input = unknown, Output = Input> {
+  readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
+}
+
+export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>;
+export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>;
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly Violation[] };
+
+const verbatim = new WeakSet<object>();
+
+/**
+ * JSON Schema 2020-12 as it stands: clients see exactly this object. Give the type that it describes, or a Standard Schema that judges in its
+ * place. Throws DefinitionError when the schema is broken.
+ */
+export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardSchemaV1<unknown, T>): Schema<T> {
+  try {
+    compiled(schema);
+  } catch (cause) {
+    throw new DefinitionError(`this is no JSON Schema that can be checked: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+  const validate = (value: unknown): StandardSchemaV1.Result<T> | Promise<StandardSchemaV1.Result<T>> => {
+    const violations = validateJson(schema, value);
+    if (violations.length > 0) return { issues: violations.map(({ path, message }) => ({ message, path: segments(path) })) };
+    return judge ? judge["~standard"].validate(value) : { value: value as T };
+  };
+  const converter = { input: () => schema, output: () => schema };
+  const made: Schema<T> = { "~standard": { version: 1, vendor: "parley", validate, jsonSchema: converter } };
+  verbatim.add(made);
+  return made;
+}
+
+/** The JSON Schema of a tool's side of `schema`, without what generators add and no client needs. Throws DefinitionError, naming `what`. */
+export function jsonOf(what: string, schema: Schema, side: "input" | "output"): JsonObject {
+  const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
+  if (!converter) {
+    throw new DefinitionError(
+      `${what}: ${schema["~standard"].vendor} schemas cannot say their JSON Schema; convert it and give jsonSchema(converted, schema)`,
+    );
+  }
+  let json: JsonObject;
+  try {
+    json = converter[side]({ target: "draft-2020-12" }) as JsonObject;
+  } catch (cause) {
+    throw new DefinitionError(`${what} has no JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+  if (verbatim.has(schema)) return json;
+  const { $schema: _dialect, ...rest } = tidy(json) as JsonObject;
+  return rest;
+}
+
+/** Formats for which generators repeat the format as a long pattern. */
+const PATTERNED_FORMATS = new Set(["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"]);
+
+/** Drops the bounds of safe integers and patterns that say a format again: noise to models and people; the author's schema checks both. */
+function tidy(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(tidy);
+  if (typeof json !== "object" || json === null) return json;
+  const node = json as JsonObject;
+  const kept = Object.entries(node).filter(([keyword, value]) => {
+    if (keyword === "maximum") return value !== Number.MAX_SAFE_INTEGER;
+    if (keyword === "minimum") return value !== Number.MIN_SAFE_INTEGER;
+    if (keyword === "pattern") return !(typeof node["format"] === "string" && PATTERNED_FORMATS.has(node["format"]));
+    return true;
+  });
+  // Data stays data: a default or an example may look like a schema.
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, DATA_KEYWORDS.has(keyword) ? value : tidy(value)]));
+}
+
+const DATA_KEYWORDS = new Set(["default", "const", "enum", "examples", "required"]);
+
+/** Judges `value` by the author's own schema. */
+export async function check<S extends Schema>(schema: S, value: unknown): Promise<Checked<OutputOf<S>>> {
+  const result = await schema["~standard"].validate(value);
+  if (result.issues) {
+    return { ok: false, violations: result.issues.map(({ path, message }) => ({ path: pointer(path ?? []), message })) };
+  }
+  return { ok: true, value: result.value as OutputOf<S> };
+}
+
+function pointer(path: readonly (PropertyKey | StandardSchemaV1.PathSegment)[]): string {
+  return path
+    .map((segment) => (typeof segment === "object" ? segment.key : segment))
+    .map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`)
+    .join("");
+}
+
+function segments(path: string): string[] {
+  return path
+    .split("/")
+    .slice(1)
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+}

@@ -1,0 +1,69 @@
+/** From what a tool returned to MCP's CallToolResult, as plain JSON. */
+import { type JsonObject, ParleyError, describeViolations } from "@parley/core";
+import type { CallToolResult, ContentBlock } from "./content.ts";
+import { assertPlain, plainJson } from "./plain-data.ts";
+import { type Schema, check } from "./schema.ts";
+
+/** What a tool without an output schema returns. */
+export type ToolReturn = string | readonly ContentBlock[] | CallToolResult | void;
+
+/** What a tool with an output schema may return in place of the bare value, to choose the content that models read, or to say that it failed. */
+export type StructuredResult<T> = (CallToolResult & { readonly structuredContent: T }) | (CallToolResult & { readonly isError: true });
+
+export function toolResult(tool: string, returned: unknown): JsonObject {
+  if (returned === undefined) return { content: [] };
+  if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
+  if (isContent(returned)) return plain(tool, { content: returned });
+  if (isCallToolResult(returned)) return plain(tool, returned);
+  throw new ParleyError(
+    "INVALID_OUTPUT",
+    `tool ${tool} returned ${Array.isArray(returned) ? "a list" : `a ${typeof returned}`} that is neither text, content nor a CallToolResult: give it an output schema to return data`,
+  );
+}
+
+/** Judges what was returned by the output schema; the text beside it is for clients that do not read `structuredContent`. */
+export async function structuredResult(tool: string, output: Schema, returned: unknown): Promise<JsonObject> {
+  if (isCallToolResult(returned)) {
+    if (returned.isError === true) return plain(tool, returned);
+    if (returned.structuredContent !== undefined) {
+      const structuredContent = await judged(tool, output, returned.structuredContent);
+      return plain(tool, { ...returned, structuredContent });
+    }
+  }
+  const structuredContent = await judged(tool, output, returned);
+  return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], ...plain(tool, { structuredContent }) };
+}
+
+export function errorResult(message: string): JsonObject {
+  return { content: [{ type: "text", text: message }], isError: true };
+}
+
+async function judged(tool: string, output: Schema, value: unknown): Promise<unknown> {
+  assertPlain(`what tool ${tool} returned`, value);
+  const read = await check(output, value);
+  if (!read.ok) {
+    const { violations } = read;
+    throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned what its output schema refuses: ${describeViolations(violations)}`, {
+      violations,
+    });
+  }
+  assertPlain(`what tool ${tool} returned`, read.value);
+  return read.value;
+}
+
+function plain(tool: string, result: object): JsonObject {
+  return plainJson(`what tool ${tool} returned`, result) as JsonObject;
+}
+
+const CONTENT_TYPES = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
+
+function isContent(value: unknown): value is readonly ContentBlock[] {
+  return (
+    Array.isArray(value) &&
+    value.every((block: unknown) => typeof block === "object" && block !== null && "type" in block && CONTENT_TYPES.has(block.type))
+  );
+}
+
+function isCallToolResult(value: unknown): value is CallToolResult {
+  return typeof value === "object" && value !== null && "content" in value && isContent(value.content);
+}

@@ -1,0 +1,147 @@
+/**
+ * `defineTool`: from what an author writes to what core runs and dialects list.
+ */
+import type { ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
+import { type Duration, ParleyError, ToolError, describeViolations, parseDuration } from "@parley/core";
+import { type Context, createContext } from "./context.ts";
+import { markDefinition } from "./definition.ts";
+import { DefinitionError, Unanswered } from "./failures.ts";
+import { plainJson } from "./plain-data.ts";
+import { present } from "./present.ts";
+import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
+import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
+
+export interface ToolAnnotations {
+  readonly title?: string;
+  /** Does not change anything. */
+  readonly readOnlyHint?: boolean;
+  /** May delete or overwrite. */
+  readonly destructiveHint?: boolean;
+  /** Calling it twice with the same arguments does no more than once. */
+  readonly idempotentHint?: boolean;
+  /** Deals with the world outside. */
+  readonly openWorldHint?: boolean;
+}
+
+export interface Icon {
+  readonly src: string;
+  readonly mimeType?: string;
+  readonly sizes?: readonly string[];
+  readonly theme?: "light" | "dark";
+}
+
+export interface RunOptions {
+  /** How often the handler is started, in all, while it throws something that is not a ToolError; 1 by default. */
+  readonly attempts?: number;
+  /** Wait before the second start, doubled each time; a second by default. */
+  readonly backoff?: Duration;
+  /** The longest that one run may work, 5 minutes by default. Waiting for people and sleeping does not count. */
+  readonly runTimeout?: Duration;
+  /** How long the finished task can be read, a day by default. */
+  readonly retention?: Duration;
+}
+
+export interface ToolDefinition<I extends Schema, O extends Schema> extends RunOptions {
+  /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
+  readonly name: string;
+  readonly title?: string;
+  /** What the tool does and when to use it, for the model. */
+  readonly description?: string;
+  /** The arguments: an object, as any Standard Schema that can say its JSON Schema, or `jsonSchema({ … })`. Absent: the tool takes none. */
+  readonly input?: I;
+  /** What the tool returns. With it `run` returns that value, which is checked and sent as `structuredContent`. */
+  readonly output?: O;
+  readonly annotations?: ToolAnnotations;
+  readonly icons?: readonly Icon[];
+  readonly meta?: JsonObject;
+  /** Whether callers that speak tasks get a handle: `"optional"` by default; `"never"` answers in the reply; `"required"` refuses others. */
+  readonly task?: "never" | "optional" | "required";
+  /** Put what the tool asks at its very start in the reply to the call, and hand out the task after that answer. */
+  readonly askFirst?: boolean;
+  /** What the client must have declared: calls of others are refused. */
+  readonly needs?: ClientCapabilities;
+  run(args: OutputOf<I>, ctx: Context): RunReturn<O> | Promise<RunReturn<O>>;
+}
+
+type RunReturn<O extends Schema> = [Schema] extends [O] ? ToolReturn : InputOf<O> | StructuredResult<InputOf<O>>;
+
+/**
+ * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes.
+ *
+ * What `run` throws: ToolError becomes a result with `isError`, RpcFailure an error of the call, an unanswered question a result with `isError`
+ * that says so; anything else is tried again within `attempts`. Throws DefinitionError when the tool cannot be served as written.
+ */
+export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(definition: ToolDefinition<I, O>): Tool {
+  const { name, input, output } = definition;
+  if (!TOOL_NAME.test(name)) {
+    throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
+  }
+  const inputSchema = input ? objectSchema(`the input of tool ${name}`, jsonOf(`the input of tool ${name}`, input, "input")) : NO_ARGUMENTS;
+  const outputSchema = output ? jsonOf(`the output of tool ${name}`, output, "output") : undefined;
+
+  async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
+    const read = input ? await check(input, args) : { ok: true as const, value: args as OutputOf<I> };
+    if (!read.ok) throw new ParleyError("INVALID_ARGUMENTS", describeViolations(read.violations), { violations: read.violations });
+    try {
+      const returned = await definition.run(read.value, createContext(effects));
+      return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
+    } catch (error) {
+      if (error instanceof Unanswered || (error instanceof ToolError && !error.retryable)) return errorResult(error.message);
+      throw error;
+    }
+  }
+
+  return markDefinition({
+    kind: "tool",
+    name,
+    inputSchema,
+    settings: runSettings(`tool ${name}`, definition),
+    task: definition.task ?? "optional",
+    askFirst: definition.askFirst ?? false,
+    needs: definition.needs ?? {},
+    ...present({
+      title: definition.title,
+      description: definition.description,
+      outputSchema,
+      annotations: definition.annotations && (plainJson(`the annotations of tool ${name}`, definition.annotations) as JsonObject),
+      icons: definition.icons?.map((icon) => plainJson(`an icon of tool ${name}`, icon) as JsonObject),
+      meta: definition.meta,
+    }),
+    async validate(args) {
+      if (!input) return Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not known: the tool takes no arguments" }));
+      const read = await check(input, args);
+      return read.ok ? [] : read.violations;
+    },
+    run,
+  } satisfies Tool);
+}
+
+const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;
+const NO_ARGUMENTS: JsonObject = { type: "object", properties: {}, additionalProperties: false };
+
+/** MCP wants `type: "object"` at the root, which unions of objects do not say. */
+function objectSchema(what: string, schema: JsonObject): JsonObject {
+  if (schema["type"] === "object") return schema;
+  const alternatives = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
+  if (schema["type"] === undefined && Array.isArray(alternatives)) return { type: "object", ...schema };
+  throw new DefinitionError(`${what} must be an object, since MCP calls tools with named arguments`);
+}
+
+/** The run options as core reads them. Throws DefinitionError naming `what`. */
+export function runSettings(
+  what: string,
+  { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention = "1 day" }: RunOptions,
+): RunSettings {
+  if (!Number.isInteger(attempts) || attempts < 1)
+    throw new DefinitionError(`${what}: attempts is ${attempts} and must be a whole number from 1`);
+  try {
+    return {
+      attempts,
+      backoffMs: parseDuration(backoff),
+      runTimeoutMs: parseDuration(runTimeout),
+      retentionMs: parseDuration(retention),
+    };
+  } catch (cause) {
+    throw new DefinitionError(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
