@@ -26,6 +26,8 @@ export const ERRORS = {
   STEP_TIMEOUT: "One try of a step took longer than its timeout.",
   ASK_TIMEOUT: "Nobody answered in time and the ask's policy is `fail`.",
   TOO_LARGE: "A stored value is larger than the limit that the message names. Store large data elsewhere and keep a reference.",
+  TOO_MANY_TASKS: "More tasks in one listen stream than the server follows. Open several streams.",
+  OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE: "Redis does not answer. Nothing was changed; try again.",
 } as const satisfies Record<string, string>;
 
