@@ -1,0 +1,27 @@
+/** Single header values, and MCP's `=?base64?…?=` form of those that HTTP cannot carry as they are. */
+import type { Headers } from "./dialect.ts";
+
+const PREFIX = "=?base64?";
+const SUFFIX = "?=";
+/** Node decodes anything and drops what it does not know, so alphabet and padding are checked first. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The value without the blanks around it. A header that came twice is joined as HTTP says, and then equals nothing. */
+export function headerValue(headers: Headers, name: string): string | undefined {
+  const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  if (value === undefined) return undefined;
+  return (typeof value === "string" ? value : value.join(", ")).replace(/^[ \t]+|[ \t]+$/g, "");
+}
+
+/** What the value stands for; `undefined` for bad base64 or bytes that are no UTF-8. */
+export function decodeHeaderValue(value: string): string | undefined {
+  if (!(value.startsWith(PREFIX) && value.endsWith(SUFFIX) && value.length >= PREFIX.length + SUFFIX.length)) return value;
+  const encoded = value.slice(PREFIX.length, -SUFFIX.length);
+  if (!BASE64.test(encoded)) return undefined;
+  try {
+    return utf8.decode(Buffer.from(encoded, "base64"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Tasks on the wire (EXT "Task", "tasks/get", "notifications/tasks").
+ *
+ * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
+ */
+import { isFinished, type JsonObject, type Outcome, type Task } from "@parley/core";
+import type { ServerFacts } from "../dialect.ts";
+import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
+import { inputRequests } from "./encode-ask.ts";
+import { toolResult } from "./encode-call.ts";
+import { SUBSCRIPTION_ID } from "./names.ts";
+
+interface Saying {
+  readonly facts: ServerFacts;
+  readonly nowMs: number;
+}
+
+/** `resultType: "task"` stands here and nowhere else. */
+export function createTaskResult(task: Task, { meta, ...saying }: Saying & { readonly meta: JsonObject }): object {
+  return { resultType: "task", ...handle(task, saying), _meta: meta };
+}
+
+export function detailedTask(task: Task, { meta, ...saying }: Saying & { readonly meta: JsonObject }): object {
+  return { resultType: "complete", ...handle(task, saying), ...detail(task), _meta: meta };
+}
+
+/** Exactly what tasks/get would say. */
+export function taskNotification(
+  task: Task,
+  { subscriptionId, ...saying }: Saying & { readonly subscriptionId: RequestId },
+): RpcNotification {
+  return notificationMessage("notifications/tasks", {
+    _meta: { [SUBSCRIPTION_ID]: subscriptionId },
+    ...handle(task, saying),
+    ...detail(task),
+  });
+}
+
+export function acknowledgement(meta: JsonObject): object {
+  return { resultType: "complete", _meta: meta };
+}
+
+function handle(task: Task, { facts, nowMs }: Saying): object {
+  const message = task.message ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+  return {
+    taskId: task.id,
+    status: task.status,
+    ...(message === undefined ? {} : { statusMessage: message }),
+    createdAt: new Date(task.call.createdAtMs).toISOString(),
+    lastUpdatedAt: new Date(task.updatedAtMs).toISOString(),
+    ttlMs: ttlMs(task, nowMs),
+    pollIntervalMs: facts.pollIntervalMs,
+  };
+}
+
+/** Counted from the task's creation. An unfinished task is kept at least its retention longer than now, so its time grows with every look. */
+export function ttlMs({ call, status, expiresAtMs }: Task, nowMs: number): number {
+  if (isFinished(status)) return Math.trunc(expiresAtMs - call.createdAtMs);
+  return Math.trunc(Math.max(call.retentionMs, nowMs - call.createdAtMs + call.retentionMs));
+}
+
+function detail(task: Task): object {
+  switch (task.status) {
+    case "input_required":
+      return { inputRequests: inputRequests(task.asks) };
+    case "completed":
+      return { result: toolResult(outcomeOf(task, "result").result) };
+    case "failed":
+      return { error: outcomeOf(task, "error").error };
+    case "working":
+    case "cancelled":
+      return {};
+  }
+}
+
+function outcomeOf<T extends Outcome["type"]>(task: Task, type: T): Extract<Outcome, { type: T }> {
+  if (task.outcome?.type === type) return task.outcome as Extract<Outcome, { type: T }>;
+  throw new Error(`task ${task.id} is ${task.status} but its outcome is ${task.outcome?.type ?? "absent"}`);
+}
