@@ -17,4 +17,4 @@ export {
 } from "./resource.ts";
 export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
 export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
-export { type Icon, type RunOptions, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";
+export { type Icon, type RunOptions, type DataToolDefinition, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";

@@ -30,7 +30,7 @@ export interface PromptDefinition<A extends Arguments> extends RunOptions {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
-  readonly arguments?: A;
+  readonly arguments?: A & Arguments;
   /** Returns one user message as a text, messages, or a whole GetPromptResult. */
   run(args: PromptValues<A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }

@@ -41,7 +41,7 @@ export interface RunOptions {
   readonly retention?: Duration;
 }
 
-export interface ToolDefinition<I extends Schema, O extends Schema> extends RunOptions {
+interface ToolFacts<I extends Schema> extends RunOptions {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
   readonly name: string;
   readonly title?: string;
@@ -49,8 +49,6 @@ export interface ToolDefinition<I extends Schema, O extends Schema> extends RunO
   readonly description?: string;
   /** The arguments: an object, as any Standard Schema that can say its JSON Schema, or `jsonSchema({ … })`. Absent: the tool takes none. */
   readonly input?: I;
-  /** What the tool returns. With it `run` returns that value, which is checked and sent as `structuredContent`. */
-  readonly output?: O;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
@@ -60,10 +58,22 @@ export interface ToolDefinition<I extends Schema, O extends Schema> extends RunO
   readonly askFirst?: boolean;
   /** What the client must have declared: calls of others are refused. */
   readonly needs?: ClientCapabilities;
-  run(args: OutputOf<I>, ctx: Context): RunReturn<O> | Promise<RunReturn<O>>;
 }
 
-type RunReturn<O extends Schema> = [Schema] extends [O] ? ToolReturn : InputOf<O> | StructuredResult<InputOf<O>>;
+/** A tool that answers with text or content. */
+export interface ToolDefinition<I extends Schema> extends ToolFacts<I> {
+  readonly output?: never;
+  run(args: OutputOf<I>, ctx: Context): ToolReturn | Promise<ToolReturn>;
+}
+
+/** A tool that answers with data. */
+export interface DataToolDefinition<I extends Schema, O extends Schema> extends ToolFacts<I> {
+  /** What `run` returns: checked, sent as `structuredContent`, and as text for clients that do not read that. */
+  readonly output: O;
+  run(args: OutputOf<I>, ctx: Context): DataReturn<O> | Promise<DataReturn<O>>;
+}
+
+type DataReturn<O extends Schema> = InputOf<O> | StructuredResult<InputOf<O>>;
 
 /**
  * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes.
@@ -71,7 +81,9 @@ type RunReturn<O extends Schema> = [Schema] extends [O] ? ToolReturn : InputOf<O
  * What `run` throws: ToolError becomes a result with `isError`, RpcFailure an error of the call, an unanswered question a result with `isError`
  * that says so; anything else is tried again within `attempts`. Throws DefinitionError when the tool cannot be served as written.
  */
-export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(definition: ToolDefinition<I, O>): Tool {
+export function defineTool<I extends Schema = Schema<JsonObject>>(definition: ToolDefinition<I>): Tool;
+export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(definition: DataToolDefinition<I, O>): Tool;
+export function defineTool(definition: ToolDefinition<Schema> | DataToolDefinition<Schema, Schema>): Tool {
   const { name, input, output } = definition;
   if (!TOOL_NAME.test(name)) {
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
@@ -80,7 +92,7 @@ export function defineTool<I extends Schema = Schema<JsonObject>, O extends Sche
   const outputSchema = output ? jsonOf(`the output of tool ${name}`, output, "output") : undefined;
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
-    const read = input ? await check(input, args) : { ok: true as const, value: args as OutputOf<I> };
+    const read = input ? await check(input, args) : { ok: true as const, value: args };
     if (!read.ok) throw new ParleyError("INVALID_ARGUMENTS", describeViolations(read.violations), { violations: read.violations });
     try {
       const returned = await definition.run(read.value, createContext(effects));
