@@ -1,0 +1,369 @@
+import { createValidator, sha256Digest, systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import type { Catalogue, Tool } from "../catalogue.ts";
+import type { Effects } from "../effects.ts";
+import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
+import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import type { Clock, RunQueue, RunRef } from "../ports.ts";
+import { DEFAULT_SETTINGS } from "../settings.ts";
+import type { JsonObject } from "../task.ts";
+import { answerTask } from "./answer-task.ts";
+import { cancelTask } from "./cancel-task.ts";
+import { createTask } from "./create-task.ts";
+import { getSettledTask, getTask } from "./get-task.ts";
+import { runTask } from "./run-task.ts";
+import type { Services } from "./services.ts";
+import { sweep } from "./sweep.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const alice = "alice";
+const size = { type: "form", message: "How many?", schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] } } as const;
+
+/** A queue that the test itself works off, run by run. */
+function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void; readonly length: number } {
+  const waiting = new Map<string, RunRef>();
+  return {
+    onAdd: () => undefined,
+    async add(ref) {
+      waiting.set(`${ref.taskId}.${ref.run}`, ref);
+      this.onAdd();
+    },
+    take() {
+      const [first] = waiting;
+      if (first) waiting.delete(first[0]);
+      return first?.[1];
+    },
+    get length() {
+      return waiting.size;
+    },
+  };
+}
+
+/** A deployment of one tool, in memory, with a clock that the test turns. */
+function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: Partial<Tool["settings"]> = {}) {
+  let skippedMs = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  const events = createMemoryEvents();
+  const queue = handQueue();
+  const logged: string[] = [];
+  const write = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }));
+  let ids = 0;
+  const services: Services = {
+    store: createMemoryStore({ clock, events }),
+    queue,
+    events,
+    clock,
+    ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
+    digest: sha256Digest,
+    validate: createValidator(),
+    log: { debug: write, info: write, warn: write, error: write },
+    settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 20, renewEveryMs: 10 },
+  };
+  const tool: Tool = {
+    kind: "tool",
+    name: "subject",
+    inputSchema: { type: "object" },
+    task: "optional",
+    askFirst: false,
+    needs: {},
+    settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...overrides },
+    validate: (args) => ("wrong" in args ? [{ path: "/wrong", message: "is not a known field" }] : []),
+    run: (_args, effects) => run(effects),
+  };
+  const catalogue: Catalogue = { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
+  return {
+    services,
+    queue,
+    catalogue,
+    logged,
+    skip: (ms: number) => (skippedMs += ms),
+    create: (args: JsonObject = {}) =>
+      createTask(services, tool, { principal: alice, arguments: args, capabilities: {}, hidden: false }).then(({ id }) => id),
+    /** Does every run that waits. */
+    async work() {
+      const reports: string[] = [];
+      for (let ref = queue.take(); ref; ref = queue.take()) reports.push((await runTask(services, catalogue, ref)).type);
+      return reports;
+    },
+    task: (taskId: string) => getTask(services, { taskId, principal: alice }),
+    answer: (taskId: string, replies: Record<string, unknown>) =>
+      answerTask(services, { taskId, principal: alice, replies }).then(({ receipts }) => Object.fromEntries(receipts)),
+  };
+}
+
+const dinner = async ({ ask }: Effects): Promise<JsonObject> => {
+  const answer = await ask("size", size);
+  return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+};
+
+describe("a task's life", () => {
+  test("it is created, asks, is answered, and completes", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    expect(await subject.task(taskId)).toMatchObject({ status: "working", run: 0 });
+    expect(await subject.work()).toEqual(["parked"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+    expect(await subject.answer(taskId, { size: { action: "accept", content: { n: 4 } } })).toEqual({ size: { type: "accepted" } });
+    expect(await subject.task(taskId)).toMatchObject({ status: "working", asks: [] });
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({
+      status: "completed",
+      outcome: { type: "result", result: { content: [{ text: '{"action":"accept","content":{"n":4}}' }] } },
+    });
+  });
+
+  test("arguments that do not fit are refused before anything is written", async () => {
+    const subject = deployment(dinner);
+    await expect(subject.create({ wrong: 1 })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path: "/wrong" }] });
+    expect(subject.queue.length).toBe(0);
+  });
+
+  test("a foreign task is as unknown as one that never was (I10)", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    for (const ref of [{ taskId, principal: "mallory" }, { taskId: "0-nowhere", principal: alice }]) {
+      await expect(getTask(subject.services, ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+      await expect(cancelTask(subject.services, ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+      await expect(answerTask(subject.services, { ...ref, replies: {} })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    }
+  });
+
+  test("a read right after the answer waits a moment for the task to settle", async () => {
+    const subject = deployment(dinner);
+    subject.queue.onAdd = () => setImmediate(() => void subject.work());
+    const taskId = await subject.create();
+    expect(await getSettledTask(subject.services, { taskId, principal: alice })).toMatchObject({ status: "input_required" });
+    await subject.answer(taskId, { size: { action: "decline" } });
+    expect(await getSettledTask(subject.services, { taskId, principal: alice })).toMatchObject({ status: "completed" });
+  });
+});
+
+describe("answers", () => {
+  test("an answer that breaks the schema is refused with the violations, and the question stays open", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const wrong = async (reply: unknown) => (await subject.answer(taskId, { size: reply }))["size"];
+    expect(await wrong({ action: "accept", content: { n: 21 } })).toEqual({ type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] });
+    expect(await wrong({ action: "accept" })).toMatchObject({ type: "invalid", violations: [{ path: "/content/n", message: "is required" }] });
+    expect(await wrong({ action: "maybe" })).toMatchObject({ type: "invalid", violations: [{ path: "/action" }] });
+    expect(await wrong(12345)).toMatchObject({ type: "invalid" });
+    expect(await wrong(null)).toMatchObject({ type: "invalid" });
+    expect(await subject.task(taskId)).toMatchObject({ status: "input_required" });
+    expect(subject.queue.length).toBe(0);
+  });
+
+  test("the same answer again is a duplicate, another one is late, an unknown key is unknown", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const reply = { action: "accept", content: { n: 2 } };
+    expect(await subject.answer(taskId, { size: reply, other: reply })).toEqual({ size: { type: "accepted" }, other: { type: "unknown" } });
+    expect(await subject.answer(taskId, { size: reply })).toEqual({ size: { type: "duplicate" } });
+    expect(await subject.answer(taskId, { size: { action: "decline" } })).toEqual({ size: { type: "late" } });
+    await subject.work();
+    expect(await subject.answer(taskId, { size: reply })).toEqual({ size: { type: "duplicate" } });
+    expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: expect.stringContaining('"n":2') }] } });
+  });
+
+  test("of a hundred racing answers one is accepted (I2)", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const replies = Array.from({ length: 100 }, (_, n) => subject.answer(taskId, { size: { action: "accept", content: { n: n % 20 } } }));
+    const receipts = (await Promise.all(replies)).map(({ size: receipt }) => receipt?.type);
+    expect(receipts.filter((receipt) => receipt === "accepted")).toHaveLength(1);
+    expect(receipts.filter((receipt) => receipt === "duplicate")).toHaveLength(4);
+    expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(95);
+  });
+
+  test("an answer that was recorded but whose run was never added is resumed by the sweep, or by sending it again", async () => {
+    const subject = deployment(dinner);
+    const reply = { action: "accept", content: { n: 2 } };
+    for (const resume of [
+      () => (subject.skip(1_001), sweep(subject.services, { partition: 0 })),
+      (taskId: string) => subject.answer(taskId, { size: reply }),
+    ]) {
+      const taskId = await subject.create();
+      await subject.work();
+      await subject.answer(taskId, { size: reply });
+      subject.queue.take(); // the front end died between "recorded" and "queued"
+      expect(await subject.work()).toEqual([]);
+      await resume(taskId);
+      expect(await subject.work()).toEqual(["finished"]);
+    }
+  });
+
+  test("an answer to one of two questions resumes its branch, and the other stays open", async () => {
+    const subject = deployment(async ({ ask }) => {
+      await Promise.all([ask("a", size), ask("b", size)]);
+      return { content: [] };
+    });
+    const taskId = await subject.create();
+    await subject.work();
+    await subject.answer(taskId, { a: { action: "decline" } });
+    expect(await subject.task(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "b" }] });
+    expect(await subject.work()).toEqual(["parked"]);
+    await subject.answer(taskId, { b: { action: "decline" } });
+    expect(await subject.work()).toEqual(["finished"]);
+  });
+});
+
+describe("time", () => {
+  test("an ask that nobody answers ends at its deadline, also after thirty days (I7)", async () => {
+    const subject = deployment(async ({ ask }) => ({ content: [{ type: "text", text: (await ask("size", size, { timeoutMs: 30 * DAY })).action }] }));
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(30 * DAY - HOUR);
+    expect(await sweep(subject.services, { partition: 0 })).toBe(0);
+    expect(await subject.task(taskId)).toMatchObject({ status: "input_required" });
+    subject.skip(HOUR);
+    expect(await sweep(subject.services, { partition: 0 })).toBe(1);
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "timeout" }] } } });
+    expect(await subject.answer(taskId, { size: { action: "decline" } })).toEqual({ size: { type: "late" } });
+    subject.skip(DAY + 1);
+    await expect(subject.task(taskId)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  test("a long sleep parks the task and the sweep wakes it", async () => {
+    const subject = deployment(async ({ sleep }) => (await sleep("night", 8 * HOUR), { content: [] }));
+    const taskId = await subject.create();
+    expect(await subject.work()).toEqual(["parked"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "working" });
+    subject.skip(8 * HOUR);
+    await sweep(subject.services, { partition: 0 });
+    expect(await subject.work()).toEqual(["finished"]);
+  });
+
+  test("a run that works too long is ended", async () => {
+    const subject = deployment(() => new Promise(() => undefined), { runTimeoutMs: 5 });
+    const taskId = await subject.create();
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { code: -32603, data: { code: "RUN_TIMEOUT" } } } });
+  });
+});
+
+describe("cancellation", () => {
+  test("a waiting task is cancelled for good; its answer comes late", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    expect(await cancelTask(subject.services, { taskId, principal: alice })).toBe("cancelled");
+    expect(await cancelTask(subject.services, { taskId, principal: alice })).toBe("finished");
+    expect(await subject.answer(taskId, { size: { action: "decline" } })).toEqual({ size: { type: "late" } });
+    expect(await subject.task(taskId)).toMatchObject({ status: "cancelled", asks: [] });
+    expect(await subject.work()).toEqual([]);
+  });
+
+  test("a run at work learns of it: its signal is aborted and its writes are refused", async () => {
+    const started = Promise.withResolvers<AbortSignal>();
+    const subject = deployment(({ signal }) => {
+      started.resolve(signal);
+      return new Promise(() => undefined);
+    });
+    const taskId = await subject.create();
+    const working = subject.work();
+    const signal = await started.promise;
+    await cancelTask(subject.services, { taskId, principal: alice });
+    expect(await working).toEqual(["fenced"]);
+    expect(signal.aborted).toBe(true);
+    expect(await subject.task(taskId)).toMatchObject({ status: "cancelled" });
+  });
+});
+
+describe("workers that die", () => {
+  test("a run whose worker died is taken over after its lease, and the dead one's writes are refused (I5)", async () => {
+    let steps = 0;
+    const stuck = Promise.withResolvers<void>();
+    let first = true;
+    const subject = deployment(async ({ step }) => {
+      await step("once", () => (steps += 1));
+      if (first) {
+        first = false;
+        await stuck.promise;
+      }
+      await step("twice", () => (steps += 1));
+      return { content: [{ type: "text", text: String(steps) }] };
+    });
+    const taskId = await subject.create();
+    const dead = subject.work();
+    await systemClock.sleep(20);
+    subject.skip(DEFAULT_SETTINGS.leaseMs + 1);
+    await sweep(subject.services, { partition: 0 });
+    expect(await subject.work()).toEqual(["finished"]);
+    stuck.resolve();
+    expect(await dead).toEqual(["fenced"]);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "2" }] } } });
+  });
+
+  test("duplicate deliveries of a run are refused", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    for (const run of [1, 3]) {
+      expect(await runTask(subject.services, subject.catalogue, { taskId, run })).toEqual({ type: "refused", reason: "stale" });
+    }
+    expect(await runTask(subject.services, subject.catalogue, { taskId: "0-gone", run: 1 })).toEqual({ type: "refused", reason: "unknown" });
+  });
+
+  test("a worker that does not serve the tool puts the task back", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    const nothing: Catalogue = { ...subject.catalogue, tools: new Map() };
+    expect(await runTask(subject.services, nothing, subject.queue.take() ?? { taskId, run: 1 })).toEqual({ type: "retrying" });
+    subject.skip(DEFAULT_SETTINGS.missingToolRetryMs);
+    await sweep(subject.services, { partition: 0 });
+    expect(await subject.work()).toEqual(["parked"]);
+  });
+});
+
+describe("tools that fail", () => {
+  test.each([
+    ["a ToolError is a result with isError", new ToolError("closed on Mondays"), { status: "completed", outcome: { result: { isError: true, content: [{ text: "closed on Mondays" }] } } }],
+    ["any other error too", new TypeError("x is undefined"), { status: "completed", outcome: { result: { isError: true } } }],
+    ["an RpcFailure fails the task with its code", new RpcFailure(-32099, "no", { a: 1 }), { status: "failed", outcome: { error: { code: -32099, message: "no", data: { a: 1 } } } }],
+    ["what the catalogue names fails the task and says what to do", new ParleyError("INVALID_OUTPUT", "no"), { status: "failed", outcome: { error: { code: -32603, data: { code: "INVALID_OUTPUT", hint: expect.any(String) } } } }],
+  ])("%s", async (_, error, expected) => {
+    const subject = deployment(async () => Promise.reject(error));
+    const taskId = await subject.create();
+    await subject.work();
+    expect(await subject.task(taskId)).toMatchObject(expected);
+  });
+
+  test("an error is tried again after the backoff, doubled, within the tool's attempts", async () => {
+    let tries = 0;
+    const subject = deployment(
+      async () => {
+        tries += 1;
+        throw new Error("flaky");
+      },
+      { attempts: 3, backoffMs: HOUR },
+    );
+    const taskId = await subject.create();
+    expect(await subject.work()).toEqual(["retrying"]);
+    for (const [waitMs, report] of [[HOUR, "retrying"], [2 * HOUR, "finished"]] as const) {
+      subject.skip(waitMs - 1_000);
+      expect(await sweep(subject.services, { partition: 0 })).toBe(0);
+      subject.skip(1_000);
+      await sweep(subject.services, { partition: 0 });
+      expect(await subject.work()).toEqual([report]);
+    }
+    expect(tries).toBe(3);
+    expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { isError: true } } });
+  });
+
+  test("answers, arguments and messages of errors stay out of the log", async () => {
+    const subject = deployment(async ({ ask }) => {
+      const answer = await ask("size", size);
+      throw new Error(`cannot seat ${JSON.stringify(answer)} SECRET`);
+    });
+    const taskId = await subject.create({ note: "SECRET" });
+    await subject.work();
+    await subject.answer(taskId, { size: { action: "accept", content: { n: 17 } } });
+    await subject.work();
+    expect(subject.logged.length).toBeGreaterThan(3);
+    expect(subject.logged.join("\n")).not.toMatch(/SECRET|17/);
+  });
+});
