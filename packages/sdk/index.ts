@@ -5,6 +5,7 @@ export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
 export type { AskResult, Context, FormAsk, FormContent, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
+export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
 export type { Recorded } from "./recorded.ts";

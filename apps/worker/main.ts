@@ -1,0 +1,18 @@
+/** The worker process. */
+import { readEnvironment } from "@parley/node";
+import { WORKER_SETTINGS, workerConfig } from "./config.ts";
+import { startWorker, type Worker } from "./worker.ts";
+
+let worker: Worker;
+try {
+  worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
+} catch (error) {
+  process.stderr.write(`parley worker: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.once(signal, () => {
+    void worker.close().then((drained) => process.exit(drained ? 0 : 1));
+  });
+}
