@@ -1,0 +1,53 @@
+import type { RunQueue, RunRef } from "../ports.ts";
+
+export interface MemoryQueue extends RunQueue {
+  /** Runs that wait for a worker. */
+  readonly waiting: readonly RunRef[];
+  /** Starts to hand out runs, at most `concurrency` at once. A run that throws is dropped: the sweep will find its task overdue. */
+  consume(request: { readonly concurrency: number; readonly run: (ref: RunRef) => Promise<void> }): { close(): Promise<void> };
+}
+
+/** Runs in the order in which they were added. As in the real queue a run is known by its task and number only while it is in here. */
+export function createMemoryQueue(): MemoryQueue {
+  const waiting: RunRef[] = [];
+  const known = new Set<string>();
+  let wake: () => void = () => undefined;
+
+  return {
+    waiting,
+    async add(ref) {
+      const jobId = `${ref.taskId}.${ref.run}`;
+      if (known.has(jobId)) return;
+      known.add(jobId);
+      waiting.push(ref);
+      wake();
+    },
+    consume({ concurrency, run }) {
+      const atWork = new Set<Promise<void>>();
+      let open = true;
+      const take = () => {
+        while (open && atWork.size < concurrency) {
+          const ref = waiting.shift();
+          if (!ref) return;
+          const working = run(ref)
+            .catch(() => undefined)
+            .then(() => {
+              known.delete(`${ref.taskId}.${ref.run}`);
+              atWork.delete(working);
+              take();
+            });
+          atWork.add(working);
+        }
+      };
+      wake = () => queueMicrotask(take);
+      wake();
+      return {
+        async close() {
+          open = false;
+          wake = () => undefined;
+          await Promise.all(atWork);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { Ids, Log, RunQueue, TaskEvents, TaskStore } from "@parley/core";
+import type { Redis } from "ioredis";
+import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
+import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
+import { createRedisEvents } from "./events.ts";
+import { createIds } from "./ids.ts";
+import { createKeys } from "./keys.ts";
+import { createRedisQueue } from "./queue.ts";
+import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
+import { createRedisStore } from "./store.ts";
+import { reached } from "./unavailable.ts";
+
+/** Every port of core on one Redis. */
+export interface RedisBackend {
+  readonly store: TaskStore;
+  readonly queue: RunQueue;
+  readonly events: TaskEvents;
+  readonly ids: Ids;
+  /** `0 … partitions - 1`. */
+  readonly partitions: readonly number[];
+  /** Starts to work; opens connections of its own on first use. */
+  consumeRuns(request: Omit<ConsumeRuns, "partitions"> & { readonly partitions?: readonly number[] }): Promise<Consumer>;
+  /** Resolves if Redis answers. Throws UNAVAILABLE. */
+  ping(): Promise<void>;
+  /** Ends the consumers, then the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects once Redis serves and is fit (see connect.ts), with one connection for commands, one for subscriptions, and for a worker one
+ * for its queues and one per queue to wait on. Throws UNAVAILABLE with what to do.
+ */
+export async function connectRedis(given: Partial<RedisSettings> & Pick<RedisSettings, "url">, { log }: { readonly log: Log }): Promise<RedisBackend> {
+  const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
+  const { url, commandTimeoutMs } = settings;
+  await waitForRedis({ ...settings, log });
+
+  const keys = createKeys(settings.prefix);
+  const partitions = Array.from({ length: settings.partitions }, (_, partition) => partition);
+  const open: Redis[] = [];
+  const connection = (name: string, options: ConnectionOptions) => {
+    const redis = openConnection(url, { log, name, options });
+    open.push(redis);
+    return redis;
+  };
+
+  // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
+  const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
+  const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
+  const queue = createRedisQueue({ redis, keys, log });
+  const consumers = new Set<Consumer>();
+  let workers: Redis | undefined;
+
+  return {
+    store: createRedisStore({ redis, keys, partitions: settings.partitions }),
+    queue,
+    events: createRedisEvents({ redis, subscriber, keys, log }),
+    ids: createIds(settings),
+    partitions,
+    async consumeRuns(request) {
+      workers ??= connection("workers", { maxRetriesPerRequest: null });
+      const consumer = await consumeRuns({ partitions, ...request, redis: workers, keys, log });
+      consumers.add(consumer);
+      return consumer;
+    },
+    async ping() {
+      await reached(redis.ping());
+    },
+    async close() {
+      await Promise.all([...consumers].map((consumer) => consumer.close()));
+      await queue.close();
+      for (const each of open) each.disconnect();
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/** Opens connections to a Redis that is fit to hold tasks, and says clearly what is wrong with one that is not. */
+import { setTimeout as wait } from "node:timers/promises";
+import { type Log, ParleyError } from "@parley/core";
+import { Redis } from "ioredis";
+
+const OLDEST_VERSION = [6, 2] as const;
+const TRY_EVERY_MS = 200;
+
+export interface FitRedis {
+  /** `redis://` or `rediss://`, with user, password and database if any. */
+  readonly url: string;
+  /** How long to wait for a Redis that is still starting. */
+  readonly startTimeoutMs: number;
+  /** Accept a Redis that may evict keys, and so lose tasks. */
+  readonly allowEviction: boolean;
+  readonly log: Log;
+}
+
+/**
+ * Waits until Redis serves, then checks that it is fit: version 6.2 or newer (Valkey counts as the Redis that it is compatible with), and
+ * no eviction. Throws a ParleyError UNAVAILABLE with what to do.
+ */
+export async function waitForRedis({ url, startTimeoutMs, allowEviction, log }: FitRedis): Promise<void> {
+  const giveUpAtMs = Date.now() + startTimeoutMs;
+  let told = false;
+  for (;;) {
+    const tried = await probe(url);
+    if (tried.ok) {
+      checkFitness(tried.info, { url, allowEviction, log });
+      return;
+    }
+    if (tried.refusesUs) throw unfit(url, `${tried.message}. Check user and password in REDIS_URL`);
+    if (Date.now() >= giveUpAtMs) {
+      throw unfit(url, `no answer within ${startTimeoutMs} ms (${tried.message}). Is it running, and is REDIS_URL right?`);
+    }
+    if (!told) log.info({ redis: withoutPassword(url), error: tried.message }, "waiting for redis");
+    told = true;
+    await wait(TRY_EVERY_MS);
+  }
+}
+
+export interface ConnectionOptions {
+  readonly commandTimeout?: number;
+  readonly autoResubscribe?: boolean;
+  readonly maxRetriesPerRequest: null;
+}
+
+export function openConnection(url: string, { log, name, options }: { readonly log: Log; readonly name: string; readonly options: ConnectionOptions }): Redis {
+  const redis = new Redis(url, { ...options, connectionName: `parley-${name}`, retryStrategy: (times: number) => Math.min(times * 50, 1_000) });
+  redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
+  return redis;
+}
+
+type Probe = { readonly ok: true; readonly info: string } | { readonly ok: false; readonly message: string; readonly refusesUs: boolean };
+
+/** One try on a connection of its own. */
+async function probe(url: string): Promise<Probe> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000, enableReadyCheck: false, maxRetriesPerRequest: 0 });
+  // ioredis tells the cause of a failed connection here, and rejects with a bare "Connection is closed".
+  let cause: Error | undefined;
+  redis.on("error", (error: Error) => (cause = error));
+  try {
+    await redis.connect();
+    const info = await redis.info();
+    if (/^loading:1/m.test(info)) return { ok: false, message: "it is still loading its data", refusesUs: false };
+    return { ok: true, info };
+  } catch (error) {
+    const { message } = cause ?? (error instanceof Error ? error : new Error(String(error)));
+    return { ok: false, message, refusesUs: /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH)|without any password configured/.test(message) };
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function checkFitness(info: string, { url, allowEviction, log }: { readonly url: string; readonly allowEviction: boolean; readonly log: Log }): void {
+  const version = field(info, "redis_version") ?? "0";
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
+    throw unfit(url, `it has version ${version}; Parley needs Redis ${OLDEST_VERSION.join(".")} or newer, or Valkey`);
+  }
+  // From INFO, since CONFIG GET is closed on hosted servers.
+  const policy = field(info, "maxmemory_policy") ?? "noeviction";
+  if (policy !== "noeviction") {
+    const what = `its maxmemory-policy is ${policy}, so it may drop tasks that wait for an answer`;
+    if (!allowEviction) {
+      throw unfit(url, `${what}. Set "maxmemory-policy noeviction" (redis-cli CONFIG SET maxmemory-policy noeviction), or PARLEY_ALLOW_EVICTION=true to take the risk`);
+    }
+    log.warn({ redis: withoutPassword(url), policy }, "redis may evict tasks");
+  }
+  log.info({ redis: withoutPassword(url), version: field(info, "valkey_version") ?? version }, "redis is fit");
+}
+
+function field(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
+}
+
+function unfit(url: string, what: string): ParleyError {
+  return new ParleyError("UNAVAILABLE", `Redis at ${withoutPassword(url)}: ${what}`);
+}
+
+export function withoutPassword(url: string): string {
+  if (!URL.canParse(url)) return "an address that is no URL";
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

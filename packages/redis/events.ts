@@ -1,0 +1,91 @@
+/**
+ * Wake-ups over classic pub/sub: one subscriber connection per process, one channel per watched task, one for announcements.
+ *
+ * They carry no state. What a lost connection swallowed is made good by calling every listener once it is back: they read again.
+ */
+import type { Announcement, Log, TaskEvents } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { reached } from "./unavailable.ts";
+
+export interface RedisEventsOptions {
+  /** Where announcements are published. */
+  readonly redis: Redis;
+  /** Used for nothing else, with `autoResubscribe: false`: this module subscribes again and knows when that is done. */
+  readonly subscriber: Redis;
+  readonly keys: Keys;
+  readonly log: Log;
+}
+
+interface Channel {
+  readonly listeners: Set<(message?: string) => void>;
+  readonly subscribed: Promise<unknown>;
+}
+
+export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsOptions): TaskEvents {
+  const channels = new Map<string, Channel>();
+
+  subscriber.on("message", (name: string, message: string) => {
+    for (const listener of channels.get(name)?.listeners ?? []) listener(message);
+  });
+
+  // The connection is ready here for the second time or later; subscriptions are issued before anything else can be.
+  subscriber.on("ready", () => {
+    const names = [...channels.keys()];
+    if (names.length === 0) return;
+    subscriber.subscribe(...names).then(
+      () => {
+        for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
+      },
+      // The connection was lost again: the next `ready` does it.
+      (error: unknown) => log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet"),
+    );
+  });
+
+  /** Resolves when the subscription is confirmed: whatever is published later arrives, or is made good by a call after the reconnect. */
+  async function listen(name: string, onMessage: (message?: string) => void): Promise<() => void> {
+    let channel = channels.get(name);
+    if (!channel) {
+      channel = { listeners: new Set(), subscribed: subscriber.subscribe(name) };
+      channels.set(name, channel);
+    }
+    const { listeners, subscribed } = channel;
+    // A listener of its own, so that one function can listen twice.
+    const listener = (message?: string) => onMessage(message);
+    listeners.add(listener);
+    const stop = () => {
+      if (!listeners.delete(listener) || listeners.size > 0 || channels.get(name)?.listeners !== listeners) return;
+      channels.delete(name);
+      // Commands of one connection keep their order, so a subscribe that follows at once is not undone. A failed unsubscribe means that
+      // the connection is gone, and the subscription with it.
+      subscriber.unsubscribe(name).catch(() => undefined);
+    };
+    try {
+      await reached(subscribed);
+    } catch (error) {
+      stop();
+      throw error;
+    }
+    return stop;
+  }
+
+  return {
+    async watch(taskId, onChange) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return () => undefined; // what cannot be a task does not change
+      return await listen(taskKeys[0], () => onChange());
+    },
+    async announce(announcement) {
+      await reached(redis.publish(keys.announcements, JSON.stringify(announcement)));
+    },
+    async onAnnouncement(listener) {
+      return await listen(keys.announcements, (message) => {
+        // After a reconnect nobody knows what was announced meanwhile: every list may have changed.
+        const announcements = message === undefined ? EVERY_LIST : [JSON.parse(message) as Announcement];
+        for (const announcement of announcements) listener(announcement);
+      });
+    },
+  };
+}
+
+const EVERY_LIST: readonly Announcement[] = [{ type: "tools" }, { type: "prompts" }, { type: "resources" }];

@@ -1,0 +1,7 @@
+/** Every port of core on Redis. The only package that speaks to it. */
+export { connectRedis, type RedisBackend } from "./backend.ts";
+export { waitForRedis, withoutPassword } from "./connect.ts";
+export type { Consumer, ConsumeRuns } from "./consume-runs.ts";
+export { createIds } from "./ids.ts";
+export { createKeys, partitionOf } from "./keys.ts";
+export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";

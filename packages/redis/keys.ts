@@ -1,0 +1,59 @@
+/**
+ * Every key that Parley uses in Redis; docs/data-model.md says what is in them.
+ *
+ *   parley:{p0}:task:0-V1StGXR8…            the task; also the name of its wake-up channel
+ *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
+ *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
+ *   parley:{p0}:due                         tasks by the time at which they must run
+ *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
+ *   parley:announcements                    a channel
+ *
+ * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster.
+ */
+import { hash } from "node:crypto";
+
+export const RUN_QUEUE = "run";
+export const SWEEP_QUEUE = "sweep";
+
+/** `<partition>-<128 bits in base64url>`. The partition travels in the id, so that changing their number moves no task. */
+const TASK_ID = /^(0|[1-9]\d{0,3})-[\w-]{22}$/;
+
+/** The order in which every script of a task gets its keys. */
+export type TaskKeys = readonly [task: string, journal: string, feed: string, due: string];
+
+export interface Keys {
+  /** Undefined for what cannot be a task id, so that nothing a client sends becomes a key. */
+  task(taskId: string): TaskKeys | undefined;
+  /** A task's key is this and its id. */
+  taskPrefix(partition: number): string;
+  due(partition: number): string;
+  owner(partition: number, principal: string): string;
+  /** BullMQ's `prefix`. */
+  queuePrefix(partition: number): string;
+  readonly announcements: string;
+}
+
+export function createKeys(prefix = "parley"): Keys {
+  const slot = (partition: number) => `${prefix}:{p${partition}}`;
+  return {
+    task(taskId) {
+      const partition = partitionOf(taskId);
+      if (partition === undefined) return undefined;
+      const task = `${slot(partition)}:task:${taskId}`;
+      return [task, `${task}:journal`, `${task}:feed`, `${slot(partition)}:due`];
+    },
+    taskPrefix: (partition) => `${slot(partition)}:task:`,
+    due: (partition) => `${slot(partition)}:due`,
+    // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
+    owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
+    queuePrefix: slot,
+    announcements: `${prefix}:announcements`,
+  };
+}
+
+/** The partition that a task id names; undefined for what is no task id. */
+export function partitionOf(taskId: string): number | undefined {
+  const match = TASK_ID.exec(taskId);
+  return match ? Number(match[1]) : undefined;
+}

@@ -1,0 +1,51 @@
+import type { Log, RunQueue } from "@parley/core";
+import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
+import { reached } from "./unavailable.ts";
+
+/** BullMQ keeps a stream of what happened to its jobs; nobody reads it here, and the default of 10,000 entries is a megabyte a queue. */
+export const EVENTS_KEPT = 100;
+
+/**
+ * A job that is kept blocks its id for ever, silently: the run could never be added again. Nothing of a job is worth keeping, the task is
+ * the record.
+ */
+export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
+
+export interface RedisQueue extends RunQueue {
+  close(): Promise<void>;
+}
+
+/**
+ * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
+ * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; it has no data.
+ */
+export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; readonly keys: Keys; readonly log: Log }): RedisQueue {
+  const queues = new Map<number, Queue>();
+
+  function queueOf(partition: number): Queue {
+    const known = queues.get(partition);
+    if (known) return known;
+    const queue = new Queue(RUN_QUEUE, {
+      connection: redis,
+      prefix: keys.queuePrefix(partition),
+      defaultJobOptions: KEEP_NO_JOBS,
+      streams: { events: { maxLen: EVENTS_KEPT } },
+    });
+    queue.on("error", (error) => log.warn({ partition, error: error.message }, "run queue in trouble"));
+    queues.set(partition, queue);
+    return queue;
+  }
+
+  return {
+    async add({ taskId, run }) {
+      const partition = partitionOf(taskId);
+      if (partition === undefined) throw new TypeError("a run needs a task id");
+      await reached(queueOf(partition).add("run", {}, { jobId: `${taskId}.${run}` }));
+    },
+    async close() {
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
+    },
+  };
+}

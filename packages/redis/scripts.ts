@@ -1,0 +1,121 @@
+/**
+ * The Lua scripts as typed functions: no call site counts keys or remembers the order of arguments.
+ *
+ * ioredis sends the text of a script once per connection and its hash from then on, so a script never runs behind a command that was
+ * issued after it, and a Redis that was restarted gets the text again.
+ */
+import { readFileSync } from "node:fs";
+import type { Redis } from "ioredis";
+import type { TaskKeys } from "./keys.ts";
+
+const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "finish", "cancel", "overdue"] as const;
+type ScriptName = (typeof SCRIPTS)[number];
+type Argument = string | number;
+type Run = (keysAndArguments: Argument[]) => Promise<unknown>;
+
+/** Key and packed value. */
+export type Pair = readonly [key: string, value: string];
+
+export interface Scripts {
+  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists">;
+  begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
+  record(keys: TaskKeys, args: { taskId: string; token: string; dueAtMs: number; entries: readonly Pair[] }): Promise<"recorded" | "refused">;
+  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
+  park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
+  answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
+  finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
+  cancel(keys: TaskKeys, args: { taskId: string; nowMs: number; message: string }): Promise<"cancelled" | "finished" | "unknown">;
+  /** Task ids and runs in turn. */
+  overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
+}
+
+export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: "finished" | "stale" | "unknown"];
+
+export interface CreateArguments {
+  readonly taskId: string;
+  readonly call: string;
+  readonly createdAtMs: number;
+  readonly retentionMs: number;
+  readonly dueAtMs: number;
+  /** Undefined keeps the task out of its owner's list. */
+  readonly ownerExpiresAtMs: number | undefined;
+  readonly ownerLengthMax: number;
+}
+
+export interface ReportArguments {
+  readonly token: string;
+  readonly nowMs: number;
+  readonly fields: readonly Pair[];
+  readonly items: readonly string[];
+  readonly feedLengthMax: number;
+}
+
+export interface ParkArguments {
+  readonly taskId: string;
+  readonly token: string;
+  readonly nowMs: number;
+  readonly dueAtMs: number;
+  readonly readyAtMs: number;
+  readonly attempt: number;
+  readonly fields: readonly Pair[];
+  readonly entries: readonly Pair[];
+  readonly asks: readonly (readonly [key: string, digest: string, ask: string])[];
+}
+
+export interface AnswerArguments {
+  readonly taskId: string;
+  readonly key: string;
+  readonly digest: string | undefined;
+  readonly outcome: string;
+  readonly nowMs: number;
+  readonly readyAtMs: number;
+  readonly token: string | undefined;
+}
+
+export interface FinishArguments {
+  readonly taskId: string;
+  readonly token: string;
+  readonly nowMs: number;
+  readonly status: "completed" | "failed";
+  readonly fields: readonly Pair[];
+  readonly entries: readonly Pair[];
+}
+
+export function defineScripts(redis: Redis): Scripts {
+  const shared = readScript("task");
+  const run = {} as Record<ScriptName, Run>;
+  for (const name of SCRIPTS) {
+    const command = `parley:${name}`;
+    redis.defineCommand(command, { lua: `${shared}\n${readScript(name)}`, numberOfKeys: name === "create" ? 5 : 4 });
+    // ioredis adds the command as a method that its types cannot know.
+    const method = Reflect.get(redis, command) as (this: Redis, ...keysAndArguments: Argument[]) => Promise<unknown>;
+    run[name] = (keysAndArguments) => method.apply(redis, keysAndArguments);
+  }
+
+  return {
+    create: (keys, ownerKey, { taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax }) =>
+      run.create([...keys, ownerKey, taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs ?? "", ownerLengthMax]) as never,
+    begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
+    record: (keys, { taskId, token, dueAtMs, entries }) => run.record([...keys, taskId, token, dueAtMs, ...list(entries)]) as never,
+    report: (keys, { token, nowMs, fields, items, feedLengthMax }) =>
+      run.report([...keys, token, nowMs, ...list(fields), feedLengthMax, items.length, ...items]) as never,
+    park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, fields, entries, asks }) =>
+      run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, ...list(fields), ...list(entries), ...list(asks)]) as never,
+    answer: (keys, { taskId, key, digest, outcome, nowMs, readyAtMs, token }) =>
+      run.answer([...keys, taskId, key, digest ?? "", outcome, nowMs, readyAtMs, token ?? ""]) as never,
+    finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
+      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
+    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message]) as never,
+    // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
+    overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
+  };
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(`scripts/${name}.lua`, import.meta.url), "utf8");
+}
+
+/** A list as the scripts read it: how many groups, then the groups. */
+function list(groups: readonly (readonly string[])[]): Argument[] {
+  return [groups.length, ...groups.flat()];
+}

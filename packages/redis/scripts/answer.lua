@@ -1,0 +1,50 @@
+--[[ answer.lua: records one answer to one open ask. The first answer wins (I2).
+
+KEYS  task journal feed due
+ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), outcome (JSON), now_ms,
+      ready_at_ms (when the sweep looks after a run that is due now), token ('' unless the holder of the run closes an ask)
+
+Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
+
+The caller adds the run. If it dies in between, the sweep finds the task overdue: a spurious run is harmless, a missed one is a stuck
+task. For the same reason a duplicate whose first sender may have died gets the run to add too. While a run is open none is added: park
+sees the answers that came and makes the task due. ]]
+local task_id, key, digest, outcome, now_ms, ready_at_ms, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local field = 'ask:' .. key
+
+local state = read_state(task)
+if not state then return { 'unknown' } end
+local entry = digest .. ' ' .. outcome
+
+local ask = digest ~= '' and redis.call('HGET', task, field)
+if ask then
+  if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
+  if token ~= '' and token ~= state.token then return { 'late' } end -- I5
+
+  -- Removing the open ask is the claim: of racing answers only one finds it.
+  redis.call('HDEL', task, field)
+  redis.call('HSET', journal, field, entry)
+  state.status = status_by_asks()
+  tell(state, now_ms)
+  local next_run
+  if not state.token then
+    next_run = state.run + 1
+    redis.call('ZADD', due, ready_at_ms, task_id)
+    outlive(state, ready_at_ms)
+  elseif token == '' then
+    state.answers = state.answers + 1
+  end
+  write_state(state)
+  expire_together(state)
+  return { 'accepted', next_run }
+end
+
+local recorded = redis.call('HGET', journal, field)
+if not recorded then return { 'unknown' } end
+local same = recorded == entry
+if digest == '' then same = string.match(recorded, '^%S* (.*)$') == outcome end
+if not same then return { 'late' } end
+
+local due_at_ms = redis.call('ZSCORE', due, task_id)
+local is_due = not state.token and not is_finished(state) and due_at_ms and tonumber(due_at_ms) <= tonumber(ready_at_ms)
+return { 'duplicate', is_due and state.run + 1 or nil }

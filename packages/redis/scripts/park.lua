@@ -1,0 +1,39 @@
+--[[ park.lua: ends the run and waits, for answers or for a time.
+
+KEYS  task journal feed due
+ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
+      due now), attempt, fields (count, then name and value of each), entries (count, then key and entry of each),
+      asks (count, then key, digest and JSON of each)
+
+Returns {'parked'} | {'due', run} | {'refused'}.
+
+Settles the race between a run that parks and an answer. An ask that was answered since begin is in the journal and is not opened again;
+and since that answer added no run while this one was open, the task is due at once and the caller adds the next run. ]]
+local task_id, token, now_ms, due_at_ms, ready_at_ms, attempt = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+local state = held_state(token)
+if not state then return { 'refused' } end
+
+local changed = tonumber(ARGV[7]) > 0
+local at = each_group(7, 2, write_field)
+at = each_group(at, 2, write_entry)
+each_group(at, 3, function(key, digest, ask)
+  local field = 'ask:' .. key
+  if redis.call('HEXISTS', journal, field) == 1 then return end
+  -- An ask that is open already stays as it was put: its deadline does not move.
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.run .. ' ' .. ask) == 1 then changed = true end
+end)
+
+local status = status_by_asks()
+-- A run that found nothing new leaves what clients see as it was, and wakes nobody.
+if changed or status ~= state.status then tell(state, now_ms) end
+local answered = state.answers > 0
+state.status = status
+state.attempt = attempt
+state.token = nil
+outlive(state, due_at_ms)
+write_state(state)
+redis.call('ZADD', due, answered and ready_at_ms or due_at_ms, task_id)
+expire_together(state)
+if answered then return { 'due', state.run + 1 } end
+return { 'parked' }

@@ -1,0 +1,20 @@
+--[[ report.lua: what a run says while it works.
+
+KEYS  task journal feed due
+ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then the JSON of each)
+
+Returns 'reported' | 'refused'.
+
+Only the holder speaks for the task (I5): a worker that was replaced cannot move its progress back. ]]
+local token, now_ms = ARGV[1], ARGV[2]
+
+local state = held_state(token)
+if not state then return 'refused' end
+
+local at = each_group(3, 2, write_field)
+local feed_length_max = ARGV[at]
+each_group(at + 1, 1, function(item) redis.call('XADD', feed, 'MAXLEN', feed_length_max, '*', 'item', item) end)
+tell(state, now_ms)
+write_state(state)
+expire_together(state)
+return 'reported'

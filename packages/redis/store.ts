@@ -1,0 +1,183 @@
+/**
+ * The task store on Redis. The rules are in scripts/*.lua, one state change each; here is only what goes in and what comes out.
+ *
+ * One connection, and commands leave in the order in which the methods were called: a run that is added right after `create`, without
+ * waiting for it, on the same connection, finds its task.
+ */
+import {
+  type Begun,
+  type Entry,
+  type FeedItem,
+  type KeyedEntry,
+  ParleyError,
+  type RunRef,
+  type Task,
+  type TaskStore,
+} from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { createOwnerList } from "./owner-list.ts";
+import { defineScripts, type Pair } from "./scripts.ts";
+import { packAsk, packCall, packEntry, packEntryOutcome, unpackEntry, unpackTask } from "./task-hash.ts";
+import { reached } from "./unavailable.ts";
+
+/** Feed items that are kept per task, and read at once. */
+const FEED_LENGTH_MAX = 1_000;
+/** An owner's list keeps this many of the newest tasks of each partition; about 45 bytes each. */
+const OWNER_LENGTH_MAX = 100_000;
+/** An owner's list outlives its newest entry by this long; tasks that wait longer can be read by their id alone. */
+const OWNER_LIST_MS = 90 * 24 * 60 * 60 * 1_000;
+
+export interface RedisStoreOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  /** Partitions that new tasks may be in; lists look into all of them. */
+  readonly partitions: number;
+}
+
+export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions): TaskStore {
+  const scripts = defineScripts(redis);
+  const ownerList = createOwnerList({ redis, keys, partitions });
+
+  async function load(taskId: string): Promise<Task | undefined> {
+    const taskKeys = keys.task(taskId);
+    if (!taskKeys) return undefined;
+    return unpackTask(taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+  }
+
+  return {
+    load,
+
+    async create({ taskId, call, graceMs }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) throw new TypeError("a new task needs a task id");
+      const { createdAtMs, retentionMs, hidden, principal } = call;
+      return await reached(
+        scripts.create(taskKeys, ownerList.key(taskId, principal), {
+          taskId,
+          call: packCall(call),
+          createdAtMs,
+          retentionMs,
+          dueAtMs: createdAtMs + graceMs,
+          ownerExpiresAtMs: hidden ? undefined : createdAtMs + OWNER_LIST_MS,
+          ownerLengthMax: OWNER_LENGTH_MAX,
+        }),
+      );
+    },
+
+    async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return { type: "refused", reason: "unknown" };
+      const reply = await reached(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
+      if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
+      const unpacked = unpackTask(taskId, Object.fromEntries(pairs(reply[1])));
+      if (!unpacked) throw new Error("begin found a task without state");
+      const journal = new Map<string, Entry>(pairs(reply[2]).map(([key, text]) => [key, unpackEntry(text)]));
+      return { type: "begun", task: unpacked.task, journal, attempt: unpacked.attempt };
+    },
+
+    async record({ taskId, token, entries, nowMs, leaseMs }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      return await reached(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
+    },
+
+    async renew({ taskId, token, nowMs, leaseMs }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      const renewed = await reached(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: [] }));
+      return renewed === "recorded" ? "renewed" : renewed;
+    },
+
+    async report({ taskId, token, nowMs, items, message, immediateResponse }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      const fields = present({ message, immediate: immediateResponse });
+      return await reached(
+        scripts.report(taskKeys, { token, nowMs, fields, items: items.map((item) => JSON.stringify(item)), feedLengthMax: FEED_LENGTH_MAX }),
+      );
+    },
+
+    async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return { type: "refused" };
+      const reply = await reached(
+        scripts.park(taskKeys, {
+          taskId,
+          token,
+          nowMs,
+          dueAtMs,
+          readyAtMs: nowMs + graceMs,
+          attempt,
+          fields: present({ message }),
+          entries: packEntries(entries),
+          asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(ask, position)]),
+        }),
+      );
+      return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
+    },
+
+    async finish({ taskId, token, nowMs, entries, outcome, message }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      return await reached(
+        scripts.finish(taskKeys, {
+          taskId,
+          token,
+          nowMs,
+          status: outcome.type === "result" ? "completed" : "failed",
+          fields: present({ message, outcome: JSON.stringify(outcome) }),
+          entries: packEntries(entries),
+        }),
+      );
+    },
+
+    async answer({ taskId, key, digest, answer, nowMs, graceMs, token }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return { receipt: "unknown" };
+      const [receipt, nextRun] = await reached(
+        scripts.answer(taskKeys, { taskId, key, digest, outcome: packEntryOutcome({ type: "answer", answer }), nowMs, readyAtMs: nowMs + graceMs, token }),
+      );
+      return nextRun === undefined ? { receipt } : { receipt, nextRun };
+    },
+
+    async cancel({ taskId, nowMs, message }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "unknown";
+      return await reached(scripts.cancel(taskKeys, { taskId, nowMs, message }));
+    },
+
+    async overdue({ partition, nowMs, limit }) {
+      const reply = await reached(scripts.overdue(keys.due(partition), { nowMs, limit, taskPrefix: keys.taskPrefix(partition) }));
+      const runs: RunRef[] = [];
+      for (let i = 0; i + 1 < reply.length; i += 2) runs.push({ taskId: String(reply[i]), run: Number(reply[i + 1]) });
+      return runs;
+    },
+
+    list: (request) => reached(ownerList.page(request)),
+
+    async feed(taskId, cursor) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return { items: [], cursor };
+      if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
+      const rows = await reached(redis.xrange(taskKeys[2], cursor === undefined ? "-" : `(${cursor}`, "+", "COUNT", FEED_LENGTH_MAX));
+      const items = rows.flatMap(([, fields]) => (fields[1] === undefined ? [] : [JSON.parse(fields[1]) as FeedItem]));
+      return { items, cursor: rows.at(-1)?.[0] ?? cursor };
+    },
+  };
+}
+
+function packEntries(entries: readonly KeyedEntry[]): Pair[] {
+  return entries.map(({ key, entry }) => [key, packEntry(entry)]);
+}
+
+function present(fields: Readonly<Record<string, string | undefined>>): Pair[] {
+  return Object.entries(fields).flatMap(([name, value]): Pair[] => (value === undefined ? [] : [[name, value]]));
+}
+
+/** Redis' flat reply to HGETALL inside a script. */
+function pairs(flat: readonly string[]): [string, string][] {
+  const found: [string, string][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) found.push([flat[i] ?? "", flat[i + 1] ?? ""]);
+  return found;
+}

@@ -1,0 +1,94 @@
+/**
+ * A task as its hash holds it, and back. scripts/task.lua describes the fields.
+ *
+ * What never changes and what only we read is packed into arrays: names of JSON members would be a fifth of a parked task.
+ */
+import {
+  type Ask,
+  type AskRequest,
+  type Call,
+  canonicalJson,
+  type ClientCapabilities,
+  type Entry,
+  type EntryOutcome,
+  type JsonObject,
+  type Outcome,
+  type Task,
+  type TaskStatus,
+  type TimeoutPolicy,
+} from "@parley/core";
+
+type PackedCall = [Call["kind"], name: string, principal: string, createdAtMs: number, hidden: 0 | 1, ClientCapabilities, args: JsonObject, replies?: JsonObject];
+type PackedAsk = [position: number, askedAtMs: number, deadlineMs: number, TimeoutPolicy, AskRequest];
+
+export function packCall({ kind, name, principal, createdAtMs, hidden, capabilities, arguments: args, replies }: Call): string {
+  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, capabilities, args];
+  if (replies) packed.push(replies);
+  return JSON.stringify(packed);
+}
+
+/** An open ask without its key and digest. `position` is its place among the asks that its run puts. */
+export function packAsk({ askedAtMs, deadlineMs, onTimeout, request }: Ask, position: number): string {
+  const packed: PackedAsk = [position, askedAtMs, deadlineMs, onTimeout, request];
+  return JSON.stringify(packed);
+}
+
+/** `<digest> <outcome>`, the outcome with sorted keys: equal answers are equal texts, which is all that a script has to know. */
+export function packEntry({ digest, outcome }: Entry): string {
+  return `${digest} ${packEntryOutcome(outcome)}`;
+}
+
+export function packEntryOutcome(outcome: EntryOutcome): string {
+  return canonicalJson(outcome);
+}
+
+export function unpackEntry(text: string): Entry {
+  const space = text.indexOf(" ");
+  return { digest: text.slice(0, space), outcome: JSON.parse(text.slice(space + 1)) as EntryOutcome };
+}
+
+export interface UnpackedTask {
+  readonly task: Task;
+  /** Failed tries of the handler so far. */
+  readonly attempt: number;
+}
+
+/** Undefined for an empty hash, which is how Redis shows a key that is not there. */
+export function unpackTask(id: string, fields: Readonly<Record<string, string>>): UnpackedTask | undefined {
+  const { state, call, message, immediate, outcome } = fields;
+  if (state === undefined || call === undefined) return undefined;
+  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt] = state.split(" ");
+  const task: Task = {
+    id,
+    call: unpackCall(call, Number(retentionMs)),
+    status: status as TaskStatus,
+    revision: Number(revision),
+    run: Number(run),
+    updatedAtMs: Number(updatedAtMs),
+    expiresAtMs: Number(expiresAtMs),
+    asks: status === "input_required" ? unpackAsks(fields) : [],
+    ...(message !== undefined && { message }),
+    ...(immediate !== undefined && { immediateResponse: immediate }),
+    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as Outcome }),
+  };
+  return { task, attempt: Number(attempt) };
+}
+
+function unpackCall(text: string, retentionMs: number): Call {
+  const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies] = JSON.parse(text) as PackedCall;
+  return { kind, name, arguments: args, principal, capabilities, createdAtMs, retentionMs, hidden: hidden === 1, ...(replies && { replies }) };
+}
+
+function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith("ask:"))
+    .map(([field, text]) => {
+      const afterDigest = text.indexOf(" ");
+      const afterRun = text.indexOf(" ", afterDigest + 1);
+      const [position, askedAtMs, deadlineMs, onTimeout, request] = JSON.parse(text.slice(afterRun + 1)) as PackedAsk;
+      const ask: Ask = { key: field.slice(4), digest: text.slice(0, afterDigest), request, askedAtMs, deadlineMs, onTimeout };
+      return { ask, run: Number(text.slice(afterDigest + 1, afterRun)), position };
+    })
+    .toSorted((a, b) => a.run - b.run || a.position - b.position)
+    .map(({ ask }) => ask);
+}

@@ -1,0 +1,22 @@
+import { ParleyError } from "@parley/core";
+
+/** Replies of a Redis that is there but cannot serve: starting, a replica, a cluster in repair, out of memory. */
+const CANNOT_SERVE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF|BUSY)\b/;
+/** What ioredis rejects a command with when there is no connection; it has no codes for these. */
+const NO_CONNECTION = /^(Connection is closed|Command timed out|Stream isn't writeable|Reached the max retries|None of startup nodes)/;
+
+/** The command's reply; a Redis that cannot be reached or cannot serve becomes UNAVAILABLE, any other error stays what it is. */
+export async function reached<T>(command: Promise<T>): Promise<T> {
+  try {
+    return await command;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !isUnavailable(cause)) throw cause;
+    throw new ParleyError("UNAVAILABLE", `Redis: ${cause.message}`, { cause });
+  }
+}
+
+function isUnavailable(error: Error): boolean {
+  if (error.name === "ReplyError") return CANNOT_SERVE.test(error.message);
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return NO_CONNECTION.test(error.message) || /^E[A-Z]+$/.test(code);
+}
