@@ -6,7 +6,7 @@ import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
 import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
 import type { Clock, RunQueue, RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
-import type { JsonObject } from "../task.ts";
+import type { AskRequest, JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { createTask } from "./create-task.ts";
@@ -18,7 +18,7 @@ import { sweep } from "./sweep.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const alice = "alice";
-const size = { type: "form", message: "How many?", schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] } } as const;
+const size: AskRequest = { type: "form", message: "How many?", schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] } };
 
 /** A queue that the test itself works off, run by run. */
 function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void; readonly length: number } {
