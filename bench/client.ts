@@ -1,0 +1,71 @@
+/** A client that costs little itself: MCP 2026-07-28 with tasks, over keep-alive connections. */
+import { Agent, request } from "node:http";
+
+const REVISION = "2026-07-28";
+const TASKS = "io.modelcontextprotocol/tasks";
+const META = {
+  "io.modelcontextprotocol/protocolVersion": REVISION,
+  "io.modelcontextprotocol/clientInfo": { name: "parley-bench", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} }, extensions: { [TASKS]: {} } },
+};
+
+export interface Message {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The request as it goes over the wire; autocannon sends the same. */
+export function message(method: string, params: Readonly<Record<string, unknown>>, name: string): Message {
+  return {
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": REVISION,
+      "mcp-method": method,
+      "mcp-name": name,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: META } }),
+  };
+}
+
+export interface Client {
+  call(tool: string, args: object): Promise<TaskState>;
+  get(taskId: string): Promise<TaskState>;
+  answer(taskId: string, inputResponses: object): Promise<unknown>;
+  close(): void;
+}
+
+export interface TaskState {
+  readonly taskId: string;
+  readonly status: string;
+  readonly inputRequests?: Readonly<Record<string, unknown>>;
+}
+
+export function createClient(url: string, connections: number): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const { hostname, port, pathname } = new URL(url);
+
+  function send<Result>({ headers, body }: Message): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ agent, hostname, port, path: pathname, method: "POST", headers: { ...headers, "content-length": Buffer.byteLength(body) } });
+      outgoing.on("error", reject);
+      outgoing.on("response", (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("end", () => {
+          const reply = JSON.parse(Buffer.concat(chunks).toString()) as { result?: Result; error?: { message: string } };
+          if (reply.result === undefined) reject(new Error(reply.error?.message ?? "no result"));
+          else resolve(reply.result);
+        });
+      });
+      outgoing.end(body);
+    });
+  }
+
+  return {
+    call: (name, args) => send(message("tools/call", { name, arguments: args }, name)),
+    get: (taskId) => send(message("tasks/get", { taskId }, taskId)),
+    answer: (taskId, inputResponses) => send(message("tasks/update", { taskId, inputResponses }, taskId)),
+    close: () => agent.destroy(),
+  };
+}
