@@ -13,12 +13,13 @@ export interface RequiredCapabilities {
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** Reads them from the raw `_meta`. The key of the first member that is no object comes back as a string. */
+/** Reads them from the raw `_meta`. The path of the first member that is no object comes back as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   for (const key of ["elicitation", "sampling", "roots", "extensions"]) {
     const value = own(declared, key);
     if (value !== undefined && !isObject(value)) return key;
   }
+  for (const [id, settings] of Object.entries(own(declared, "extensions") ?? {})) if (!isObject(settings)) return `extensions.${id}`;
   const elicitation = own(declared, "elicitation");
   const sampling = own(declared, "sampling");
   return {
@@ -38,7 +39,7 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
 
 export function declaresTasks(declared: Wire): boolean {
   const extensions = own(declared, "extensions");
-  return isObject(extensions) && isObject(own(extensions, TASKS_EXTENSION));
+  return isObject(extensions) && Object.hasOwn(extensions, TASKS_EXTENSION);
 }
 
 /** What `needed` asks for beyond what was declared; nothing when all is there. */
