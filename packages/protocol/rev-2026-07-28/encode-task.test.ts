@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from "node:fs";
+import {
+  CallToolResultV2Schema,
+  CancelTaskResultV2Schema,
+  CreateTaskResultV2Schema,
+  GetTaskResultV2Schema,
+  TaskStatusNotificationV2Schema,
+  UpdateTaskResultV2Schema,
+} from "@modelcontextprotocol/ext-tasks/core/v2";
+import { describe, expect, test } from "vitest";
+import type { Task } from "@parley/core";
+import { rev20260728 } from "./index.ts";
+
+/** One case is one file in corpus/tasks: a task as core holds it, and the whole of every message about it. */
+interface Case {
+  readonly file: string;
+  readonly why: string;
+  readonly task: Task;
+  readonly nowMs: number;
+  readonly expect: { readonly create: object; readonly get: object; readonly notification: object };
+}
+
+const folder = new URL("corpus/tasks/", import.meta.url);
+const cases = readdirSync(folder).map((file): Case => ({
+  file,
+  ...(JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Omit<Case, "file">),
+}));
+const say = rev20260728.encoder({ name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 60_000, pageSize: 100 });
+
+describe("the corpus of tasks", () => {
+  test.each(cases)("$why ($file)", ({ task, nowMs, expect: expected }) => {
+    expect({
+      create: say.createTaskResult(task, nowMs),
+      get: say.detailedTask(task, nowMs),
+      notification: say.taskNotification(task, { subscriptionId: 12, nowMs }),
+    }).toEqual(expected);
+  });
+
+  test.each(cases)("the extension's own schemas accept every message: $file", ({ task, nowMs }) => {
+    CreateTaskResultV2Schema.parse(say.createTaskResult(task, nowMs));
+    GetTaskResultV2Schema.parse(say.detailedTask(task, nowMs));
+    TaskStatusNotificationV2Schema.parse(say.taskNotification(task, { subscriptionId: "s", nowMs }));
+    if (task.status === "completed") CallToolResultV2Schema.parse((say.detailedTask(task, nowMs) as { result: unknown }).result);
+  });
+
+  test("has every status", () => {
+    expect(new Set(cases.map(({ task }) => task.status))).toEqual(
+      new Set(["working", "input_required", "completed", "failed", "cancelled"]),
+    );
+  });
+});
+
+test("an update and a cancellation are acknowledged by nothing but the acknowledgement", () => {
+  const acknowledgement = say.acknowledgement();
+  expect(acknowledgement).toEqual({
+    resultType: "complete",
+    _meta: { "io.modelcontextprotocol/serverInfo": { name: "parley", version: "1.2.3" } },
+  });
+  UpdateTaskResultV2Schema.parse(acknowledgement);
+  CancelTaskResultV2Schema.parse(acknowledgement);
+});
+
+test("a completed task without a result is a defect, not a message", () => {
+  const { task } = cases.find(({ file }) => file === "completed.json")!;
+  const { outcome: _, ...broken } = task;
+  expect(() => say.detailedTask(broken, 0)).toThrow("is completed but its outcome is absent");
+});
+
+test("an ask called __proto__ is shown like any other", () => {
+  const { task, nowMs } = cases.find(({ file }) => file === "asks-form.json")!;
+  const named = { ...task, asks: task.asks.map((ask) => ({ ...ask, key: "__proto__" })) };
+  expect(Object.keys((say.detailedTask(named, nowMs) as { inputRequests: object }).inputRequests)).toEqual(["__proto__"]);
+});
