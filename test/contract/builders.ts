@@ -1,0 +1,87 @@
+/** What the contract suites write into stores: small, valid, and different only where a test says so. */
+import type { Ask, Call, KeyedEntry, RunRef, Task, TaskStore } from "@parley/core";
+import { createIds } from "@parley/redis";
+
+const ids = createIds({ partitions: 1 });
+
+export const newTaskId = (): string => ids.taskId();
+export const newToken = (): string => ids.token();
+
+export const GRACE_MS = 1_000;
+export const LEASE_MS = 10_000;
+export const HOUR_MS = 3_600_000;
+
+export function aCall(call: Partial<Call> = {}): Call {
+  return {
+    kind: "tool",
+    name: "book_dinner",
+    arguments: { date: "2026-12-24", party: "fünf ☃" },
+    principal: "anonymous",
+    capabilities: { elicitation: { form: true, url: false } },
+    createdAtMs: Date.now(),
+    retentionMs: HOUR_MS,
+    hidden: false,
+    ...call,
+  };
+}
+
+export function anAsk(key: string, ask: Partial<Ask> = {}): Ask {
+  return {
+    key,
+    digest: `digest-of-${key}`,
+    request: { type: "form", message: `What is ${key}?`, schema: { type: "object", properties: { [key]: { type: "string" } } } },
+    askedAtMs: Date.now(),
+    deadlineMs: Date.now() + HOUR_MS,
+    onTimeout: "cancel",
+    ...ask,
+  };
+}
+
+export function aStep(name: string, value: string | number): KeyedEntry {
+  return { key: `step:${name}`, entry: { digest: "", outcome: { type: "value", value } } };
+}
+
+export const accept = (value: string) => ({ action: "accept", content: { value } }) as const;
+
+/** The life of one task, with the arguments that a test does not care about filled in. */
+export function aLife(store: TaskStore) {
+  return {
+    async create(call: Partial<Call> = {}): Promise<string> {
+      const taskId = newTaskId();
+      await store.create({ taskId, call: aCall(call), graceMs: GRACE_MS });
+      return taskId;
+    },
+
+    /** Begins the run and returns its token. */
+    async begin(ref: RunRef): Promise<string> {
+      const token = newToken();
+      const begun = await store.begin({ ...ref, token, nowMs: Date.now(), leaseMs: LEASE_MS });
+      if (begun.type !== "begun") throw new Error(`run ${ref.run} was refused: ${begun.reason}`);
+      return token;
+    },
+
+    park: (taskId: string, token: string, asks: readonly Ask[], dueAtMs = Date.now() + HOUR_MS) =>
+      store.park({ taskId, token, nowMs: Date.now(), entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS }),
+
+    /** A task that waits for answers to `asks` after its first run. */
+    async parked(asks: readonly Ask[], call: Partial<Call> = {}): Promise<string> {
+      const taskId = await this.create(call);
+      await this.park(taskId, await this.begin({ taskId, run: 1 }), asks);
+      return taskId;
+    },
+
+    answer: (taskId: string, key: string, value: string) =>
+      store.answer({ taskId, key, digest: `digest-of-${key}`, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS }),
+
+    finish: (taskId: string, token: string, text = "done") =>
+      store.finish({ taskId, token, nowMs: Date.now(), entries: [], outcome: { type: "result", result: { content: [{ type: "text", text }] } } }),
+
+    cancel: (taskId: string) => store.cancel({ taskId, nowMs: Date.now(), message: "Cancelled by the client." }),
+
+    async load(taskId: string): Promise<Task> {
+      const task = await store.load(taskId);
+      if (!task) throw new Error(`task ${taskId} is gone`);
+      return task;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** A backend on the tests' Redis under a prefix of its own, which leaves nothing behind and says so if a key would have stayed for ever. */
+import { randomBytes } from "node:crypto";
+import type { Log } from "@parley/core";
+import { connectRedis, type RedisBackend, type RedisSettings } from "@parley/redis";
+import { Redis } from "ioredis";
+import { expect } from "vitest";
+
+/** The keys that have no TTL, all of them bounded by the work that is under way. docs/data-model.md says the same. */
+const WITHOUT_TTL = [
+  // Emptied by the tasks themselves, which leave at their end, and by the sweep.
+  /:due$/,
+  // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, and jobs that wait or run.
+  /:(run|sweep):(id|meta|events|marker|wait|active|delayed|stalled|pc)$/,
+  /:(run|sweep):[^:]+(:lock)?$/,
+  /:sweep:repeat(:sweep)?(:\d+)?$/,
+];
+
+export interface OpenRedis extends RedisBackend {
+  readonly url: string;
+  readonly prefix: string;
+  /** A connection of the test's own, to look and to meddle. */
+  readonly redis: Redis;
+  readonly logged: readonly { readonly level: string; readonly message: string }[];
+}
+
+export async function openRedis(settings: Partial<RedisSettings> = {}): Promise<OpenRedis> {
+  const url = settings.url ?? process.env["REDIS_URL"];
+  if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
+  const prefix = `test-${randomBytes(6).toString("hex")}`;
+  const logged: { level: string; message: string }[] = [];
+  const log = recordTo(logged);
+  const backend = await connectRedis({ prefix, ...settings, url }, { log });
+  const redis = new Redis(url);
+  return {
+    ...backend,
+    url,
+    prefix,
+    redis,
+    logged,
+    async close() {
+      await backend.close();
+      const keys = await keysOf(redis, prefix);
+      const lifetimes = await Promise.all(keys.map(async (key) => [key, await redis.pttl(key)] as const));
+      const everlasting = lifetimes.filter(([, ms]) => ms === -1).map(([key]) => key);
+      if (keys.length > 0) await redis.unlink(...keys);
+      redis.disconnect();
+      expect(everlasting.filter((key) => !WITHOUT_TTL.some((allowed) => allowed.test(key)))).toEqual([]);
+    },
+  };
+}
+
+export async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  let cursor = "0";
+  do {
+    const [next, found] = await redis.scan(cursor, "MATCH", `${prefix}:*`, "COUNT", 1_000);
+    keys.push(...found);
+    cursor = next;
+  } while (cursor !== "0");
+  return keys;
+}
+
+function recordTo(logged: { level: string; message: string }[]): Log {
+  const at = (level: string) => (_fields: object, message: string) => void logged.push({ level, message });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}

@@ -1,0 +1,640 @@
+/**
+ * What every task store promises: each method, and each race that it settles. Run against memory and against Redis.
+ *
+ * Invariants are named as in docs/architecture.md.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Answer, KeyedEntry, TaskEvents, TaskStore } from "@parley/core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "./builders.ts";
+
+export interface StoreUnderTest {
+  readonly store: TaskStore;
+  readonly events: TaskEvents;
+  close(): Promise<void>;
+}
+
+export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`the task store ${name}`, () => {
+    let store: TaskStore;
+    let events: TaskEvents;
+    let life: ReturnType<typeof aLife>;
+    let close: () => Promise<void>;
+
+    beforeAll(async () => {
+      ({ store, events, close } = await open());
+      life = aLife(store);
+    });
+    afterAll(() => close());
+
+    const overdueAt = async (nowMs: number, taskId: string) =>
+      (await store.overdue({ partition: 0, nowMs, limit: 10_000 })).find((run) => run.taskId === taskId)?.run;
+    const begin = (taskId: string, run: number, token = newToken()) => store.begin({ taskId, run, token, nowMs: Date.now(), leaseMs: LEASE_MS });
+
+    describe("create", () => {
+      test("a created task is working, with everything that it was called with", async () => {
+        const call = aCall({ replies: { early: { action: "decline" } } });
+        const taskId = newTaskId();
+
+        expect(await store.create({ taskId, call, graceMs: GRACE_MS })).toBe("created");
+
+        expect(await store.load(taskId)).toEqual({
+          id: taskId,
+          call,
+          status: "working",
+          revision: 1,
+          run: 0,
+          updatedAtMs: call.createdAtMs,
+          expiresAtMs: call.createdAtMs + call.retentionMs,
+          asks: [],
+        });
+      });
+
+      test("creating a task twice changes nothing the second time", async () => {
+        const taskId = await life.create({ name: "first" });
+
+        expect(await store.create({ taskId, call: aCall({ name: "second" }), graceMs: GRACE_MS })).toBe("exists");
+
+        expect((await life.load(taskId)).call.name).toBe("first");
+      });
+
+      test("the first run is overdue once the grace is over, so a caller that dies before it adds the run loses nothing", async () => {
+        const { createdAtMs } = aCall();
+        const taskId = await life.create({ createdAtMs });
+
+        expect(await overdueAt(createdAtMs + GRACE_MS - 1, taskId)).toBeUndefined();
+        expect(await overdueAt(createdAtMs + GRACE_MS, taskId)).toBe(1);
+      });
+
+      test("an id that was never given out, and one that is no task id at all, are no task", async () => {
+        expect(await store.load(newTaskId())).toBeUndefined();
+        for (const id of ["", "nonsense", "0-short", "0-{p1}:due..............", "99999-AAAAAAAAAAAAAAAAAAAAAA"]) {
+          expect(await store.load(id)).toBeUndefined();
+          expect(await begin(id, 1)).toEqual({ type: "refused", reason: "unknown" });
+          expect(await store.cancel({ taskId: id, nowMs: Date.now(), message: "" })).toBe("unknown");
+        }
+      });
+    });
+
+    describe("begin", () => {
+      test("a run gets its task and the journal of the runs before it", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aStep("hold", "table 4")] });
+        await life.park(taskId, token, [anAsk("size")]);
+
+        const begun = await begin(taskId, 2);
+
+        expect(begun).toMatchObject({ type: "begun", attempt: 0, task: { id: taskId, run: 2, status: "input_required", asks: [{ key: "size" }] } });
+        if (begun.type !== "begun") return;
+        expect([...begun.journal]).toEqual([["step:hold", { digest: "", outcome: { type: "value", value: "table 4" } }]]);
+      });
+
+      test("only the next run begins; what was begun before or is not due yet is stale", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+
+        expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "stale" });
+        expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "stale" });
+        expect(await begin(taskId, 2)).toMatchObject({ type: "begun" });
+      });
+
+      test("I5: taking over an open run draws a new token and shuts the old holder out of every write", async () => {
+        const taskId = await life.create();
+        const dead = await life.begin({ taskId, run: 1 });
+        expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
+        const holder = await life.begin({ taskId, run: 1 });
+
+        const fence = { taskId, token: dead, nowMs: Date.now() };
+        expect(await store.record({ ...fence, leaseMs: LEASE_MS, entries: [aStep("late", 1)] })).toBe("refused");
+        expect(await store.renew({ ...fence, leaseMs: LEASE_MS })).toBe("refused");
+        expect(await store.report({ ...fence, items: [], message: "still here" })).toBe("refused");
+        expect(await life.park(taskId, dead, [anAsk("ghost")])).toEqual({ type: "refused" });
+        expect(await life.finish(taskId, dead, "ghost")).toBe("refused");
+
+        expect(await life.load(taskId)).toMatchObject({ status: "working", revision: 1, asks: [] });
+        expect(await life.finish(taskId, holder)).toBe("finished");
+      });
+
+      test("of many racing workers with one run exactly the last to begin holds the task", async () => {
+        const taskId = await life.create();
+        const tokens = await Promise.all(Array.from({ length: 10 }, () => life.begin({ taskId, run: 1 })));
+
+        const writes = await Promise.all(tokens.map((token) => store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })));
+
+        expect(writes.filter((word) => word === "renewed")).toHaveLength(1);
+      });
+
+      test("a run whose holder falls silent is overdue at the end of its lease, under its own number", async () => {
+        const taskId = await life.create();
+        const nowMs = Date.now();
+        await store.begin({ taskId, run: 1, token: newToken(), nowMs, leaseMs: LEASE_MS });
+
+        expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+        expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(1);
+      });
+
+      test("the run that is tried again knows how often it failed", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await store.park({ taskId, token, nowMs: Date.now(), entries: [], asks: [], dueAtMs: Date.now(), attempt: 2, graceMs: GRACE_MS });
+
+        expect(await begin(taskId, 2)).toMatchObject({ type: "begun", attempt: 2 });
+      });
+
+      test("I1: no run of a finished task begins", async () => {
+        const taskId = await life.create();
+        await life.cancel(taskId);
+
+        expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "finished" });
+      });
+    });
+
+    describe("record", () => {
+      test("entries keep the order in which they were recorded, and one that is there stays as it is", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const record = (...entries: ReturnType<typeof aStep>[]) => store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries });
+
+        expect(await record(aStep("a", "first"), aStep("b", 2))).toBe("recorded");
+        expect(await record(aStep("a", "second"))).toBe("recorded");
+
+        const begun = await begin(taskId, 1);
+        if (begun.type !== "begun") throw new Error("refused");
+        expect([...begun.journal.values()].map(({ outcome }) => outcome)).toEqual([
+          { type: "value", value: "first" },
+          { type: "value", value: 2 },
+        ]);
+      });
+
+      test("every kind of outcome comes back as it went in", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const entries: KeyedEntry[] = [
+          { key: "step:nothing", entry: { digest: "", outcome: { type: "value" } } },
+          { key: "step:broken", entry: { digest: "", outcome: { type: "error", name: "Error", message: "no\ntable" } } },
+          { key: "ask:early", entry: { digest: "abc", outcome: { type: "answer", answer: { action: "decline" } } } },
+          { key: "step:deep", entry: { digest: "", outcome: { type: "value", value: { b: [1, null, { "ü ": true }], a: "" } } } },
+        ];
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries });
+
+        const begun = await begin(taskId, 1);
+
+        if (begun.type !== "begun") throw new Error("refused");
+        for (const { key, entry } of entries) expect(begun.journal.get(key)).toEqual(entry);
+      });
+
+      test("recording and renewing move the end of the lease", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const nowMs = Date.now() + 60_000;
+
+        expect(await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS })).toBe("renewed");
+        expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+        await store.record({ taskId, token, nowMs: nowMs + 1, leaseMs: LEASE_MS, entries: [] });
+        expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBeUndefined();
+        expect(await overdueAt(nowMs + LEASE_MS + 1, taskId)).toBe(1);
+      });
+
+      test("clients see nothing of it: the revision stays", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+
+        expect((await life.load(taskId)).revision).toBe(1);
+      });
+    });
+
+    describe("report", () => {
+      test("message, text for the model and feed are there for clients, and the feed is read on from a cursor", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const report = { taskId, token, nowMs: Date.now() };
+        expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+
+        await store.report({ ...report, items: [{ type: "progress", progress: 1, total: 3 }], message: "looking", immediateResponse: "Wait a bit." });
+        const first = await store.feed(taskId, undefined);
+        await store.report({ ...report, items: [{ type: "log", level: "info", data: { table: 4 } }, { type: "progress", progress: 2 }] });
+        const second = await store.feed(taskId, first.cursor);
+
+        expect(await store.load(taskId)).toMatchObject({ message: "looking", immediateResponse: "Wait a bit.", revision: 3 });
+        expect(first.items).toEqual([{ type: "progress", progress: 1, total: 3 }]);
+        expect(second.items).toEqual([{ type: "log", level: "info", data: { table: 4 } }, { type: "progress", progress: 2 }]);
+        expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
+      });
+
+      test("a feed keeps the newest thousand items", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const items = Array.from({ length: 1_200 }, (_, progress) => ({ type: "progress", progress }) as const);
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+
+        const feed = await store.feed(taskId, undefined);
+
+        expect(feed.items).toEqual(items.slice(200));
+      });
+    });
+
+    describe("park", () => {
+      test("I3: the task is input_required with its asks in the order in which they were put, round after round", async () => {
+        const [size, name, later] = [anAsk("size", { onTimeout: { default: { size: "2" } } }), anAsk("name"), anAsk("a-later-one")];
+        const taskId = await life.create();
+        await life.park(taskId, await life.begin({ taskId, run: 1 }), [size, name]);
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [size, name] });
+
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [size, name, later]);
+
+        expect((await life.load(taskId)).asks).toEqual([size, name, later]);
+      });
+
+      test("I3: a task that waits for a time alone stays working", async () => {
+        const taskId = await life.create();
+        const dueAtMs = Date.now() + 5_000;
+        expect(await life.park(taskId, await life.begin({ taskId, run: 1 }), [], dueAtMs)).toEqual({ type: "parked" });
+
+        expect(await store.load(taskId)).toMatchObject({ status: "working", revision: 1 });
+        expect(await overdueAt(dueAtMs - 1, taskId)).toBeUndefined();
+        expect(await overdueAt(dueAtMs, taskId)).toBe(2);
+      });
+
+      test("an ask that is open already stays as it was put, and a run that found nothing new wakes nobody", async () => {
+        const first = anAsk("size", { deadlineMs: Date.now() + 1_000 });
+        const taskId = await life.parked([first]);
+        const { revision } = await life.load(taskId);
+
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("size", { deadlineMs: Date.now() + HOUR_MS })]);
+
+        expect(await store.load(taskId)).toMatchObject({ asks: [first], revision });
+      });
+
+      test("an ask that the run does not name stays open", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), []);
+
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+      });
+
+      test("entries are written with it, and the message if there is one", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const nowMs = Date.now();
+        await store.park({ taskId, token, nowMs, entries: [aStep("a", 1)], asks: [], dueAtMs: nowMs, attempt: 0, message: "resting", graceMs: 0 });
+
+        expect(await store.load(taskId)).toMatchObject({ message: "resting", revision: 2, updatedAtMs: nowMs });
+        expect(await begin(taskId, 2)).toMatchObject({ journal: new Map([["step:a", aStep("a", 1).entry]]) });
+      });
+
+      test("an answer that came while the run was open makes the task due at once, and its ask is not put again", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const token = await life.begin({ taskId, run: 2 });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
+
+        const nowMs = Date.now();
+        const asks = [anAsk("size"), anAsk("name")];
+        const parked = await store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs: nowMs + HOUR_MS, attempt: 0, graceMs: GRACE_MS });
+
+        expect(parked).toEqual({ type: "due", run: 3 });
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "name" }] });
+        expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
+      });
+
+      test("an answer that an earlier run has seen does not make the task due again", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await life.answer(taskId, "size", "4");
+
+        expect(await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("name")])).toEqual({ type: "parked" });
+      });
+    });
+
+    describe("answer", () => {
+      test("an accepted answer is in the journal under the ask's digest, and the next run is due", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const nowMs = Date.now();
+
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted", nextRun: 2 });
+
+        expect(await store.load(taskId)).toMatchObject({ status: "working", asks: [], revision: 3 });
+        expect(await overdueAt(nowMs + HOUR_MS / 2, taskId)).toBe(2);
+        expect(await begin(taskId, 2)).toMatchObject({
+          journal: new Map([["ask:size", { digest: "digest-of-size", outcome: { type: "answer", answer: accept("4") } }]]),
+        });
+      });
+
+      test("I3: the task stays input_required until the last ask is answered, but each answer has its run", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+
+        expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted", nextRun: 2 });
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted", nextRun: 2 });
+        expect(await store.load(taskId)).toMatchObject({ status: "working", asks: [] });
+      });
+
+      test("I2: of 20 racing answers exactly one is accepted, and each loser is told what became of it", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+
+        const recorded = await Promise.all(Array.from({ length: 20 }, (_, i) => life.answer(taskId, "size", String(i % 4))));
+
+        const receipts = recorded.map(({ receipt }) => receipt);
+        expect(receipts.filter((receipt) => receipt === "accepted")).toHaveLength(1);
+        expect(receipts.filter((receipt) => receipt === "duplicate")).toHaveLength(4);
+        expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(15);
+      });
+
+      test("the same answer again is a duplicate, and names the run again as long as it has not begun: its first sender may have died", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        await life.answer(taskId, "size", "4");
+
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate", nextRun: 2 });
+        const token = await life.begin({ taskId, run: 2 });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+        await life.park(taskId, token, [anAsk("name")]);
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+        expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
+      });
+
+      test("two answers are the same whatever the order of their fields", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const send = (answer: Answer) => store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
+        await send({ action: "accept", content: { a: 1, b: { c: [1], d: "2" } } });
+
+        expect(await send({ content: { b: { d: "2", c: [1] }, a: 1 }, action: "accept" })).toMatchObject({ receipt: "duplicate" });
+        expect(await send({ action: "accept", content: { a: 1, b: { c: [1], d: "3" } } })).toEqual({ receipt: "late" });
+      });
+
+      test("a key that no ask ever had is unknown, and so is every key of a task that is not there", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+
+        expect(await life.answer(taskId, "colour", "red")).toEqual({ receipt: "unknown" });
+        expect(await life.answer(newTaskId(), "size", "4")).toEqual({ receipt: "unknown" });
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", revision: 2 });
+      });
+
+      test("I4: an answer that was given to another question of the same name claims nothing", async () => {
+        const taskId = await life.parked([anAsk("size", { digest: "of-another-question" })]);
+
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+        expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+      });
+
+      test("an answer without a digest claims nothing and is only compared with what is recorded", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const send = (key: string, value: string) => store.answer({ taskId, key, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS });
+        await life.answer(taskId, "size", "4");
+
+        expect(await send("size", "4")).toEqual({ receipt: "duplicate", nextRun: 2 });
+        expect(await send("size", "5")).toEqual({ receipt: "late" });
+        expect(await send("name", "Ada")).toEqual({ receipt: "unknown" });
+        expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["name"]);
+      });
+
+      test("the holder closes an ask at its deadline without a further run, and a person who was faster has won", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const token = await life.begin({ taskId, run: 2 });
+        const close = (key: string) =>
+          store.answer({ taskId, key, digest: `digest-of-${key}`, answer: { action: "timeout" }, nowMs: Date.now(), graceMs: GRACE_MS, token });
+
+        expect(await close("size")).toEqual({ receipt: "accepted" });
+        expect(await close("size")).toEqual({ receipt: "duplicate" });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+        expect(await life.park(taskId, token, [anAsk("name")])).toEqual({ type: "parked" });
+
+        const next = await life.begin({ taskId, run: 3 });
+        expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted" });
+        const late = { taskId, key: "name", digest: "digest-of-name", nowMs: Date.now(), graceMs: GRACE_MS, token: next };
+        expect(await store.answer({ ...late, answer: { action: "timeout" } })).toEqual({ receipt: "late" });
+      });
+
+      test("I5: a worker that was replaced cannot close an ask", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const dead = await life.begin({ taskId, run: 2 });
+        await life.begin({ taskId, run: 2 });
+        const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS };
+
+        expect(await store.answer({ ...request, answer: { action: "timeout" }, token: dead })).toEqual({ receipt: "late" });
+        expect(await store.load(taskId)).toMatchObject({ asks: [{ key: "size" }] });
+      });
+    });
+
+    describe("finish", () => {
+      test("a result completes the task, an error fails it, and both are there to be read", async () => {
+        const completed = await life.create();
+        const result = { content: [{ type: "text", text: "Confirmed" }], isError: true };
+        const nowMs = Date.now();
+        const fence = { taskId: completed, token: await life.begin({ taskId: completed, run: 1 }), nowMs };
+        await store.finish({ ...fence, entries: [], outcome: { type: "result", result }, message: "done" });
+        expect(await store.load(completed)).toMatchObject({ status: "completed", outcome: { type: "result", result }, message: "done", updatedAtMs: nowMs });
+
+        const failed = await life.create();
+        const error = { code: -32603, message: "no", data: { a: 1 } };
+        const token = await life.begin({ taskId: failed, run: 1 });
+        await store.finish({ taskId: failed, token, nowMs: Date.now(), entries: [], outcome: { type: "error", error } });
+        expect(await store.load(failed)).toMatchObject({ status: "failed", outcome: { type: "error", error } });
+      });
+
+      test("I3: open asks are closed, and an answer to one of them is late", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+
+        expect(await store.load(taskId)).toMatchObject({ status: "completed", asks: [] });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+        expect(await life.answer(taskId, "colour", "red")).toEqual({ receipt: "unknown" });
+      });
+
+      test("I1: a finished task never changes again, and is never due again", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        await life.answer(taskId, "size", "4");
+        const token = await life.begin({ taskId, run: 2 });
+        await life.finish(taskId, token);
+        const finished = await life.load(taskId);
+
+        expect(await life.finish(taskId, token, "again")).toBe("refused");
+        expect(await life.park(taskId, token, [anAsk("more")])).toEqual({ type: "refused" });
+        expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "more" })).toBe("refused");
+        expect(await life.cancel(taskId)).toBe("finished");
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+        expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "finished" });
+        expect(await store.load(taskId)).toEqual(finished);
+        expect(await overdueAt(Date.now() + 365 * 24 * HOUR_MS, taskId)).toBeUndefined();
+      });
+    });
+
+    describe("cancel", () => {
+      test("a waiting task is cancelled, its asks are closed", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+
+        expect(await life.cancel(taskId)).toBe("cancelled");
+
+        expect(await store.load(taskId)).toMatchObject({ status: "cancelled", asks: [], message: "Cancelled by the client." });
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+        expect(await overdueAt(Date.now() + 24 * HOUR_MS, taskId)).toBeUndefined();
+        expect(await life.cancel(taskId)).toBe("finished");
+      });
+
+      test("a run that is at work when its task is cancelled is refused from then on", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await life.cancel(taskId);
+
+        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("refused");
+        expect(await life.finish(taskId, token)).toBe("refused");
+        expect(await store.load(taskId)).toMatchObject({ status: "cancelled" });
+      });
+
+      test("of a result and a cancellation that race exactly one ends the task", async () => {
+        for (let round = 0; round < 10; round += 1) {
+          const taskId = await life.create();
+          const token = await life.begin({ taskId, run: 1 });
+
+          const [finished, cancelled] = await Promise.all([life.finish(taskId, token), life.cancel(taskId)]);
+
+          expect([finished === "finished", cancelled === "cancelled"]).toContain(true);
+          expect(finished === "finished").toBe(cancelled === "finished");
+          expect((await life.load(taskId)).status).toBe(finished === "finished" ? "completed" : "cancelled");
+        }
+      });
+    });
+
+    describe("overdue", () => {
+      test("the tasks that have waited longest come first, and only as many as were asked for", async () => {
+        const longAgo = Date.now() - 40 * 60_000;
+        const taskIds: string[] = [];
+        for (const age of [2, 0, 1]) taskIds[age] = await life.create({ createdAtMs: longAgo - age });
+
+        const all = await store.overdue({ partition: 0, nowMs: longAgo + GRACE_MS, limit: 100 });
+        const two = await store.overdue({ partition: 0, nowMs: longAgo + GRACE_MS, limit: 2 });
+
+        expect(all.map(({ taskId }) => taskId)).toEqual(taskIds.toReversed());
+        expect(two).toEqual(all.slice(0, 2));
+        for (const taskId of taskIds) await life.cancel(taskId);
+      });
+
+      test("a partition knows its own tasks only", async () => {
+        const taskId = await life.create();
+
+        expect(await store.overdue({ partition: 1, nowMs: Date.now() + HOUR_MS, limit: 10 })).toEqual([]);
+        expect(await overdueAt(Date.now() + HOUR_MS, taskId)).toBe(1);
+      });
+    });
+
+    describe("expiry", () => {
+      test("I7: an unfinished task outlives the time at which it is due by its retention, and its expiry never moves back", async () => {
+        const taskId = await life.create({ retentionMs: 1_000 });
+        const dueAtMs = Date.now() + 30 * 24 * HOUR_MS;
+        await life.park(taskId, await life.begin({ taskId, run: 1 }), [anAsk("size", { deadlineMs: dueAtMs })], dueAtMs);
+        expect((await life.load(taskId)).expiresAtMs).toBe(dueAtMs + 1_000);
+
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [], Date.now());
+        expect((await life.load(taskId)).expiresAtMs).toBe(dueAtMs + 1_000);
+      });
+
+      test("a finished task is there for its retention and then gone", async () => {
+        const taskId = await life.create({ retentionMs: 100 });
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+        const nowMs = Date.now();
+        await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
+        expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
+
+        await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
+        expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+        expect(await life.cancel(taskId)).toBe("unknown");
+      });
+
+      test("a task that was forgotten is dropped from the due set", async () => {
+        const taskId = await life.create({ createdAtMs: Date.now() - 1_000, retentionMs: 1_050 });
+        await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
+
+        expect(await overdueAt(Date.now() + HOUR_MS, taskId)).toBeUndefined();
+      });
+    });
+
+    describe("list", () => {
+      const page = (principal: string, limit: number, cursor?: string) => store.list({ principal, limit, ...(cursor !== undefined && { cursor }) });
+
+      test("a principal's own tasks, newest first, page by page, without hidden ones", async () => {
+        const principal = `ada-${newToken()}`;
+        const taskIds: string[] = [];
+        for (let i = 0; i < 5; i += 1) taskIds.unshift(await life.create({ principal }));
+        await life.create({ principal, hidden: true });
+        await life.create({ principal: "somebody else" });
+
+        const first = await page(principal, 2);
+        const second = await page(principal, 2, first.nextCursor);
+        const third = await page(principal, 2, second.nextCursor);
+
+        expect([first, second, third].map(({ tasks }) => tasks.map(({ id }) => id))).toEqual([taskIds.slice(0, 2), taskIds.slice(2, 4), taskIds.slice(4)]);
+        expect(third.nextCursor).toBeUndefined();
+        expect((await page(principal, 5)).nextCursor).toBeUndefined();
+        expect(first.tasks[0]).toEqual(await store.load(taskIds[0] ?? ""));
+      });
+
+      test("tasks that are gone are left out, and do not make a page shorter", async () => {
+        const principal = `eve-${newToken()}`;
+        const kept = [await life.create({ principal }), await life.create({ principal })];
+        const gone = await life.create({ principal, createdAtMs: Date.now() - 1_000, retentionMs: 1_050 });
+        const newest = await life.create({ principal });
+        await vi.waitFor(async () => expect(await store.load(gone)).toBeUndefined());
+
+        const { tasks, nextCursor } = await page(principal, 3);
+
+        expect(tasks.map(({ id }) => id)).toEqual([newest, ...kept.toReversed()]);
+        expect(nextCursor).toBeUndefined();
+      });
+
+      test("a principal without tasks has an empty list, and a made-up cursor is refused", async () => {
+        expect(await page("nobody", 10)).toEqual({ tasks: [] });
+        await expect(page("anonymous", 10, "made up")).rejects.toMatchObject({ code: "INVALID_CURSOR" });
+      });
+    });
+
+    describe("wake-ups", () => {
+      test("every change that clients can see wakes who watches the task, after it can be read", async () => {
+        const taskId = newTaskId();
+        const seen: number[] = [];
+        const stop = await events.watch(taskId, () => {
+          void store.load(taskId).then((task) => seen.push(task?.revision ?? 0));
+        });
+        const wakesAt = (revision: number) => vi.waitFor(() => expect(seen.at(-1)).toBe(revision));
+
+        await store.create({ taskId, call: aCall(), graceMs: GRACE_MS });
+        await wakesAt(1);
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "looking" });
+        await wakesAt(2);
+        await life.park(taskId, token, [anAsk("size")]);
+        await wakesAt(3);
+        await life.answer(taskId, "size", "4");
+        await wakesAt(4);
+        await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+        await wakesAt(5);
+        stop();
+        expect(seen).toEqual([1, 2, 3, 4, 5]);
+      });
+
+      test("who stopped watching, and who watches another task, is left alone", async () => {
+        const [taskId, other] = [await life.create(), await life.create()];
+        const calls: string[] = [];
+        const stopped = await events.watch(taskId, () => calls.push("stopped"));
+        const watching = await events.watch(taskId, () => calls.push("watching"));
+        const elsewhere = await events.watch(other, () => calls.push("elsewhere"));
+
+        stopped();
+        await life.cancel(taskId);
+        await vi.waitFor(() => expect(calls).toContain("watching"));
+
+        expect(calls).toEqual(["watching"]);
+        watching();
+        elsewhere();
+      });
+
+      test("an announcement reaches every listener", async () => {
+        const heard: unknown[] = [];
+        const stop = await events.onAnnouncement((announcement) => heard.push(announcement));
+
+        await events.announce({ type: "resource", uri: "file:///a b" });
+
+        await vi.waitFor(() => expect(heard.some((item) => isDeepStrictEqual(item, { type: "resource", uri: "file:///a b" }))).toBe(true));
+        stop();
+      });
+    });
+  });
+}

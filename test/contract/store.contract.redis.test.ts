@@ -1,0 +1,5 @@
+import { openRedis } from "./open-redis.ts";
+import { describeStore } from "./store-contract.ts";
+
+describeStore("on Redis", () => openRedis());
+describeStore("on Redis with four partitions, of which the tasks live in one", () => openRedis({ partitions: 4 }));
