@@ -6,6 +6,7 @@ import { createRedisEvents } from "./events.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
+import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRedisStore } from "./store.ts";
 import { reached } from "./unavailable.ts";
@@ -16,6 +17,7 @@ export interface RedisBackend {
   readonly queue: RunQueue;
   readonly events: TaskEvents;
   readonly ids: Ids;
+  readonly secret: SharedSecret;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
   /** Starts to work; opens connections of its own on first use. */
@@ -56,6 +58,7 @@ export async function connectRedis(given: Partial<RedisSettings> & Pick<RedisSet
     queue,
     events: createRedisEvents({ redis, subscriber, keys, log }),
     ids: createIds(settings),
+    secret: createSharedSecret({ redis, keys }),
     partitions,
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });

@@ -8,6 +8,7 @@
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:announcements                    a channel
+ *   parley:secret                           seals requestState, when no operator gave a secret
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster.
  */
@@ -32,6 +33,7 @@ export interface Keys {
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
   readonly announcements: string;
+  readonly secret: string;
 }
 
 export function createKeys(prefix = "parley"): Keys {
@@ -49,6 +51,7 @@ export function createKeys(prefix = "parley"): Keys {
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     queuePrefix: slot,
     announcements: `${prefix}:announcements`,
+    secret: `${prefix}:secret`,
   };
 }
 

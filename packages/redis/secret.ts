@@ -1,0 +1,19 @@
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { reached } from "./unavailable.ts";
+
+/** Where the front ends of a deployment agree on a secret that no operator gave them. */
+export interface SharedSecret {
+  /** Stores `proposed` if nothing is stored yet; resolves to what is stored. Throws UNAVAILABLE. */
+  agree(proposed: string): Promise<string>;
+}
+
+export function createSharedSecret({ redis, keys }: { readonly redis: Redis; readonly keys: Keys }): SharedSecret {
+  return {
+    async agree(proposed) {
+      // Of two that propose at once one is stored, and both read it.
+      await reached(redis.set(keys.secret, proposed, "NX"));
+      return (await reached(redis.get(keys.secret))) ?? proposed;
+    },
+  };
+}
