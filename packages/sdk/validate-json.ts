@@ -45,12 +45,9 @@ export function compiled(schema: JsonObject): ValidateFunction {
 }
 
 function violation({ instancePath, keyword, params, message }: ErrorObject): Violation {
-  const allowed: unknown = params["allowedValues"];
-  if (keyword === "enum" && Array.isArray(allowed)) {
-    return { path: instancePath, message: `must be one of ${allowed.map((item) => JSON.stringify(item)).join(", ")}` };
-  }
-  if (keyword === "additionalProperties") {
-    return { path: instancePath, message: `must not have the property ${JSON.stringify(params["additionalProperty"])}` };
-  }
+  const at = (property: unknown) => `${instancePath}/${String(property).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  if (keyword === "required") return { path: at(params["missingProperty"]), message: "is required" };
+  if (keyword === "additionalProperties") return { path: at(params["additionalProperty"]), message: "is not a known field" };
+  if (keyword === "enum") return { path: instancePath, message: `must be one of ${JSON.stringify(params["allowedValues"])}` };
   return { path: instancePath, message: message ?? `breaks ${keyword}` };
 }

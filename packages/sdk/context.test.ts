@@ -1,0 +1,323 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  type Context,
+  type FormAsk,
+  type Schema,
+  type ToolReturn,
+  Declined,
+  StepFailed,
+  TimedOut,
+  ToolError,
+  defineTool,
+} from "./index.ts";
+import { accept, cancel, decline, runTool, startTool, timeout } from "./testing.ts";
+
+function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn>) {
+  return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
+}
+
+function asking<S extends Schema>(ask: FormAsk<S>) {
+  return tool(async (ctx) => JSON.stringify(await ctx.elicit("question", ask)));
+}
+
+const COUNT = z.object({ count: z.int().min(1).max(20) });
+
+describe("elicit", () => {
+  test("returns the answer as the schema says", async () => {
+    const run = await runTool(
+      tool(async (ctx) => {
+        const answer = await ctx.elicit("question", {
+          message: "When?",
+          schema: z.object({ day: z.iso.date(), note: z.string().trim().default("-") }),
+        });
+        expectTypeOf(answer).toEqualTypeOf<{ day: string; note: string }>();
+        return JSON.stringify(answer);
+      }),
+      {},
+      { answers: { question: { day: "2026-12-24" } } },
+    );
+    expect(run.text).toBe('{"day":"2026-12-24","note":"-"}');
+    expect(run.asks).toMatchObject([{ key: "question", request: { type: "form", message: "When?", schema: { required: ["day"] } } }]);
+  });
+
+  test("refuses an answer that breaks the form, and keeps the question open", async () => {
+    const running = await startTool(asking({ message: "How many?", schema: COUNT }));
+    await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: \/content\/count must be <= 20/);
+    expect(running.task.status).toBe("input_required");
+    await running.answer({ question: { count: 20 } });
+    expect(running.text).toBe('{"count":20}');
+  });
+
+  test("asks again, saying why, when the answer fits the form but not the author's schema", async () => {
+    const even = COUNT.refine(({ count }) => count % 2 === 0, { message: "must be even", path: ["count"] });
+    const running = await startTool(asking({ message: "How many?", schema: even }));
+    await running.answer({ question: { count: 3 } });
+    expect(running.task.asks).toMatchObject([
+      { key: "question#2", request: { message: "How many?\n\nThe last answer does not fit: /count must be even" } },
+    ]);
+    await running.answer({ "question#2": { count: 4 } });
+    expect(running.text).toBe('{"count":4}');
+  });
+
+  test("throws what became of the question", async () => {
+    const outcomes: unknown[] = [];
+    const all = tool(async (ctx) => {
+      for (const name of ["a", "b", "c"]) {
+        await ctx.elicit(name, { message: "?", schema: COUNT, timeout: "1 minute" }).catch((error: Error) => outcomes.push(error.name));
+      }
+      return outcomes.slice(-3).join();
+    });
+    const run = await runTool(all, {}, { answers: { a: decline, b: cancel, c: timeout } });
+    expect(run.text).toBe("Declined,Cancelled,TimedOut");
+    expect(run.now).toEqual(new Date("2026-01-01T00:01:00Z"));
+  });
+
+  test("ends by its policy when nobody answers", async () => {
+    const ask = { message: "How many?", schema: COUNT, timeout: "2 days" } as const;
+    expect((await runTool(asking({ ...ask, onTimeout: { default: { count: 7 } } }), {}, { answers: { question: timeout } })).text).toBe(
+      '{"count":7}',
+    );
+    expect((await runTool(asking({ ...ask, onTimeout: "decline" }), {}, { answers: { question: timeout } })).text).toMatch(/declined/);
+    const failed = await runTool(asking({ ...ask, onTimeout: "fail" }), {}, { answers: { question: timeout } });
+    expect(failed.error).toMatchObject({ data: { code: "ASK_TIMEOUT" } });
+  });
+
+  test("takes plain JSON Schema", async () => {
+    const run = await runTool(
+      tool(async (ctx) => {
+        const content = await ctx.elicit("question", { message: "?", schema: { type: "object", properties: { n: { type: "number" } } } });
+        expectTypeOf(content).toEqualTypeOf<{ [field: string]: string | number | boolean | string[] }>();
+        return String(content["n"]);
+      }),
+      {},
+      { answers: { question: { n: 5 } } },
+    );
+    expect(run.text).toBe("5");
+  });
+
+  test.each([
+    ["a nested object", { schema: z.object({ address: z.object({ street: z.string() }) }) }, "/address"],
+    ["a secret", { schema: z.object({ password: z.string() }) }, "/password"],
+    ["what has no JSON Schema", { schema: z.object({ at: z.date() }) }, ""],
+    ["a default that its own schema refuses", { schema: COUNT, onTimeout: { default: { count: 0 } } }, "/onTimeout/default/count"],
+  ])("puts no question with %s", async (_what, ask, path) => {
+    const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));
+    expect(run.asks).toEqual([]);
+    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path }] } });
+  });
+
+  test("sends the person to a page and waits for their consent", async () => {
+    const connecting = tool(async (ctx) => {
+      const nothing = await ctx.elicit("connect", { message: "Connect", url: new URL("https://accounts.example/go?state=1") });
+      expectTypeOf(nothing).toEqualTypeOf<void>();
+      return "connected";
+    });
+    const run = await runTool(connecting, {}, { answers: { connect: accept } });
+    expect(run.asks).toMatchObject([{ request: { type: "url", url: "https://accounts.example/go?state=1" } }]);
+    expect(run.text).toBe("connected");
+  });
+
+  test.each(["/relative", "https://user:word@accounts.example/"])("puts no question with the url %s", async (url) => {
+    const run = await runTool(tool((ctx) => ctx.elicit("connect", { message: "Connect", url })));
+    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path: "/url" }] } });
+  });
+});
+
+describe("ask", () => {
+  test("returns what became of the question, typed", async () => {
+    const all = tool(async (ctx) => {
+      const words: string[] = [];
+      for (const name of ["a", "b", "c", "d"]) {
+        const result = await ctx.ask(name, { message: "?", schema: COUNT, timeout: "1 minute" });
+        if (result.action === "accept") expectTypeOf(result.content).toEqualTypeOf<{ count: number }>();
+        words.push(result.action === "accept" ? String(result.content.count) : result.action);
+      }
+      return words.join();
+    });
+    expect((await runTool(all, {}, { answers: { a: { count: 2 }, b: decline, c: cancel, d: timeout } })).text).toBe(
+      "2,decline,cancel,timeout",
+    );
+  });
+
+  test("questions that are put together wait together", async () => {
+    const both = tool(async (ctx) => {
+      const answers = await Promise.all(["left", "right"].map((name) => ctx.elicit(name, { message: name, schema: COUNT })));
+      return answers.map(({ count }) => count).join();
+    });
+    const running = await startTool(both);
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["left", "right"]);
+    await running.answer({ right: { count: 2 } });
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["left"]);
+    await running.answer({ left: { count: 1 } });
+    expect(running.text).toBe("1,2");
+  });
+});
+
+describe("step", () => {
+  test("is done once, whatever happens around it, and hands out a key of its own", async () => {
+    const keys: string[] = [];
+    const stepping = tool(async (ctx) => {
+      const first = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));
+      await ctx.elicit("question", { message: "?", schema: COUNT });
+      const second = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));
+      return `${first} ${second}`;
+    });
+    const run = await runTool(stepping, {}, { answers: { question: { count: 1 } }, interrupt: true });
+    expect(run.text).toBe("1 2");
+    expect(new Set(keys).size).toBe(2);
+    expect(keys).toHaveLength(2);
+    expect(run.journal).toEqual(["step:charge", "ask:question", "step:charge#2"]);
+  });
+
+  test("gives back what JSON makes of its result, in the first run too, and its type says so", async () => {
+    const dated = tool(async (ctx) => {
+      const order = await ctx.step("order", () => ({ at: new Date(0), lines: [{ n: 1, f: undefined as string | undefined }] }));
+      expectTypeOf(order).toEqualTypeOf<{ at: string; lines: { n: number; f: string | undefined }[] }>();
+      return JSON.stringify(order);
+    });
+    expect((await runTool(dated)).text).toBe('{"at":"1970-01-01T00:00:00.000Z","lines":[{"n":1}]}');
+  });
+
+  test("is tried as often as it says, then throws StepFailed", async () => {
+    const tries: number[] = [];
+    const failing = tool(async (ctx) => {
+      try {
+        await ctx.step(
+          "charge",
+          ({ attempt }) => {
+            tries.push(attempt);
+            throw new Error("card refused");
+          },
+          { attempts: 3, backoff: "1 hour" },
+        );
+      } catch (error) {
+        if (error instanceof StepFailed) return `${error.step}: ${error.message}`;
+      }
+      return "charged";
+    });
+    expect((await runTool(failing)).text).toBe("charge: card refused");
+    expect(tries).toEqual([1, 2, 3]);
+  });
+
+  test("stops a try that takes too long", async () => {
+    const hanging = tool(async (ctx) => {
+      await ctx.step("charge", () => new Promise(() => undefined), { timeout: 5 });
+      return "charged";
+    });
+    expect((await runTool(hanging)).text).toMatch(/took longer than 5 ms/);
+  });
+
+  test("must return plain data", async () => {
+    const run = await runTool(
+      tool(async (ctx) => {
+        await ctx.step("load", () => ({ rows: new Map() }));
+        return "loaded";
+      }),
+    );
+    expect(run.result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/\/rows is a Map/) }] });
+  });
+
+  test("a ToolError in it is the tool's word to the model", async () => {
+    const run = await runTool(
+      tool(async (ctx) => {
+        await ctx.step("book", () => {
+          throw new ToolError("no table left");
+        });
+        return "booked";
+      }),
+    );
+    expect(run.result).toEqual({ content: [{ type: "text", text: "no table left" }], isError: true });
+  });
+});
+
+describe("time, chance and reports", () => {
+  test("sleeping takes no time of the test, and the clock knows", async () => {
+    const sleeping = tool(async (ctx) => {
+      const before = ctx.now();
+      await ctx.sleep("night", "8 hours");
+      return `${ctx.now().getTime() - before.getTime()}`;
+    });
+    expect((await runTool(sleeping)).text).toBe("28800000");
+    const running = await startTool(sleeping);
+    await running.advance("7 hours");
+    expect(running.task.status).toBe("working");
+    await running.advance("1 hour");
+    expect(running.task.status).toBe("completed");
+  });
+
+  test("time, chance and ids are the same on every replay", async () => {
+    const drawn: string[] = [];
+    const drawing = tool(async (ctx) => {
+      drawn.push(JSON.stringify([ctx.now(), ctx.random(), ctx.uuid(), ctx.uuid()]));
+      await ctx.sleep("pause", "1 day");
+      return "done";
+    });
+    await runTool(drawing);
+    expect(drawn).toHaveLength(2);
+    expect(drawn[0]).toBe(drawn[1]);
+  });
+
+  test("progress, logs, status and text for the model are reported once", async () => {
+    const reporting = tool(async (ctx) => {
+      ctx.status("working on it");
+      ctx.immediateResponse("I have asked the user.");
+      ctx.progress(1, 2, "half");
+      ctx.log("plain");
+      ctx.log("warning", { left: 3 }, "stock");
+      await ctx.elicit("question", { message: "?", schema: COUNT });
+      ctx.progress(2, 2);
+      return "done";
+    });
+    const running = await startTool(reporting);
+    expect(running.task).toMatchObject({ message: "working on it", immediateResponse: "I have asked the user." });
+    await running.answer({ question: { count: 1 } });
+    expect(running.feed).toEqual([
+      { type: "progress", progress: 1, total: 2, message: "half" },
+      { type: "log", level: "info", data: "plain" },
+      { type: "log", level: "warning", data: { left: 3 }, logger: "stock" },
+      { type: "progress", progress: 2, total: 2 },
+    ]);
+  });
+
+  test("a tool knows who called, what can be asked, and when it was cancelled", async () => {
+    let signal: AbortSignal | undefined;
+    const knowing = tool(async (ctx) => {
+      signal = ctx.signal;
+      expect(ctx.idempotencyKey).toBe(ctx.taskId);
+      await ctx.sleep("pause", "1 hour");
+      return `${ctx.principal} ${JSON.stringify(ctx.capabilities)}`;
+    });
+    const running = await startTool(knowing, {}, { principal: "ada", capabilities: { roots: true } });
+    await running.cancel();
+    expect(running.task.status).toBe("cancelled");
+    expect(signal).toBeInstanceOf(AbortSignal);
+    expect((await runTool(knowing, {}, { principal: "ada", capabilities: { roots: true } })).text).toBe('ada {"roots":true}');
+  });
+});
+
+describe("asking the client", () => {
+  test("its model and its roots answer", async () => {
+    const asking = tool(async (ctx) => {
+      const [reply, roots] = await Promise.all([
+        ctx.sample("capital", { messages: [{ role: "user", content: { type: "text", text: "Capital of France?" } }], maxTokens: 10 }),
+        ctx.roots(),
+      ]);
+      return `${reply.content.type === "text" ? reply.content.text : ""} ${roots.map(({ uri }) => uri).join()}`;
+    });
+    const run = await runTool(asking, {}, { answers: { capital: "Paris", roots: ["file:///home"] } });
+    expect(run.text).toBe("Paris file:///home");
+  });
+
+  test("nobody answering is TimedOut there, too", async () => {
+    const asking = tool(async (ctx) => {
+      try {
+        await ctx.roots("roots", { timeout: "1 minute" });
+      } catch (error) {
+        return String(error instanceof TimedOut && !(error instanceof Declined));
+      }
+      return "answered";
+    });
+    expect((await runTool(asking, {}, { answers: { roots: timeout } })).text).toBe("true");
+  });
+});

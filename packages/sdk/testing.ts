@@ -1,0 +1,317 @@
+/**
+ * Runs a tool as production does (core's replay, use cases and store rules) without server, Redis or waiting: answers are scripted, and the
+ * clock stands still except where the tool waits.
+ *
+ *   const run = await runTool(bookDinner, { date: "2026-12-24", time: "19:00" }, { answers: { "party-size": { partySize: 4 } } });
+ *   expect(run.text).toMatch(/Confirmed for 4/);
+ *
+ * A tool meets here what it meets there: it is started anew after every wait. With `interrupt` the worker also dies after every recorded
+ * step, which brings out what a tool does outside of `ctx`.
+ */
+import {
+  type Ask,
+  type ClientCapabilities,
+  type Duration,
+  type FeedItem,
+  type JsonObject,
+  type Log,
+  type Prompt,
+  type RpcError,
+  type RunRef,
+  type Services,
+  type Task,
+  type TaskStore,
+  type Tool,
+  DEFAULT_SETTINGS,
+  answerTask,
+  cancelTask,
+  createTask,
+  describeViolations,
+  entryKey,
+  isFinished,
+  parseDuration,
+  runTask,
+} from "@parley/core";
+import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
+import { catalogue } from "./catalogue.ts";
+import { markDefinition } from "./definition.ts";
+import { createTestClock, createTestIds, textDigest } from "./testing-ports.ts";
+import { validateJson } from "./validate-json.ts";
+
+/** What a person does with a question that has no content to give: agree (url mode), say no, close it, or let it time out. */
+export const accept: unique symbol = Symbol("accept");
+export const decline: unique symbol = Symbol("decline");
+export const cancel: unique symbol = Symbol("cancel");
+export const timeout: unique symbol = Symbol("timeout");
+
+/** The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. */
+export type Reply = JsonObject | string | readonly string[] | typeof accept | typeof decline | typeof cancel | typeof timeout;
+
+/** Replies by ask key: the name, then `name#2`, `name#3` …; a function sees the ask and decides. */
+export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };
+
+export interface TestOptions {
+  /** What the client can be asked; everything unless said otherwise. */
+  readonly capabilities?: ClientCapabilities;
+  readonly principal?: string;
+  /** The time at the start; the first second of 2026 unless said otherwise. */
+  readonly now?: Date;
+  /** Kills the run after every recorded step. */
+  readonly interrupt?: boolean;
+}
+
+export interface TestTask {
+  /** The task as clients see it. */
+  readonly task: Task;
+  /** Every question that was put, in order. */
+  readonly asks: readonly Ask[];
+  readonly feed: readonly FeedItem[];
+  /** What was recorded, in order: `step:hold-table`, `ask:party-size` … Each stands here once, however often the tool was started. */
+  readonly journal: readonly string[];
+  /** The result's texts, joined by newlines; `""` while there is no result. */
+  readonly text: string;
+  /** The tool's result in MCP's shape, once the task is completed. */
+  readonly result: JsonObject | undefined;
+  /** Once the task is failed. */
+  readonly error: RpcError | undefined;
+  readonly now: Date;
+
+  /** Answers open questions and lets the tool go on. Throws when an answer is not taken, saying why. */
+  answer(replies: { readonly [askKey: string]: Reply }): Promise<void>;
+  /** Lets time pass: sleeps end, questions time out. */
+  advance(duration: Duration): Promise<void>;
+  cancel(): Promise<void>;
+  /** From now on the tool is this one: what a deployment does to tasks that wait. */
+  redeploy(changed: Tool | Prompt): void;
+}
+
+/** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS. */
+export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
+  const stage = createStage(tool, options);
+  const { id } = await createTask(stage.services, tool, {
+    principal: options.principal ?? "tester",
+    arguments: args,
+    capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
+    hidden: false,
+  });
+  return createTestTask(stage, id);
+}
+
+/**
+ * Runs a tool to its end, answering by the script; sleeps pass at once. Throws when the tool asks what the script has no answer for, and when
+ * an answer is not taken.
+ */
+export async function runTool(
+  tool: Tool | Prompt,
+  args: JsonObject = {},
+  { answers = {}, ...options }: TestOptions & { readonly answers?: Script } = {},
+): Promise<TestTask> {
+  const running = await startTool(tool, args, options);
+  while (!isFinished(running.task.status)) {
+    const open: { ask: Ask; reply: Reply | undefined }[] = running.task.asks.map((ask) => ({
+      ask,
+      reply: scripted(answers[ask.key], ask),
+    }));
+    const given: Record<string, Reply> = {};
+    for (const { ask, reply } of open) if (reply !== undefined && reply !== timeout) given[ask.key] = reply;
+    if (Object.keys(given).length > 0) {
+      await running.answer(given);
+      continue;
+    }
+    const unanswered = open.find(({ reply }) => reply === undefined);
+    const dueAtMs = nextDueAtMs(running);
+    // The tool sleeps beside its question, or the question is to time out.
+    if (unanswered && dueAtMs >= unanswered.ask.deadlineMs) {
+      throw new Error(`the tool asks "${unanswered.ask.key}" and the script has no answer: ${shown(unanswered.ask)}`);
+    }
+    await running.advance(Math.max(0, dueAtMs - running.now.getTime()));
+  }
+  return running;
+}
+
+function scripted(entry: Script[string] | undefined, ask: Ask): Reply | undefined {
+  return typeof entry === "function" ? entry(ask) : entry;
+}
+
+function shown({ request }: Ask): string {
+  return "message" in request ? request.message : request.type;
+}
+
+// ── the stage: services in memory, watched ─────────────────────────────────────────────────────────────────────
+
+interface Stage {
+  readonly services: Services;
+  readonly clock: ReturnType<typeof createTestClock>;
+  readonly runs: RunRef[];
+  readonly asks: Ask[];
+  readonly journal: string[];
+  dueAtMs: number;
+  tool: Tool | Prompt;
+}
+
+const stages = new WeakMap<TestTask, Stage>();
+
+function nextDueAtMs(running: TestTask): number {
+  return stages.get(running)?.dueAtMs ?? Infinity;
+}
+
+function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
+  const clock = createTestClock(options.now ?? new Date("2026-01-01T00:00:00Z"));
+  const events = createMemoryEvents();
+  const runs: RunRef[] = [];
+  const memory = createMemoryStore({ clock, events });
+  const noted = (entries: readonly { key: string }[]) => {
+    for (const { key } of entries) if (!stage.journal.includes(key)) stage.journal.push(key);
+  };
+  const store: TaskStore = {
+    ...memory,
+    async record(request) {
+      const recorded = await memory.record(request);
+      noted(request.entries);
+      // To the run it looks as if somebody had taken its task over; what it recorded stays.
+      return options.interrupt === true ? "refused" : recorded;
+    },
+    async park(request) {
+      const parked = await memory.park(request);
+      noted(request.entries);
+      for (const ask of request.asks) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
+      stage.dueAtMs = request.dueAtMs;
+      return parked;
+    },
+    async answer(request) {
+      const recorded = await memory.answer(request);
+      if (recorded.receipt === "accepted") noted([{ key: entryKey("ask", request.key) }]);
+      return recorded;
+    },
+    async finish(request) {
+      noted(request.entries);
+      return memory.finish(request);
+    },
+  };
+  const stage: Stage = {
+    services: {
+      store,
+      queue: { add: async (run) => void runs.push(run) },
+      events,
+      clock,
+      ids: createTestIds(),
+      digest: textDigest,
+      validate: validateJson,
+      log: SILENT,
+      // Every sleep parks, so that the clock decides how long it takes.
+      settings: { ...DEFAULT_SETTINGS, inlineSleepMaxMs: 0, divergenceWaitMs: 50 },
+    },
+    clock,
+    runs,
+    asks: [],
+    journal: [],
+    dueAtMs: Infinity,
+    tool,
+  };
+  return stage;
+}
+
+const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+async function createTestTask(stage: Stage, taskId: string): Promise<TestTask> {
+  const { services, clock } = stage;
+  const { store } = services;
+  let task: Task;
+  let feed: readonly FeedItem[] = [];
+
+  async function settle(): Promise<void> {
+    for (let run = stage.runs.shift(); run; run = stage.runs.shift()) {
+      const report = await runTask(services, catalogue(withoutBackoff(stage.tool)), run);
+      if (report.type === "fenced" && !isFinished((await store.load(taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
+    }
+    const loaded = await store.load(taskId);
+    if (!loaded) throw new Error("the task has expired");
+    task = loaded;
+    feed = (await store.feed(taskId, undefined)).items;
+  }
+
+  await settle();
+  const running: TestTask = {
+    get task() {
+      return task;
+    },
+    get asks() {
+      return stage.asks;
+    },
+    get feed() {
+      return feed;
+    },
+    get journal() {
+      return stage.journal;
+    },
+    get text() {
+      return textOf(task);
+    },
+    get result() {
+      return task.outcome?.type === "result" ? task.outcome.result : undefined;
+    },
+    get error() {
+      return task.outcome?.type === "error" ? task.outcome.error : undefined;
+    },
+    get now() {
+      return new Date(clock.now());
+    },
+    async answer(replies) {
+      const open = new Map(task.asks.map((ask) => [ask.key, ask]));
+      const raw = Object.entries(replies).map(([key, reply]) => {
+        const ask = open.get(key);
+        if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
+        return [key, rawReply(ask, reply)] as const;
+      });
+      const { receipts } = await answerTask(services, { taskId, principal: task.call.principal, replies: Object.fromEntries(raw) });
+      for (const [key, receipt] of receipts) {
+        if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
+        if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
+      }
+      await settle();
+    },
+    async advance(duration) {
+      const untilMs = clock.now() + parseDuration(duration);
+      // What comes due on the way runs at its time, as it would.
+      while (!isFinished(task.status) && stage.dueAtMs <= untilMs) {
+        clock.moveTo(stage.dueAtMs);
+        stage.dueAtMs = Infinity;
+        stage.runs.push(...(await store.overdue({ partition: 0, nowMs: clock.now(), limit: 1 })));
+        await settle();
+      }
+      clock.moveTo(untilMs);
+    },
+    async cancel() {
+      await cancelTask(services, { taskId, principal: task.call.principal });
+      await settle();
+    },
+    redeploy(changed) {
+      stage.tool = changed;
+    },
+  };
+  stages.set(running, stage);
+  return running;
+}
+
+/** Retries of steps come at once: a test has no patience, and the clock would stand still meanwhile. */
+function withoutBackoff(tool: Tool | Prompt): Tool | Prompt {
+  const atOnce: Tool["run"] = (args, effects) =>
+    tool.run(args, { ...effects, step: (name, work, step) => effects.step(name, work, { ...step, backoffMs: 0 }) });
+  return markDefinition({ ...tool, run: atOnce });
+}
+
+function rawReply({ key, request }: Ask, reply: Reply): JsonObject {
+  if (reply === timeout) throw new Error(`"${key}" cannot be answered with timeout: advance the clock`);
+  if (reply === accept || reply === decline || reply === cancel) return { action: reply.description ?? "" };
+  if (request.type === "sampling") {
+    return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);
+  }
+  if (request.type === "roots") return { roots: (reply as readonly string[]).map((uri) => ({ uri })) };
+  return { action: "accept", content: reply as JsonObject };
+}
+
+function textOf({ outcome }: Task): string {
+  if (outcome?.type !== "result") return "";
+  const { content } = outcome.result as { content?: readonly { type: string; text?: string }[] };
+  return (content ?? []).flatMap(({ text }) => text ?? []).join("\n");
+}

@@ -1,0 +1,235 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import type { JsonObject } from "@parley/core";
+import { Cancelled, Declined, RpcFailure, StepFailed, TimedOut, ToolError, type ToolReturn, defineTool, jsonSchema } from "./index.ts";
+import { type Reply, cancel, decline, runTool, timeout } from "./testing.ts";
+
+describe("what a tool says of itself", () => {
+  test("goes to the list as it was written", () => {
+    const tool = defineTool({
+      name: "shop/add_item",
+      title: "Add an item",
+      description: "Adds an item to the basket.",
+      input: z.object({ item: z.string(), count: z.int().min(1).default(1) }),
+      output: z.object({ total: z.number() }),
+      annotations: { idempotentHint: true },
+      icons: [{ src: "https://shop.example/icon.png", sizes: ["48x48"] }],
+      task: "required",
+      askFirst: true,
+      needs: { elicitation: { form: true, url: false } },
+      attempts: 3,
+      backoff: "2s",
+      runTimeout: "1 minute",
+      retention: "2 hours",
+      run: () => ({ total: 1 }),
+    });
+    expect(tool).toMatchObject({
+      kind: "tool",
+      title: "Add an item",
+      inputSchema: {
+        type: "object",
+        properties: { item: { type: "string" }, count: { type: "integer", minimum: 1, default: 1 } },
+        required: ["item"],
+      },
+      outputSchema: { type: "object", properties: { total: { type: "number" } }, required: ["total"] },
+      annotations: { idempotentHint: true },
+      icons: [{ src: "https://shop.example/icon.png", sizes: ["48x48"] }],
+      task: "required",
+      askFirst: true,
+      needs: { elicitation: { form: true, url: false } },
+      settings: { attempts: 3, backoffMs: 2_000, runTimeoutMs: 60_000, retentionMs: 7_200_000 },
+    });
+    expect(tool.inputSchema).not.toHaveProperty("$schema");
+  });
+
+  test("has defaults that suit most", () => {
+    const tool = defineTool({ name: "plain", run: () => "" });
+    expect(tool).toMatchObject({
+      task: "optional",
+      askFirst: false,
+      needs: {},
+      inputSchema: { type: "object", properties: {}, additionalProperties: false },
+      settings: { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 },
+    });
+  });
+
+  test.each([
+    ["input that is no object", { input: z.string() }, /input of tool wrong must be an object/],
+    ["attempts below one", { attempts: 0 }, /attempts is 0/],
+    ["a timeout that is no duration", { runTimeout: "soon" as "1s" }, /"soon" is not a duration/],
+  ])("%s is refused as the module loads", (_what, part, message) => {
+    expect(() => defineTool({ name: "wrong", ...part, run: () => "" })).toThrow(message);
+  });
+
+  test("a union of objects gets the root type that MCP wants", () => {
+    const input = z.discriminatedUnion("by", [
+      z.object({ by: z.literal("id"), id: z.int() }),
+      z.object({ by: z.literal("name"), name: z.string() }),
+    ]);
+    expect(defineTool({ name: "find", input, run: () => "" }).inputSchema["type"]).toBe("object");
+  });
+});
+
+describe("arguments", () => {
+  const tool = defineTool({
+    name: "add",
+    input: z.object({ n: z.int(), by: z.int().default(2), label: z.string().trim().optional() }),
+    run(args) {
+      expectTypeOf(args).toEqualTypeOf<{ n: number; by: number; label?: string | undefined }>();
+      return JSON.stringify(args);
+    },
+  });
+
+  test("reach the handler with defaults and transforms", async () => {
+    expect((await runTool(tool, { n: 1, label: " x " })).text).toBe('{"n":1,"by":2,"label":"x"}');
+  });
+
+  test("that break the schema start nothing", async () => {
+    await expect(runTool(tool, { n: "one" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path: "/n" }] });
+  });
+
+  test("are refused by a tool that takes none", async () => {
+    await expect(runTool(defineTool({ name: "none", run: () => "" }), { n: 1 })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENTS",
+      violations: [{ path: "/n", message: "is not known: the tool takes no arguments" }],
+    });
+  });
+
+  test("have the type that jsonSchema states", () => {
+    defineTool({
+      name: "typed",
+      input: jsonSchema<{ region?: string }>({ type: "object" }),
+      run(args) {
+        expectTypeOf(args).toEqualTypeOf<{ region?: string }>();
+        return "";
+      },
+    });
+  });
+});
+
+describe("results", () => {
+  const output = z.object({ total: z.number().max(10), note: z.string().default("none") });
+
+  test.each<[string, JsonObject, () => ToolReturn | Promise<ToolReturn>]>([
+    ["a text", { content: [{ type: "text", text: "done" }] }, () => "done"],
+    ["content", { content: [{ type: "text", text: "done" }] }, () => [{ type: "text", text: "done" }]],
+    ["a whole result", { content: [], _meta: { a: 1 }, isError: true }, async () => ({ content: [], _meta: { a: 1 }, isError: true })],
+    ["nothing", { content: [] }, () => undefined],
+  ])("%s becomes MCP's result", async (_what, result, run) => {
+    expect((await runTool(defineTool({ name: "tool", run }))).result).toEqual(result);
+  });
+
+  test("data is checked, completed by the schema, and sent both structured and as text", async () => {
+    const tool = defineTool({ name: "tool", output, run: () => ({ total: 3 }) });
+    expect((await runTool(tool)).result).toEqual({
+      content: [{ type: "text", text: '{"total":3,"note":"none"}' }],
+      structuredContent: { total: 3, note: "none" },
+    });
+  });
+
+  test("data may come with content of the author's choice", async () => {
+    const tool = defineTool({
+      name: "tool",
+      output,
+      run: () => ({ content: [{ type: "text", text: "three" }], structuredContent: { total: 3 } }),
+    });
+    expect((await runTool(tool)).result).toEqual({
+      content: [{ type: "text", text: "three" }],
+      structuredContent: { total: 3, note: "none" },
+    });
+  });
+
+  test("a result with isError needs no data", async () => {
+    const tool = defineTool({ name: "tool", output, run: () => ({ content: [{ type: "text", text: "no" }], isError: true }) });
+    expect((await runTool(tool)).result).toEqual({ content: [{ type: "text", text: "no" }], isError: true });
+  });
+
+  test("data that the output schema refuses fails the call and says where", async () => {
+    const run = await runTool(defineTool({ name: "tool", output, run: () => ({ total: 11 }) }));
+    expect(run.task.status).toBe("failed");
+    expect(run.error).toMatchObject({
+      message: expect.stringMatching(/^tool tool returned what its output schema refuses: \/total /),
+      data: { code: "INVALID_OUTPUT" },
+    });
+  });
+
+  test("data without an output schema is refused with what to do", async () => {
+    const run = await runTool(defineTool({ name: "tool", run: () => ({ total: 3 }) as unknown as string }));
+    expect(run.error).toMatchObject({ message: expect.stringMatching(/give it an output schema/), data: { code: "INVALID_OUTPUT" } });
+  });
+
+  test("what JSON cannot hold fails the call and names the place", async () => {
+    const anything = jsonSchema<unknown>({});
+    const run = await runTool(defineTool({ name: "tool", output: anything, run: () => ({ list: [1n] }) }));
+    expect(run.error).toMatchObject({
+      message: "what tool tool returned is not plain data: /list/0 is a bigint",
+      data: { code: "NOT_SERIALIZABLE" },
+    });
+  });
+
+  test("the return type follows the output schema", () => {
+    defineTool({ name: "tool", output, run: () => ({ total: 1 }) });
+    // @ts-expect-error the schema wants a number
+    defineTool({ name: "tool", output, run: () => ({ total: "1" }) });
+    // @ts-expect-error data needs an output schema
+    defineTool({ name: "tool", run: () => ({ total: 1 }) });
+  });
+});
+
+describe("what a tool throws", () => {
+  const throwing = (error: unknown, attempts = 1) => {
+    let runs = 0;
+    const tool = defineTool({
+      name: "tool",
+      attempts,
+      run() {
+        runs += 1;
+        throw error;
+      },
+    });
+    return async () => ({ run: await runTool(tool), runs });
+  };
+
+  test("a ToolError becomes a result that the model reads, without another try", async () => {
+    const { run, runs } = await throwing(new ToolError("no table left"), 3)();
+    expect(run.result).toEqual({ content: [{ type: "text", text: "no table left" }], isError: true });
+    expect(runs).toBe(1);
+  });
+
+  test.each([new Error("socket closed"), new ToolError("try again", { retryable: true })])(
+    "%s is tried again, then becomes a result",
+    async (error) => {
+      const { run, runs } = await throwing(error, 3)();
+      expect(run.result).toMatchObject({ isError: true, content: [{ text: error.message }] });
+      expect(runs).toBe(3);
+    },
+  );
+
+  test("an RpcFailure fails the call with its code", async () => {
+    const { run } = await throwing(new RpcFailure(-32_001, "gone", { id: 1 }))();
+    expect(run.task.status).toBe("failed");
+    expect(run.error).toEqual({ code: -32_001, message: "gone", data: { id: 1 } });
+  });
+
+  const asking = defineTool({
+    name: "asking",
+    async run(_args, ctx) {
+      await ctx.elicit("confirm", { message: "Sure?", schema: z.object({ ok: z.boolean() }), timeout: "1 hour" });
+      return "done";
+    },
+  });
+
+  test.each<[Reply, string]>([
+    [decline, 'The user declined to answer "confirm". The tool stopped there.'],
+    [cancel, 'The user dismissed the question "confirm" without answering. The tool stopped there.'],
+    [timeout, 'Nobody answered the question "confirm" in time. The tool stopped there.'],
+  ])("an unanswered question that nobody catches ends with a clear sentence: %s", async (reply, sentence) => {
+    const run = await runTool(asking, {}, { answers: { confirm: reply } });
+    expect(run.result).toEqual({ content: [{ type: "text", text: sentence }], isError: true });
+  });
+
+  test("each kind is an error of its own", () => {
+    for (const Kind of [Declined, Cancelled, TimedOut]) expect(new Kind("x")).toMatchObject({ name: Kind.name, ask: "x" });
+    expect(new StepFailed("x", "y")).toBeInstanceOf(Error);
+  });
+});
