@@ -1,0 +1,21 @@
+import type { Announcement, TaskEvents } from "@parley/core";
+
+/** What every front end is told, handed on to the listen streams of this one: one subscription per process, not one per stream. */
+export interface Announcements {
+  onAnnouncement(listener: (announcement: Announcement) => void): () => void;
+  stop(): void;
+}
+
+export async function announcements(events: TaskEvents): Promise<Announcements> {
+  const listeners = new Set<(announcement: Announcement) => void>();
+  const stop = await events.onAnnouncement((announcement) => {
+    for (const listener of listeners) listener(announcement);
+  });
+  return {
+    onAnnouncement(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    stop,
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
+ *
+ *   request ─▶ security headers ─▶ /healthz /readyz
+ *                              └─▶ trusted callers ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
+ *
+ * It holds no state that another front end could need (I8): open connections, and nothing else.
+ */
+import Fastify, { type FastifyInstance } from "fastify";
+import type { Catalogue, Services } from "@parley/core";
+import { rev20260728, type ServerFacts } from "@parley/protocol";
+import { announcements } from "./announcements.ts";
+import type { Limits, Times } from "./config.ts";
+import { gate } from "./gate.ts";
+import { heartbeat } from "./heartbeat.ts";
+import { lifecycle } from "./lifecycle.ts";
+import { health } from "./plugins/health.ts";
+import { requestLog } from "./plugins/request-log.ts";
+import { securityHeaders } from "./plugins/security-headers.ts";
+import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import type { Authenticate } from "./principal.ts";
+import { requestStates } from "./request-state.ts";
+import type { Mcp } from "./routes/mcp/mcp.ts";
+import { mcpRoute } from "./routes/mcp/route.ts";
+import type { StateKeys } from "./state-keys.ts";
+
+export interface AppDeps {
+  readonly services: Services;
+  readonly catalogue: Catalogue;
+  readonly facts: ServerFacts;
+  readonly keys: StateKeys;
+  readonly trusted: TrustedCallers;
+  readonly limits: Limits;
+  readonly times: Times;
+  readonly authenticate: Authenticate;
+  /** Resolves if the store answers. */
+  readonly reachable: () => Promise<void>;
+}
+
+export interface App {
+  readonly server: FastifyInstance;
+  /**
+   * Ends without losing anything: tells the load balancer, ends listen streams, lets calls in flight end, hands over those that still wait,
+   * closes what is left. Calling it twice is calling it once.
+   */
+  close(): Promise<void>;
+}
+
+export async function buildApp(deps: AppDeps): Promise<App> {
+  const { services, catalogue, facts, keys, trusted, limits, times, authenticate, reachable } = deps;
+  const { log, clock } = services;
+  const life = lifecycle();
+  const beat = heartbeat(times.keepAliveMs);
+  const told = await announcements(services.events);
+  const mcp: Mcp = {
+    services,
+    catalogue,
+    encode: rev20260728.encoder(facts),
+    states: requestStates(keys),
+    announcements: told,
+    lifecycle: life,
+    waits: gate("calls of clients without tasks (PARLEY_WAITS_MAX)", limits.waitsMax),
+    listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
+    limits,
+    times,
+    log,
+  };
+
+  const server = Fastify({ logger: false, forceCloseConnections: "idle", return503OnClosing: false });
+  securityHeaders(server);
+  requestLog(server, log);
+  health(server, { lifecycle: life, reachable });
+  await server.register(async (scope) => {
+    trustedCallers(scope, trusted);
+    mcpRoute(scope, { mcp, authenticate, heartbeat: beat });
+  });
+
+  async function close(): Promise<void> {
+    log.info({ waits: mcp.waits.open, listens: mcp.listens.open }, "front end draining");
+    life.drain();
+    await clock.sleep(times.shutdownDelayMs);
+    life.close();
+    const closed = server.close();
+    await within(closed, times.shutdownTimeoutMs);
+    life.end();
+    // Handing over takes a moment; whoever does not take it in that time is cut off.
+    await within(closed, HAND_OVER_MS);
+    server.server.closeAllConnections();
+    await closed;
+    beat.stop();
+    told.stop();
+    log.info({}, "front end stopped");
+  }
+
+  async function within(work: Promise<unknown>, ms: number): Promise<void> {
+    const done = new AbortController();
+    await Promise.race([work, clock.sleep(ms, done.signal)]);
+    done.abort();
+  }
+
+  let closing: Promise<void> | undefined;
+  return { server, close: () => (closing ??= close()) };
+}
+
+const HAND_OVER_MS = 1_000;

@@ -1,0 +1,139 @@
+/**
+ * Every setting of the front end, read from the environment once. Each description says what the setting is for; .env.example repeats them.
+ *
+ * Durations carry a unit (`30s`, `2d`); the parsed config holds milliseconds.
+ */
+import { coreEnvironment, coreSettings, duration, list, logEnvironment, whole } from "@parley/node";
+import { type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
+import type { Settings } from "@parley/core";
+import { z } from "zod";
+
+const LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
+const LOCAL_ORIGINS = LOCAL_HOSTS.flatMap((host) => [`http://${host}`, `https://${host}`]);
+
+export const SERVER_SETTINGS = z.object({
+  ...redisSettings.shape,
+  ...coreEnvironment,
+  ...logEnvironment,
+
+  PARLEY_HOST: z
+    .string()
+    .min(1)
+    .default("127.0.0.1")
+    .describe("Address to listen on. Use 0.0.0.0 in a container, and set PARLEY_ALLOWED_HOSTS."),
+  PARLEY_PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe("Port to listen on; 0 takes a free one."),
+  PARLEY_TOOLS: list(["@parley/gallery"]).describe(
+    "Modules with tools, prompts and resources: paths or package names, separated by commas.",
+  ),
+  PARLEY_ALLOWED_HOSTS: list(LOCAL_HOSTS).describe(
+    "Host headers that are served: names, or name:port; * for all. Guards against DNS rebinding.",
+  ),
+  PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
+    "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
+  ),
+  PARLEY_SECRET: list()
+    .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
+    .describe(
+      "Seals requestState; the same for all front ends. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
+    ),
+
+  PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may work, from one answer to the next."),
+  PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
+    "How long a tool with askFirst may take to its first question before its task is handed out.",
+  ),
+  PARLEY_STREAM_AFTER: duration("10s").describe(
+    "When a call that is still at work is answered as a stream, which keeps proxies from ending it.",
+  ),
+  PARLEY_KEEP_ALIVE: duration("15s").describe("How often an idle stream carries a comment, so that proxies keep it open."),
+  PARLEY_STALL_TIMEOUT: duration("1m").describe("A stream whose reader takes nothing for this long is dropped."),
+  PARLEY_POLL_INTERVAL: duration("1s").describe("pollIntervalMs: how often clients are told to ask for a task's state."),
+  PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
+  PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
+
+  PARLEY_BODY_BYTES_MAX: whole(1_048_576).describe("Largest request body, in bytes."),
+  PARLEY_BODY_DEPTH_MAX: whole(64, { max: 1_000 }).describe("How deep arrays and objects of a request body may nest."),
+  PARLEY_WAITS_MAX: whole(5_000).describe("Most calls of clients without tasks that one front end holds open at once."),
+  PARLEY_LISTENS_MAX: whole(10_000).describe("Most listen streams that one front end holds open at once."),
+  PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
+
+  PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
+    "After SIGTERM: how long to serve on with /readyz at 503, until the load balancer has noticed.",
+  ),
+  PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that: how long calls in flight may take to end."),
+});
+
+export type ServerEnvironment = z.output<typeof SERVER_SETTINGS>;
+
+export interface ServerConfig {
+  readonly redis: RedisSettings;
+  readonly core: Settings;
+  readonly host: string;
+  readonly port: number;
+  readonly tools: readonly string[];
+  readonly allowedHosts: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  readonly secrets: readonly string[];
+  readonly logLevel: string;
+  readonly limits: Limits;
+  readonly times: Times;
+  readonly pageSize: number;
+}
+
+export interface Limits {
+  readonly bodyBytesMax: number;
+  readonly bodyDepthMax: number;
+  readonly waitsMax: number;
+  readonly listensMax: number;
+  readonly listenTasksMax: number;
+}
+
+/** All in milliseconds. */
+export interface Times {
+  readonly callTimeoutMs: number;
+  readonly askFirstTimeoutMs: number;
+  readonly streamAfterMs: number;
+  readonly keepAliveMs: number;
+  readonly stallTimeoutMs: number;
+  readonly pollIntervalMs: number;
+  readonly listTtlMs: number;
+  readonly shutdownDelayMs: number;
+  readonly shutdownTimeoutMs: number;
+}
+
+export function serverConfig(environment: ServerEnvironment): ServerConfig {
+  return deepFrozen({
+    redis: toRedisSettings(environment),
+    core: coreSettings(environment),
+    host: environment.PARLEY_HOST,
+    port: environment.PARLEY_PORT,
+    tools: environment.PARLEY_TOOLS,
+    allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
+    allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
+    secrets: environment.PARLEY_SECRET,
+    logLevel: environment.PARLEY_LOG_LEVEL,
+    pageSize: environment.PARLEY_PAGE_SIZE,
+    limits: {
+      bodyBytesMax: environment.PARLEY_BODY_BYTES_MAX,
+      bodyDepthMax: environment.PARLEY_BODY_DEPTH_MAX,
+      waitsMax: environment.PARLEY_WAITS_MAX,
+      listensMax: environment.PARLEY_LISTENS_MAX,
+      listenTasksMax: environment.PARLEY_LISTEN_TASKS_MAX,
+    },
+    times: {
+      callTimeoutMs: environment.PARLEY_CALL_TIMEOUT,
+      askFirstTimeoutMs: environment.PARLEY_ASK_FIRST_TIMEOUT,
+      streamAfterMs: environment.PARLEY_STREAM_AFTER,
+      keepAliveMs: environment.PARLEY_KEEP_ALIVE,
+      stallTimeoutMs: environment.PARLEY_STALL_TIMEOUT,
+      pollIntervalMs: environment.PARLEY_POLL_INTERVAL,
+      listTtlMs: environment.PARLEY_LIST_TTL,
+      shutdownDelayMs: environment.PARLEY_SHUTDOWN_DELAY,
+      shutdownTimeoutMs: environment.PARLEY_SHUTDOWN_TIMEOUT,
+    },
+  });
+}
+
+function deepFrozen<T extends object>(object: T): T {
+  for (const value of Object.values(object)) if (typeof value === "object" && value !== null) deepFrozen(value);
+  return Object.freeze(object);
+}

@@ -1,0 +1,26 @@
+/**
+ * One timer for all open streams of a process: ten thousand of them must not mean ten thousand timers.
+ */
+export interface Heartbeat {
+  /** Calls `beat` regularly until the returned function is called. */
+  onBeat(beat: () => void): () => void;
+  stop(): void;
+}
+
+export function heartbeat(everyMs: number): Heartbeat {
+  const beats = new Set<() => void>();
+  const timer = setInterval(() => {
+    for (const beat of beats) beat();
+  }, everyMs);
+  timer.unref();
+  return {
+    onBeat(beat) {
+      beats.add(beat);
+      return () => beats.delete(beat);
+    },
+    stop() {
+      clearInterval(timer);
+      beats.clear();
+    },
+  };
+}

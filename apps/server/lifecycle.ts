@@ -1,0 +1,29 @@
+/**
+ * How a front end ends, as signals that its parts listen to.
+ *
+ *   serving ─▶ draining  /readyz says 503, so that the load balancer looks elsewhere; everything is still served
+ *           ─▶ closing   no connection is taken any more; listen streams end with their result
+ *           ─▶ ending    calls that still wait are handed over to another front end, by requestState
+ */
+export interface Lifecycle {
+  readonly draining: AbortSignal;
+  readonly closing: AbortSignal;
+  readonly ending: AbortSignal;
+  drain(): void;
+  close(): void;
+  end(): void;
+}
+
+export function lifecycle(): Lifecycle {
+  const drain = new AbortController();
+  const close = new AbortController();
+  const end = new AbortController();
+  return {
+    draining: drain.signal,
+    closing: close.signal,
+    ending: end.signal,
+    drain: () => drain.abort(),
+    close: () => close.abort(),
+    end: () => end.abort(),
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * The way back to the client of one request: one JSON body, or a stream of events that ends with the same message.
+ *
+ *   json ──open() or send()──▶ streaming ──end()──▶ ended
+ *     └───────────end()───────────────────────────────┘
+ *
+ * It stays JSON as long as nothing has to be said before the end, so short calls cost no stream. A stream is kept open by comments; its
+ * reader's pace is respected: whoever sends much waits for `drained` between messages, and a reader that takes nothing is dropped.
+ *
+ * Source: specification 2026-07-28, basic/transports/streamable-http.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Reply } from "@parley/protocol";
+import type { Heartbeat } from "./heartbeat.ts";
+
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  // nginx collects a response before it passes it on, unless told not to.
+  "x-accel-buffering": "no",
+};
+
+export interface OutletOptions {
+  readonly heartbeat: Heartbeat;
+  readonly stallTimeoutMs: number;
+}
+
+export class Outlet {
+  /** Whether the client reads streams; one that does not is told nothing before the end. */
+  readonly acceptsStream: boolean;
+  readonly #reply: FastifyReply;
+  readonly #options: OutletOptions;
+  #streaming = false;
+  #closed: AbortController | undefined;
+  #stopBeat: (() => void) | undefined;
+  #silent = true;
+  #stalledSinceMs: number | undefined;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, options: OutletOptions) {
+    this.acceptsStream = /text\/event-stream|\*\/\*/.test(request.headers.accept ?? "*/*");
+    this.#reply = reply;
+    this.#options = options;
+  }
+
+  /** Aborted when the client has gone away before its answer was complete. Made on first use: most requests never look. */
+  get closed(): AbortSignal {
+    if (!this.#closed) {
+      const controller = new AbortController();
+      const { raw } = this.#reply;
+      if (raw.destroyed && !raw.writableFinished) controller.abort();
+      else raw.once("close", () => raw.writableFinished || controller.abort());
+      this.#closed = controller;
+    }
+    return this.#closed.signal;
+  }
+
+  /** Turns the response into a stream. */
+  open(): void {
+    if (this.#streaming) return;
+    this.#streaming = true;
+    const { raw } = this.#reply;
+    this.#reply.hijack();
+    // Hijacking passes Fastify's sending by: the headers that plugins set are carried over.
+    raw.writeHead(200, { ...this.#reply.getHeaders(), ...STREAM_HEADERS } as Record<string, string>);
+    raw.flushHeaders();
+    // A socket that breaks is an abort of `closed`, not an error of ours.
+    raw.on("error", () => undefined);
+    raw.once("close", () => this.#stopBeat?.());
+    this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
+  }
+
+  /** Sends a notification ahead of the answer. */
+  send(message: object): void {
+    this.open();
+    this.#write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  }
+
+  /** Resolves when the reader has taken what was sent, or is gone. */
+  async drained(): Promise<void> {
+    const { raw } = this.#reply;
+    if (!raw.writableNeedDrain || raw.destroyed) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        raw.off("drain", done);
+        raw.off("close", done);
+        resolve();
+      };
+      raw.on("drain", done);
+      raw.on("close", done);
+    });
+  }
+
+  /** Sends the answer and closes. */
+  end({ httpStatus, message }: Reply): void {
+    if (this.#streaming) {
+      if (this.#reply.raw.destroyed) return;
+      this.#stopBeat?.();
+      this.#reply.raw.end(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    } else {
+      sendJson(this.#reply, httpStatus, message);
+    }
+  }
+
+  /** For a client that is gone: nothing is sent. */
+  abandon(): void {
+    if (!this.#streaming) this.#reply.hijack();
+    this.#reply.raw.destroy();
+  }
+
+  #write(text: string): void {
+    const { raw } = this.#reply;
+    if (raw.destroyed || raw.writableEnded) return;
+    this.#silent = false;
+    raw.write(text);
+  }
+
+  #beat(): void {
+    const { raw } = this.#reply;
+    if (raw.writableNeedDrain) {
+      this.#stalledSinceMs ??= Date.now();
+      if (Date.now() - this.#stalledSinceMs >= this.#options.stallTimeoutMs) raw.destroy();
+      return;
+    }
+    this.#stalledSinceMs = undefined;
+    if (this.#silent) raw.write(": keep-alive\n\n");
+    this.#silent = true;
+  }
+}
+
+/** Sends a body that is serialised here, once: Fastify's own way looks for schemas first. */
+export function sendJson(reply: FastifyReply, httpStatus: number, body: object): void {
+  void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+}

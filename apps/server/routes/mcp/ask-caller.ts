@@ -1,0 +1,56 @@
+import { cancelTask, type Task } from "@parley/core";
+import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
+import { bindingOf } from "./binding.ts";
+import type { Called, Exchange, Mcp } from "./mcp.ts";
+
+/** A state outlives the last deadline by this much, so that an answer given in the last second can still arrive. */
+const STATE_SLACK_MS = 60_000;
+
+interface AskCaller {
+  readonly task: Task;
+  readonly feedCursor: string | undefined;
+}
+
+/**
+ * Puts the open asks of a task to the caller itself: an InputRequiredResult whose requestState leads the retried call back to the task.
+ *
+ * Throws CAPABILITY_REQUIRED when the request declared too little to be asked; a hidden task is cancelled then, since nobody else can
+ * answer it.
+ */
+export async function askCaller(mcp: Mcp, called: Called, exchange: Exchange, { task, feedCursor }: AskCaller): Promise<object> {
+  const { services, encode } = mcp;
+  const { principal } = exchange;
+  const required = requiredCapabilities(
+    task.asks.map(({ request }) => request),
+    called.intent.capabilities,
+  );
+  if (required) {
+    if (task.call.hidden)
+      await cancelTask(services, { taskId: task.id, principal, reason: "The client cannot be asked what the call needs." });
+    throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
+  }
+  const lastDeadlineMs = Math.max(...task.asks.map(({ deadlineMs }) => deadlineMs));
+  const sealed = await mcp.states.seal({
+    ...bindingOf(services, called, principal),
+    taskId: task.id,
+    asked: task.asks.map(({ key }) => key),
+    expiresAtMs: lastDeadlineMs + STATE_SLACK_MS,
+    ...(feedCursor === undefined ? {} : { feedCursor }),
+  });
+  return encode.inputRequired(task.asks, sealed);
+}
+
+/**
+ * Hands a waiting call over to another front end: an InputRequiredResult that asks nothing, whose requestState finds the task again. That
+ * is what the specification has for a server that must shed load.
+ */
+export async function handOver(mcp: Mcp, called: Called, exchange: Exchange, { task, feedCursor }: AskCaller): Promise<object> {
+  const sealed = await mcp.states.seal({
+    ...bindingOf(mcp.services, called, exchange.principal),
+    taskId: task.id,
+    asked: [],
+    expiresAtMs: mcp.services.clock.now() + mcp.times.callTimeoutMs,
+    ...(feedCursor === undefined ? {} : { feedCursor }),
+  });
+  return mcp.encode.inputRequired([], sealed);
+}

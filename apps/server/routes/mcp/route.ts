@@ -1,0 +1,128 @@
+/**
+ * The MCP endpoint: one request = one parse, one decoding, one dispatch, one encoding. Everything about MCP is packages/protocol's and the
+ * handlers'; this file only moves messages between them and HTTP.
+ */
+import type { FastifyInstance } from "fastify";
+import {
+  decode,
+  errorMessage,
+  INTERNAL_ERROR,
+  invalidRequest,
+  isDefect,
+  jsonDepthExceeds,
+  parseError,
+  type Reply,
+  resultMessage,
+} from "@parley/protocol";
+import type { Heartbeat } from "../../heartbeat.ts";
+import { Outlet, sendJson } from "../../outlet.ts";
+import type { Authenticate } from "../../principal.ts";
+import { dispatch } from "./dispatch.ts";
+import type { Mcp } from "./mcp.ts";
+
+export interface McpRoute {
+  readonly mcp: Mcp;
+  readonly authenticate: Authenticate;
+  readonly heartbeat: Heartbeat;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The JSON-RPC method, for the log. */
+    rpcMethod: string | undefined;
+  }
+}
+
+export function mcpRoute(app: FastifyInstance, { mcp, authenticate, heartbeat }: McpRoute): void {
+  const { catalogue, limits, times, encode, services, log } = mcp;
+  const tool = (name: string) => catalogue.tools.get(name);
+  const outletOptions = { heartbeat, stallTimeoutMs: times.stallTimeoutMs };
+
+  app.decorateRequest("rpcMethod", undefined);
+  acceptJsonOnly(app);
+
+  app.post("/mcp", { bodyLimit: limits.bodyBytesMax }, async (request, reply) => {
+    const { body } = request;
+    if (jsonDepthExceeds(body, limits.bodyDepthMax)) {
+      const tooDeep = invalidRequest(`the body nests deeper than ${limits.bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
+      sendJson(reply, tooDeep.httpStatus, tooDeep.message);
+      return reply;
+    }
+    const decoded = decode({ headers: request.headers, body, tool });
+    if (decoded.type === "rejected") {
+      sendJson(reply, decoded.httpStatus, decoded.message);
+      return reply;
+    }
+    request.rpcMethod = decoded.method;
+    if (decoded.type === "notification") return reply.code(202).send();
+
+    const { id, intent } = decoded;
+    const outlet = new Outlet(request, reply, outletOptions);
+    try {
+      const principal = await authenticate(request);
+      const result = await dispatch(mcp, intent, { id, principal, outlet });
+      if (result) outlet.end({ httpStatus: 200, message: resultMessage(id, result) });
+      else outlet.abandon();
+    } catch (error) {
+      const defectId = services.ids.uuid();
+      if (isDefect(error)) log.error({ defectId, method: decoded.method, err: error }, "request failed");
+      outlet.end(encode.failure({ id, intent, error, defectId }));
+    }
+    return reply;
+  });
+
+  // There are no sessions in this revision: nothing to get, nothing to end.
+  app.route({
+    method: ["GET", "DELETE"],
+    url: "/mcp",
+    handler: (_request, reply) => {
+      const refused = invalidRequest("this endpoint takes POST only");
+      void reply.header("allow", "POST, OPTIONS");
+      sendJson(reply, 405, refused.message);
+    },
+  });
+
+  app.setErrorHandler((error: RaisedError, _request, reply) => {
+    const refusal = refusalOf(error, limits.bodyBytesMax);
+    if (refusal) {
+      sendJson(reply, refusal.httpStatus, refusal.message);
+      return;
+    }
+    const defectId = services.ids.uuid();
+    log.error({ defectId, err: error }, "request failed");
+    sendJson(reply, 500, errorMessage(undefined, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }));
+  });
+}
+
+interface RaisedError extends Error {
+  readonly statusCode?: number;
+  readonly code?: string;
+}
+
+/** What is wrong with a request that never became a message. Undefined for what is not the caller's fault. */
+function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
+  if (error instanceof InvalidJson) return parseError();
+  const { statusCode = 500 } = error;
+  if (statusCode >= 500) return undefined;
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return { ...invalidRequest(`the body is larger than ${bodyBytesMax} bytes (PARLEY_BODY_BYTES_MAX)`), httpStatus: 413 };
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return { ...invalidRequest("the Content-Type must be application/json"), httpStatus: 415 };
+    default:
+      return { ...invalidRequest(error.message), httpStatus: statusCode };
+  }
+}
+
+function acceptJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
+    try {
+      done(null, JSON.parse(text as string));
+    } catch {
+      done(new InvalidJson());
+    }
+  });
+}
+
+class InvalidJson extends Error {}

@@ -1,0 +1,25 @@
+import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
+import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
+import { refuseInvalid } from "./refuse-invalid.ts";
+import type { Exchange, Mcp } from "./mcp.ts";
+
+/** tasks/get. Throws TASK_NOT_FOUND. */
+export async function getTask({ services, encode }: Mcp, { taskId }: GetTask, { principal }: Exchange): Promise<object> {
+  return encode.detailedTask(await getSettledTask(services, { taskId, principal }), services.clock.now());
+}
+
+/**
+ * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification says. Throws INVALID_ANSWER for those that do
+ * not fit their ask, after the others were taken; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
+ */
+export async function updateTask({ services, encode }: Mcp, { taskId, replies }: UpdateTask, { principal }: Exchange): Promise<object> {
+  const { receipts } = await answerTask(services, { taskId, principal, replies });
+  refuseInvalid(receipts);
+  return encode.acknowledgement();
+}
+
+/** tasks/cancel: the same acknowledgement for a task that had ended. Throws TASK_NOT_FOUND. */
+export async function cancelTask({ services, encode }: Mcp, { taskId }: CancelTask, { principal }: Exchange): Promise<object> {
+  await cancel(services, { taskId, principal });
+  return encode.acknowledgement();
+}

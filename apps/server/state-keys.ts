@@ -1,0 +1,44 @@
+/**
+ * The keys under which requestState is sealed: the same in every front end, so that a retried call can land on any of them.
+ *
+ * They are derived from secrets. The operator gives one or several (PARLEY_SECRET: the first seals, all open, so a new one is put in front
+ * and the old one kept until its states have expired). When none is given, the first front end puts a random one into Redis and every other
+ * one finds it there; whoever can read that Redis can read every task anyway.
+ */
+import { hkdfSync, randomBytes } from "node:crypto";
+
+export interface StateKeys {
+  readonly sealing: StateKey;
+  readonly byKid: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface StateKey {
+  readonly kid: string;
+  /** 32 bytes, for AES-256-GCM. */
+  readonly key: Uint8Array;
+}
+
+/** Where the front ends of a deployment agree on a secret. */
+export interface SharedSecret {
+  /** Stores `proposed` if nothing is stored yet; resolves to what is stored. */
+  agree(proposed: string): Promise<string>;
+}
+
+/** Throws a RangeError for an empty list. */
+export function stateKeys(secrets: readonly string[]): StateKeys {
+  const keys = secrets.map(derive);
+  const [sealing] = keys;
+  if (!sealing) throw new RangeError("at least one secret is needed");
+  return { sealing, byKid: new Map(keys.map(({ kid, key }) => [kid, key])) };
+}
+
+/** The operator's secrets, or else the one that the deployment shares. */
+export async function agreedStateKeys(secrets: readonly string[], shared: SharedSecret): Promise<StateKeys> {
+  if (secrets.length > 0) return stateKeys(secrets);
+  return stateKeys([await shared.agree(randomBytes(32).toString("base64url"))]);
+}
+
+function derive(secret: string): StateKey {
+  const bytes = (info: string, length: number) => new Uint8Array(hkdfSync("sha256", secret, "", info, length));
+  return { kid: Buffer.from(bytes("parley requestState kid", 6)).toString("base64url"), key: bytes("parley requestState key", 32) };
+}

@@ -1,0 +1,38 @@
+import type { Services } from "@parley/core";
+
+/** A task's wake-ups, as something to wait for. */
+export interface TaskWatch {
+  /** Resolves when something may have changed since the last call: a wake-up, `wake`, or a while without either. */
+  next(): Promise<void>;
+  wake(): void;
+  close(): void;
+}
+
+/** Bounds what a lost wake-up can cost. */
+const REREAD_MS = 5_000;
+
+/** Resolves once no later change of the task can be missed; the task need not exist yet. */
+export async function watchTask({ events, clock }: Services, taskId: string): Promise<TaskWatch> {
+  let woken = false;
+  let resolveNext: () => void = () => undefined;
+  const wake = () => {
+    woken = true;
+    resolveNext();
+  };
+  const unwatch = await events.watch(taskId, wake);
+  return {
+    async next() {
+      if (!woken) {
+        const rest = new AbortController();
+        await new Promise<void>((resolve) => {
+          resolveNext = resolve;
+          void clock.sleep(REREAD_MS, rest.signal).then(resolve);
+        });
+        rest.abort();
+      }
+      woken = false;
+    },
+    wake,
+    close: unwatch,
+  };
+}
