@@ -13,6 +13,8 @@ const pages = defineResourceTemplate({ uriTemplate: "test://pages/{id}", name: "
 test("definitions are gathered from modules, lists and themselves, in their order", () => {
   const gathered = catalogue({ tool, helper: () => 1, limit: 3, listed: [prompt, page] }, [pages], second);
   expect([...gathered.tools.keys()]).toEqual(["z-tool", "a-tool"]);
+  const [b, a, first] = ["b", "a", "first"].map((name) => defineTool({ name, run: () => "" }));
+  expect([...catalogue({ b, a, default: [first] }).tools.keys()]).toEqual(["first", "a", "b"]);
   expect(gathered.prompts.get("a-prompt")).toBe(prompt);
   expect(gathered.resources.get("test://page")).toBe(page);
   expect(gathered.templates).toEqual([pages]);

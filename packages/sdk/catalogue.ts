@@ -8,7 +8,7 @@ export type CatalogueSource = Definition | readonly CatalogueSource[] | { readon
 
 /**
  * The catalogue of all definitions in `sources`, in their order: definitions, lists, and modules (`await import(…)`), whose exports are looked
- * through, lists within them too. One definition that is met twice counts once. Throws DefinitionError for two of one name, and for a source without any.
+ * through, lists within them too: the default export first, the others by their names, since a module does not tell the order in which it was written. One definition that is met twice counts once. Throws DefinitionError for two of one name, and for a source without any.
  */
 export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
   const tools = new Map<string, Tool>();
@@ -35,9 +35,9 @@ function gathered(source: unknown): readonly Definition[] {
   if (isDefinition(source)) return [source];
   if (Array.isArray(source)) return source.flatMap(gathered);
   if (typeof source !== "object" || source === null) return [];
-  return Object.values(source).flatMap((exported: unknown) =>
-    isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : [],
-  );
+  return Object.entries(source)
+    .toSorted(([a], [b]) => (a === "default" ? -1 : b === "default" ? 1 : a < b ? -1 : 1))
+    .flatMap(([, exported]: [string, unknown]) => (isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : []));
 }
 
 function addOnce<D extends Definition>(known: Map<string, D>, kind: string, name: string, definition: D): void {

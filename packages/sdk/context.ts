@@ -133,7 +133,9 @@ export function createContext(effects: Effects): Context {
 
   async function putForm(name: string, ask: FormAsk<Schema | JsonObject>): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
-    const options = askOptions(ask.timeout, await checkedPolicy(name, ask.onTimeout, schema));
+    // Nothing is awaited before the ask unless it must be: questions stand in the order in which they are put.
+    const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
+    const options = askOptions(ask.timeout, policy);
     for (let message = ask.message; ;) {
       const answer = await effects.ask(name, { type: "form", message, schema: form }, options);
       if (answer.action !== "accept") return refusal(answer);
@@ -217,14 +219,9 @@ function isSchema(given: Schema | JsonObject): given is Schema {
 }
 
 /** A default that does not fit would be accepted in a person's name, or asked again for ever. */
-async function checkedPolicy(
-  name: string,
-  policy: FormAsk<Schema | JsonObject>["onTimeout"],
-  schema: Schema,
-): Promise<TimeoutPolicy | undefined> {
-  if (typeof policy !== "object") return policy;
-  const fits = await check(schema, policy.default);
-  if (fits.ok) return { default: policy.default as JsonObject };
+async function checkedDefault(name: string, content: unknown, schema: Schema): Promise<TimeoutPolicy> {
+  const fits = await check(schema, content);
+  if (fits.ok) return { default: content as JsonObject };
   const violations = fits.violations.map(({ path, message }) => ({ path: `/onTimeout/default${path}`, message }));
   throw new ParleyError("INVALID_ASK", `the ask "${name}" has a default that its own schema refuses: ${describeViolations(violations)}`, {
     violations,

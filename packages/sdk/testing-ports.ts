@@ -1,4 +1,4 @@
-/** Clock and ids of a test: the same in every run of it. */
+/** Clock and ids of a test: the same in every run of it, except for task ids, since two tests may share a store of the tool's own. */
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Digest, Ids } from "@parley/core";
@@ -40,11 +40,13 @@ export function createTestClock(start: Date): TestClock {
 /** Node fires longer timers at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+let tasks = 0;
+
 export function createTestIds(): Ids {
   let drawn = 0;
   const next = () => String(++drawn).padStart(12, "0");
   return {
-    taskId: () => `0-test-${next()}`,
+    taskId: () => `0-test-${++tasks}`,
     token: () => `token-${next()}`,
     uuid: () => `00000000-0000-4000-8000-${next()}`,
     random: () => Number.parseInt(hash("sha256", next()).slice(0, 12), 16) / 2 ** 48,

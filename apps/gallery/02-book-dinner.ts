@@ -1,0 +1,34 @@
+/** One question between two side effects: the table is held once and confirmed once, however long the answer takes. */
+import { TimedOut, ToolError, Unanswered, defineTool } from "@parley/sdk";
+import { z } from "zod";
+import { confirmTable, holdTable, releaseTable } from "./booking-store.ts";
+
+export const bookDinner = defineTool({
+  name: "book_dinner",
+  description: "Books a table for dinner, asking how many people will come.",
+  input: z.object({
+    date: z.iso.date().describe("The day, such as 2026-12-24"),
+    time: z
+      .string()
+      .regex(/^([01]\d|2[0-3]):[0-5]\d$/)
+      .describe("The time, such as 19:30"),
+  }),
+  async run({ date, time }, ctx) {
+    const table = await ctx.step("hold-table", ({ idempotencyKey }) => holdTable(date, time, { idempotencyKey }));
+    if (!table) throw new ToolError(`No table is left on ${date} at ${time}.`);
+    ctx.immediateResponse(`Table ${table.table} is held. The user is being asked how many people will come.`);
+    try {
+      const { partySize } = await ctx.elicit("party-size", {
+        message: "How many people will be dining?",
+        schema: z.object({ partySize: z.number().int().min(1).max(20).meta({ title: "Party size" }) }),
+        timeout: "2 days",
+      });
+      const confirmation = await ctx.step("confirm", () => confirmTable(table, partySize));
+      return `Confirmed: table ${table.table} for ${partySize} on ${date} at ${time}, number ${confirmation}.`;
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error;
+      await ctx.step("release-table", () => releaseTable(table));
+      return error instanceof TimedOut ? "Nobody said for how many, so the table was given back." : "No table was booked.";
+    }
+  },
+});

@@ -1,0 +1,42 @@
+/** A destructive act behind a confirmation that shows what would go: exactly that goes, even if more fits by the time of the answer. */
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { defineTool } from "@parley/sdk";
+import { z } from "zod";
+import { galleryDir } from "./config.ts";
+
+export const deleteFiles = defineTool({
+  name: "delete_files",
+  description: "Deletes files of the gallery's sandbox by their ending, after the user has seen the list.",
+  input: z.object({
+    ending: z
+      .string()
+      .regex(/^\.[A-Za-z0-9]+$/)
+      .default(".tmp")
+      .describe("Such as .tmp"),
+  }),
+  annotations: { destructiveHint: true },
+  async run({ ending }, ctx) {
+    const files = await ctx.step("list", () => sandboxFiles(ending));
+    if (files.length === 0) return `The sandbox has no files that end in ${ending}.`;
+    const answer = await ctx.ask("confirm", {
+      message: `Delete these ${files.length} files?\n${files.map((file) => `  ${file}`).join("\n")}`,
+      schema: z.object({ confirm: z.boolean().default(false).meta({ title: "Delete them" }) }),
+      timeout: "1 day",
+    });
+    if (answer.action !== "accept" || !answer.content.confirm) return "Nothing was deleted.";
+    for (const file of files) await ctx.step("delete", () => rm(galleryDir("sandbox", file), { force: true }));
+    return `Deleted ${files.join(", ")}.`;
+  },
+});
+
+/** Names only, no paths: nothing outside of the sandbox can be meant. Fills a sandbox that is not there yet. */
+async function sandboxFiles(ending: string): Promise<string[]> {
+  if ((await mkdir(galleryDir("sandbox"), { recursive: true })) !== undefined) {
+    for (const file of ["draft.tmp", "cache.tmp", "thesis.txt"]) await writeFile(galleryDir("sandbox", file), `${file}\n`);
+  }
+  const entries = await readdir(galleryDir("sandbox"), { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map(({ name }) => name)
+    .toSorted();
+}

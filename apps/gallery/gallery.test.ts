@@ -1,0 +1,220 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { catalogue } from "@parley/sdk";
+import { type Reply, accept, cancel, decline, runTool, startTool, timeout } from "@parley/sdk/testing";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { research } from "./01-research.ts";
+import { bookDinner } from "./02-book-dinner.ts";
+import { deleteFiles } from "./03-delete-files.ts";
+import { expenseReport } from "./04-expense-report.ts";
+import { connectAccount } from "./05-connect-account.ts";
+import { onboarding } from "./06-onboarding.ts";
+import { deploy } from "./07-deploy.ts";
+import * as gallery from "./index.ts";
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "parley-gallery-"));
+  vi.stubEnv("PARLEY_GALLERY_DIR", dir);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(dir, { recursive: true });
+});
+
+async function stored(...path: string[]): Promise<unknown> {
+  return JSON.parse(await readFile(join(dir, ...path), "utf8"));
+}
+
+test("the gallery is a catalogue of seven tools", () => {
+  expect([...catalogue(gallery).tools.keys()]).toEqual([
+    "research",
+    "book_dinner",
+    "delete_files",
+    "expense_report",
+    "connect_account",
+    "onboarding",
+    "deploy",
+  ]);
+});
+
+describe("research", () => {
+  test("finds the lines, says how far it is, and asks nothing", async () => {
+    const run = await runTool(research, { word: "holdTable" }, { interrupt: true });
+    expect(run.asks).toEqual([]);
+    expect(run.result?.["structuredContent"]).toMatchObject({
+      word: "holdTable",
+      findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
+    });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 7, total: 7 });
+  });
+});
+
+describe("book_dinner", () => {
+  const evening = { date: "2026-12-24", time: "19:30" };
+
+  test("holds a table, asks, and confirms it once, even when its worker dies after every step", async () => {
+    const run = await runTool(bookDinner, evening, { answers: { "party-size": { partySize: 4 } }, interrupt: true });
+    expect(run.text).toMatch(/^Confirmed: table 1 for 4 on 2026-12-24 at 19:30, number [0-9A-F]{6}\.$/);
+    expect(run.journal).toEqual(["step:hold-table", "ask:party-size", "step:confirm"]);
+    expect(await stored("bookings", "2026-12-24T19-30", "table-1.json")).toMatchObject({ partySize: 4 });
+  });
+
+  test("asks no more than a table seats", async () => {
+    const running = await startTool(bookDinner, evening);
+    await expect(running.answer({ "party-size": { partySize: 21 } })).rejects.toThrow(/partySize must be <= 20/);
+    expect(running.task.status).toBe("input_required");
+  });
+
+  test.each([
+    [decline, "No table was booked."],
+    [cancel, "No table was booked."],
+    [timeout, "Nobody said for how many, so the table was given back."],
+  ] as const)("gives the table back when there is no answer", async (reply, text) => {
+    const run = await runTool(bookDinner, evening, { answers: { "party-size": reply } });
+    expect(run.text).toBe(text);
+    expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
+  });
+
+  test("says that the evening is full", async () => {
+    for (let table = 1; table <= 3; table += 1) {
+      expect((await runTool(bookDinner, evening, { answers: { "party-size": { partySize: 2 } } })).text).toContain(`table ${table} `);
+    }
+    expect((await runTool(bookDinner, evening)).result).toMatchObject({
+      isError: true,
+      content: [{ text: "No table is left on 2026-12-24 at 19:30." }],
+    });
+  });
+
+  test("refuses what is no time before anything is held", async () => {
+    await expect(runTool(bookDinner, { date: "2026-12-24", time: "7pm" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
+    expect(existsSync(join(dir, "bookings"))).toBe(false);
+  });
+});
+
+describe("delete_files", () => {
+  test("deletes exactly what was shown", async () => {
+    const running = await startTool(deleteFiles);
+    expect(running.task.asks[0]?.request).toMatchObject({ message: "Delete these 2 files?\n  cache.tmp\n  draft.tmp" });
+    await writeFile(join(dir, "sandbox", "late.tmp"), "late");
+    await running.answer({ confirm: { confirm: true } });
+    expect(running.text).toBe("Deleted cache.tmp, draft.tmp.");
+    expect((await readdir(join(dir, "sandbox"))).toSorted()).toEqual(["late.tmp", "thesis.txt"]);
+  });
+
+  test.each<[Reply]>([[{ confirm: false }], [{}], [decline], [timeout]])("keeps everything without a clear yes", async (reply) => {
+    const run = await runTool(deleteFiles, {}, { answers: { confirm: reply } });
+    expect(run.text).toBe("Nothing was deleted.");
+    expect(await readdir(join(dir, "sandbox"))).toHaveLength(3);
+  });
+
+  test("cannot be talked out of its sandbox", async () => {
+    await expect(runTool(deleteFiles, { ending: "/../x" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
+  });
+});
+
+describe("expense_report", () => {
+  const expense = { purpose: "Train to Graz", amount: 90, date: "2026-11-20", category: "travel", projects: ["apollo", "gemini"] };
+
+  test("files what the form says and returns it as data", async () => {
+    const run = await runTool(expenseReport, {}, { answers: { expense } });
+    const report = run.result?.["structuredContent"] as { id: string };
+    expect(report).toMatchObject({ ...expense, billable: false, perProject: 45 });
+    expect(await stored("expenses", `${report.id}.json`)).toEqual(report);
+  });
+
+  test("shows a form of every kind of field", async () => {
+    const running = await startTool(expenseReport);
+    expect(running.task.asks[0]?.request).toMatchObject({
+      schema: {
+        properties: {
+          purpose: { type: "string", minLength: 3 },
+          amount: { type: "number", maximum: 10_000 },
+          date: { type: "string", format: "date" },
+          category: { type: "string", oneOf: expect.arrayContaining([{ const: "travel", title: "Travel and lodging" }]) },
+          projects: { type: "array", minItems: 1, items: { type: "string", enum: ["apollo", "gemini", "mercury"] } },
+          billable: { type: "boolean", default: false },
+        },
+      },
+    });
+  });
+
+  test("asks again for an amount that the form lets through and the tool does not", async () => {
+    const run = await runTool(expenseReport, {}, { answers: { expense: { ...expense, amount: 0 }, "expense#2": expense } });
+    expect(run.result?.["structuredContent"]).toMatchObject({ amount: 90 });
+  });
+});
+
+describe("connect_account", () => {
+  test("sends the user to a page with a state of its own, and no secret passes the tool", async () => {
+    const run = await runTool(connectAccount, { service: "calendar" }, { answers: { authorize: accept } });
+    const request = run.asks[0]?.request;
+    const state = request?.type === "url" ? (new URL(request.url).searchParams.get("state") ?? "") : "";
+    expect(await stored("connections", `${state}.json`)).toEqual({ service: "calendar", principal: "tester", status: "opened" });
+    expect(run.text).toContain(state);
+    expect(state).not.toContain(run.task.id);
+  });
+
+  test.each([
+    [decline, "decline"],
+    [timeout, "timeout"],
+  ] as const)("notes that the user did not go there", async (reply, status) => {
+    const run = await runTool(connectAccount, { service: "calendar" }, { answers: { authorize: reply } });
+    expect(run.text).toBe(`The calendar was not connected (${status}).`);
+  });
+});
+
+describe("onboarding", () => {
+  const ada = { name: "Ada", email: "ada@example.com", role: "developer" };
+  const bob = { name: "Bob", email: "bob@example.com", role: "designer" };
+
+  test("asks round after round until there is no one more", async () => {
+    const run = await runTool(
+      onboarding,
+      { team: "web" },
+      { answers: { member: { ...ada, more: true }, "member#2": bob }, interrupt: true },
+    );
+    expect(run.text).toBe("Team web: Ada (developer), Bob (designer).");
+    expect(run.asks.map(({ request }) => "message" in request && request.message)).toEqual([
+      "Member 1 of team web?",
+      "Member 2 of team web?",
+    ]);
+    expect(await stored("teams", "web.json")).toEqual({ team: "web", members: [ada, bob] });
+  });
+
+  test("keeps what was said when the user closes a later round", async () => {
+    const run = await runTool(onboarding, { team: "web" }, { answers: { member: { ...ada, more: true }, "member#2": cancel } });
+    expect(run.text).toBe("Team web: Ada (developer).");
+  });
+
+  test("sets up nothing without members", async () => {
+    expect((await runTool(onboarding, { team: "web" }, { answers: { member: decline } })).text).toBe("Team web was not set up.");
+  });
+});
+
+describe("deploy", () => {
+  const version = { service: "shop", version: "1.2.3" };
+
+  test("asks for approval and window at once, and releases", async () => {
+    const running = await startTool(deploy, version);
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["approval", "window"]);
+    await running.answer({ window: { when: "now" } });
+    await running.answer({ approval: { approve: true, note: "ship it" } });
+    expect(running.text).toBe("Released shop 1.2.3 now.");
+    expect(await stored("releases", "shop.json")).toMatchObject({ version: "1.2.3", note: "ship it" });
+  });
+
+  test("without a word about the window it waits for the night", async () => {
+    const run = await runTool(deploy, version, { answers: { approval: { approve: true }, window: timeout } });
+    expect(run.text).toBe("Released shop 1.2.3 tonight.");
+    expect(run.now).toEqual(new Date("2026-01-01T09:00:00Z"));
+  });
+
+  test.each<[Reply]>([[decline], [timeout], [{ approve: false }]])("without approval nothing goes out", async (approval) => {
+    const run = await runTool(deploy, version, { answers: { approval, window: { when: "now" } } });
+    expect(run.text).toBe("shop 1.2.3 was not approved.");
+    expect(existsSync(join(dir, "releases"))).toBe(false);
+  });
+});

@@ -1,0 +1,10 @@
+/** The gallery: a ladder of tools, each a step further than the one before. PARLEY_TOOLS serves it when it names nothing else. */
+import { research } from "./01-research.ts";
+import { bookDinner } from "./02-book-dinner.ts";
+import { deleteFiles } from "./03-delete-files.ts";
+import { expenseReport } from "./04-expense-report.ts";
+import { connectAccount } from "./05-connect-account.ts";
+import { onboarding } from "./06-onboarding.ts";
+import { deploy } from "./07-deploy.ts";
+
+export default [research, bookDinner, deleteFiles, expenseReport, connectAccount, onboarding, deploy];
