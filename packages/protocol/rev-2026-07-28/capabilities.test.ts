@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { AskRequest } from "@parley/core";
+import { capabilityRequired, requiredCapabilities } from "./index.ts";
+
+const form: AskRequest = { type: "form", message: "?", schema: { type: "object" } };
+const url: AskRequest = { type: "url", message: "?", url: "https://example.com" };
+const sampling: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+const withTools: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1, toolChoice: { mode: "auto" } } };
+const roots: AskRequest = { type: "roots" };
+
+test("nothing is missing when everything that is asked was declared", () => {
+  expect(
+    requiredCapabilities([form, url, withTools, roots], { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true }),
+  ).toBeUndefined();
+  expect(requiredCapabilities([], {})).toBeUndefined();
+});
+
+test("each kind of ask needs its own capability", () => {
+  expect(requiredCapabilities([form], {})).toEqual({ elicitation: { form: {} } });
+  expect(requiredCapabilities([form, url], { elicitation: { form: true, url: false } })).toEqual({ elicitation: { url: {} } });
+  expect(requiredCapabilities([form], { elicitation: { form: false, url: true } })).toEqual({ elicitation: { form: {} } });
+  expect(requiredCapabilities([sampling], { elicitation: { form: true, url: true } })).toEqual({ sampling: {} });
+  expect(requiredCapabilities([withTools], { sampling: { tools: false } })).toEqual({ sampling: { tools: {} } });
+  expect(requiredCapabilities([roots], {})).toEqual({ roots: {} });
+});
+
+test("all that is missing is named at once", () => {
+  expect(requiredCapabilities([form, url, withTools, roots], {})).toEqual({
+    elicitation: { form: {}, url: {} },
+    sampling: { tools: {} },
+    roots: {},
+  });
+});
+
+test("the error carries what is missing", () => {
+  expect(capabilityRequired("the question", { roots: {} })).toMatchObject({
+    code: "CAPABILITY_REQUIRED",
+    data: { required: { roots: {} } },
+  });
+});
