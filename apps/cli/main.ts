@@ -1,0 +1,15 @@
+/** `parley`: starts, checks and uses a Parley. Each command is a file in commands/. */
+import { Command } from "commander";
+import { addStart } from "./commands/start.ts";
+import { addServer } from "./commands/server.ts";
+import { addWorker } from "./commands/worker.ts";
+
+const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
+for (const add of [addStart, addServer, addWorker]) add(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`parley: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}
