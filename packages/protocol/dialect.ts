@@ -5,7 +5,7 @@
  * All of it is pure: no I/O, no clock, no state. Front ends pass in what they parsed and write out what they get.
  */
 import type { Tool } from "@parley/core";
-import type { Reply, RequestId, RpcNotification } from "./json-rpc.ts";
+import type { Reply, RequestId } from "./json-rpc.ts";
 
 export type ProgressToken = string | number;
 
@@ -47,5 +47,3 @@ export interface Dialect<Intent, Encoder> {
   decode(inbound: Inbound): Decoded<Intent>;
   encoder(facts: ServerFacts): Encoder;
 }
-
-export type { Reply, RequestId, RpcNotification };

@@ -27,8 +27,7 @@ const schema = {
   $defs: { address: { $anchor: "address", type: "object" } },
   properties: { to: { $ref: "#address" }, region: { type: "string", "x-mcp-header": "Region" } },
   allOf: [{ anyOf: [{ required: ["to"] }, { required: ["region"] }] }],
-  if: { required: ["to"] },
-  then: { maxProperties: 1 },
+  dependentRequired: { to: ["region"] },
   additionalProperties: false,
 };
 const tool = (name: string, more: Partial<Tool> = {}): Tool => ({
