@@ -1,3 +1,4 @@
+import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type JsonObject, ParleyError } from "@parley/core";
@@ -101,6 +102,30 @@ describe("what zod says becomes MCP's form", () => {
         },
       },
     });
+  });
+
+  test("the official schema of MCP knows every keyword of the form", () => {
+    const form = formOf(
+      z.strictObject({
+        name: z
+          .string()
+          .min(2)
+          .max(40)
+          .trim()
+          .meta({ title: "Name", examples: ["Ada"] }),
+        size: z.number().positive().multipleOf(0.5).default(1),
+        day: z.iso.date(),
+        sure: z.boolean().readonly(),
+        one: z.enum({ a: "x", b: "y" }).default("x"),
+        titled: z.union([z.literal("a").meta({ title: "Letter A", description: "The first" }), z.literal("b")]),
+        several: z
+          .array(z.enum(["a", "b"]))
+          .min(1)
+          .default(["a"]),
+      }),
+    );
+    // zod drops what a schema does not know: what comes out equal was known.
+    expect(ElicitRequestFormParamsSchema.parse({ message: "?", requestedSchema: form }).requestedSchema).toEqual(form);
   });
 
   test("a schema that generators name and refer to is written out", () => {

@@ -211,9 +211,12 @@ describe("what a tool throws", () => {
     expect(run.error).toEqual({ code: -32_001, message: "gone", data: { id: 1 } });
   });
 
+  let starts = 0;
   const asking = defineTool({
     name: "asking",
+    attempts: 3,
     async run(_args, ctx) {
+      starts += 1;
       await ctx.elicit("confirm", { message: "Sure?", schema: z.object({ ok: z.boolean() }), timeout: "1 hour" });
       return "done";
     },
@@ -224,7 +227,9 @@ describe("what a tool throws", () => {
     [cancel, 'The user dismissed the question "confirm" without answering. The tool stopped there.'],
     [timeout, 'Nobody answered the question "confirm" in time. The tool stopped there.'],
   ])("an unanswered question that nobody catches ends with a clear sentence: %s", async (reply, sentence) => {
+    starts = 0;
     const run = await runTool(asking, {}, { answers: { confirm: reply } });
+    expect(starts).toBe(2); // a person's no is no reason to try again
     expect(run.result).toEqual({ content: [{ type: "text", text: sentence }], isError: true });
   });
 
