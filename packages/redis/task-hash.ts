@@ -1,7 +1,7 @@
 /**
  * A task as its hash holds it, and back. scripts/task.lua describes the fields.
  *
- * What never changes and what only we read is packed into arrays: names of JSON members would be a fifth of a parked task.
+ * What never changes and what only we read is packed into arrays: names of JSON members would be a tenth of a parked task.
  */
 import {
   type Ask,
@@ -18,18 +18,23 @@ import {
   type TimeoutPolicy,
 } from "@parley/core";
 
-type PackedCall = [Call["kind"], name: string, principal: string, createdAtMs: number, hidden: 0 | 1, ClientCapabilities, args: JsonObject, replies?: JsonObject];
-type PackedAsk = [position: number, askedAtMs: number, deadlineMs: number, TimeoutPolicy, AskRequest];
+type PackedCall = [Call["kind"], name: string, principal: string, createdAtMs: number, hidden: 0 | 1, capabilities: string, args: JsonObject, replies?: JsonObject];
+type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
+type PackedRequest =
+  | ["form", message: string, schema: JsonObject]
+  | ["url", message: string, url: string]
+  | ["sampling", params: JsonObject]
+  | ["roots"];
 
 export function packCall({ kind, name, principal, createdAtMs, hidden, capabilities, arguments: args, replies }: Call): string {
-  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, capabilities, args];
+  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), args];
   if (replies) packed.push(replies);
   return JSON.stringify(packed);
 }
 
 /** An open ask without its key and digest. `position` is its place among the asks that its run puts. */
 export function packAsk({ askedAtMs, deadlineMs, onTimeout, request }: Ask, position: number): string {
-  const packed: PackedAsk = [position, askedAtMs, deadlineMs, onTimeout, request];
+  const packed: PackedAsk = [position, askedAtMs, deadlineMs - askedAtMs, onTimeout, ...packRequest(request)];
   return JSON.stringify(packed);
 }
 
@@ -76,7 +81,7 @@ export function unpackTask(id: string, fields: Readonly<Record<string, string>>)
 
 function unpackCall(text: string, retentionMs: number): Call {
   const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies] = JSON.parse(text) as PackedCall;
-  return { kind, name, arguments: args, principal, capabilities, createdAtMs, retentionMs, hidden: hidden === 1, ...(replies && { replies }) };
+  return { kind, name, arguments: args, principal, capabilities: unpackCapabilities(capabilities), createdAtMs, retentionMs, hidden: hidden === 1, ...(replies && { replies }) };
 }
 
 function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
@@ -85,10 +90,65 @@ function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
     .map(([field, text]) => {
       const afterDigest = text.indexOf(" ");
       const afterRun = text.indexOf(" ", afterDigest + 1);
-      const [position, askedAtMs, deadlineMs, onTimeout, request] = JSON.parse(text.slice(afterRun + 1)) as PackedAsk;
-      const ask: Ask = { key: field.slice(4), digest: text.slice(0, afterDigest), request, askedAtMs, deadlineMs, onTimeout };
+      const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterRun + 1)) as PackedAsk;
+      const ask: Ask = {
+        key: field.slice(4),
+        digest: text.slice(0, afterDigest),
+        request: unpackRequest(request),
+        askedAtMs,
+        deadlineMs: askedAtMs + timeoutMs,
+        onTimeout,
+      };
       return { ask, run: Number(text.slice(afterDigest + 1, afterRun)), position };
     })
     .toSorted((a, b) => a.run - b.run || a.position - b.position)
     .map(({ ask }) => ask);
+}
+
+function packRequest(request: AskRequest): PackedRequest {
+  switch (request.type) {
+    case "form":
+      return ["form", request.message, request.schema];
+    case "url":
+      return ["url", request.message, request.url];
+    case "sampling":
+      return ["sampling", request.params];
+    case "roots":
+      return ["roots"];
+  }
+}
+
+function unpackRequest(packed: PackedRequest): AskRequest {
+  switch (packed[0]) {
+    case "form":
+      return { type: "form", message: packed[1], schema: packed[2] };
+    case "url":
+      return { type: "url", message: packed[1], url: packed[2] };
+    case "sampling":
+      return { type: "sampling", params: packed[1] };
+    case "roots":
+      return { type: "roots" };
+  }
+}
+
+/** One letter for each thing that the client can be asked for: elicitation, form, url, sampling, its tools, roots. */
+function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
+  const letters = [
+    elicitation && "e",
+    elicitation?.form && "f",
+    elicitation?.url && "u",
+    sampling && "s",
+    sampling?.tools && "t",
+    roots && "r",
+  ];
+  return letters.filter((letter) => letter).join("");
+}
+
+function unpackCapabilities(letters: string): ClientCapabilities {
+  const has = (letter: string) => letters.includes(letter);
+  return {
+    ...(has("e") && { elicitation: { form: has("f"), url: has("u") } }),
+    ...(has("s") && { sampling: { tools: has("t") } }),
+    ...(has("r") && { roots: true }),
+  };
 }
