@@ -15,6 +15,7 @@ import { gate } from "./gate.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { health } from "./plugins/health.ts";
+import { inFlight } from "./plugins/in-flight.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
 import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
@@ -68,6 +69,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   const server = Fastify({ logger: false, forceCloseConnections: "idle", return503OnClosing: false });
   securityHeaders(server);
+  const requests = inFlight(server);
   requestLog(server, log);
   health(server, { lifecycle: life, reachable });
   await server.register(async (scope) => {
@@ -81,10 +83,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     await clock.sleep(times.shutdownDelayMs);
     life.close();
     const closed = server.close();
-    await within(closed, times.shutdownTimeoutMs);
+    await within(requests.none(), times.shutdownTimeoutMs);
     life.end();
     // Handing over takes a moment; whoever does not take it in that time is cut off.
-    await within(closed, HAND_OVER_MS);
+    await within(requests.none(), HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;
     beat.stop();

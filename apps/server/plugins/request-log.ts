@@ -4,12 +4,20 @@ import type { FastifyInstance } from "fastify";
 /**
  * One line per request when it is over, never what was in it. Fastify's own logging makes a child logger and two lines for each, which is a
  * good part of the cost of a short request. Probes of a load balancer are left out.
+ *
+ * Listens to the end of the response itself: Fastify's onResponse is not called for clients that went away.
  */
 export function requestLog(app: FastifyInstance, log: Log): void {
-  app.addHook("onResponse", (request, reply, done) => {
-    if (request.url !== "/healthz" && request.url !== "/readyz") {
-      const { method, rpcMethod } = request;
-      log.info({ method, rpcMethod, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, "request answered");
+  app.addHook("onRequest", (request, reply, done) => {
+    const { method, url } = request;
+    if (url !== "/healthz" && url !== "/readyz") {
+      const startedAtMs = performance.now();
+      const { raw } = reply;
+      raw.once("close", () => {
+        const ms = Math.round((performance.now() - startedAtMs) * 10) / 10;
+        const gone = raw.writableFinished ? {} : { gone: true };
+        log.info({ method, rpcMethod: request.rpcMethod, status: raw.statusCode, ms, ...gone }, "request answered");
+      });
     }
     done();
   });

@@ -1,0 +1,87 @@
+/** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
+import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type Settings } from "@parley/core";
+import { createMemoryEvents, createMemoryQueue, createMemoryStore } from "@parley/core/memory";
+import { createValidator, sha256Digest, systemClock } from "@parley/node";
+import { onTestFinished } from "vitest";
+import { type App, buildApp } from "./app.ts";
+import { type Limits, SERVER_SETTINGS, serverConfig, type Times } from "./config.ts";
+import type { Authenticate } from "./principal.ts";
+import { stateKeys } from "./state-keys.ts";
+
+export interface Deployment {
+  readonly fronts: readonly Front[];
+  readonly services: Services;
+  readonly logged: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
+  /** Turns the clock. */
+  skip(ms: number): void;
+}
+
+export interface Front {
+  readonly app: App;
+  readonly url: string;
+}
+
+export interface Deploy {
+  readonly catalogue: Catalogue;
+  readonly fronts?: number;
+  readonly limits?: Partial<Limits>;
+  readonly times?: Partial<Times>;
+  readonly settings?: Partial<Settings>;
+  readonly trusted?: { readonly allowedHosts: readonly string[]; readonly allowedOrigins: readonly string[] };
+  readonly reachable?: () => Promise<void>;
+  /** By default whoever the `x-principal` header names. */
+  readonly authenticate?: Authenticate;
+  /** False: nobody takes runs. */
+  readonly worker?: boolean;
+}
+
+const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
+
+/** Closed when the test is over. */
+export async function deploy(request: Deploy): Promise<Deployment> {
+  let skippedMs = 0;
+  const clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  const events = createMemoryEvents();
+  const queue = createMemoryQueue();
+  const logged: { message: string; fields: Record<string, unknown> }[] = [];
+  const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
+  const services: Services = {
+    store: createMemoryStore({ clock, events }),
+    queue,
+    events,
+    clock,
+    ids: {
+      taskId: () => `0-${crypto.randomUUID()}`,
+      token: () => crypto.randomUUID(),
+      uuid: () => crypto.randomUUID(),
+      random: Math.random,
+    },
+    digest: sha256Digest,
+    validate: createValidator(),
+    log: { debug: write, info: write, warn: write, error: write },
+    settings: { ...DEFAULT_SETTINGS, renewEveryMs: 10, ...request.settings },
+  };
+  if (request.worker !== false) {
+    const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, request.catalogue, ref)) });
+    onTestFinished(() => worker.close());
+  }
+
+  const fronts: Front[] = [];
+  for (let index = 0; index < (request.fronts ?? 2); index += 1) {
+    const app = await buildApp({
+      services,
+      catalogue: request.catalogue,
+      facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
+      keys: stateKeys(["a secret that every front end of this test knows"]),
+      trusted: request.trusted ?? DEFAULTS,
+      limits: { ...DEFAULTS.limits, ...request.limits },
+      times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
+      authenticate: request.authenticate ?? ((incoming) => String(incoming.headers["x-principal"] ?? "anonymous")),
+      reachable: request.reachable ?? (async () => undefined),
+    });
+    await app.server.listen({ host: "127.0.0.1", port: 0 });
+    onTestFinished(() => app.close());
+    fronts.push({ app, url: `${app.server.listeningOrigin}/mcp` });
+  }
+  return { fronts, services, logged, skip: (ms) => void (skippedMs += ms) };
+}
