@@ -192,9 +192,9 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid }: Ser
     for (;;) {
       redis ??= await connectOnce(port, password);
       if (redis === undefined) return;
-      const clients = await redis.client("LIST").catch(() => undefined);
+      const clients = (await redis.call("CLIENT", "LIST").catch(() => undefined)) as string | undefined;
       if (clients === undefined) return; // it ended while we asked
-      if (String(clients).includes(`name=${OWNER} `)) {
+      if (clients.includes(`name=${OWNER} `)) {
         throw new EmbeddedRedisError(
           `The data directory ${dataDir} is in use by process ${ownerPid}. Stop that one, choose another directory, or let both use one Redis through REDIS_URL.`,
         );

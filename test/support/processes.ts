@@ -1,0 +1,97 @@
+/** Front ends and workers as processes of their own, which tests can kill. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { until } from "./until.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
+
+export interface Launched {
+  readonly pid: number;
+  readonly logs: readonly LogLine[];
+  /** SIGKILL, as if the machine had gone. Resolves when the process has ended. */
+  kill(): Promise<void>;
+  /** SIGTERM. Resolves with the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface FrontEnd extends Launched {
+  /** Without a path. */
+  readonly url: string;
+}
+
+export async function startFrontEnd(env: Readonly<Record<string, string>>): Promise<FrontEnd> {
+  const launched = launch("apps/server/main.ts", { PARLEY_PORT: "0", ...env });
+  const { url } = await logged(launched, "front end ready");
+  return { ...launched, url: new URL(String(url)).origin };
+}
+
+export async function startWorkerProcess(env: Readonly<Record<string, string>>): Promise<Launched> {
+  const launched = launch("apps/worker/main.ts", env);
+  await logged(launched, "worker ready");
+  return launched;
+}
+
+/** Waits for a line of that message. Fails at once, with all that was logged, when the process ends before. */
+export async function logged(launched: Launched, message: string): Promise<LogLine> {
+  let ended = false;
+  const line = await until(
+    () => {
+      const found = launched.logs.find(({ msg }) => msg === message);
+      ended = !isRunning(launched.pid);
+      return found ?? ended;
+    },
+    { timeoutMs: 30_000 },
+  );
+  if (line === true)
+    throw new Error(`the process ended before "${message}":\n${launched.logs.map((each) => JSON.stringify(each)).join("\n")}`);
+  return line;
+}
+
+function launch(script: string, env: Readonly<Record<string, string>>): Launched {
+  const child = spawn(process.execPath, [script], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PARLEY_LOG_LEVEL: "info", ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const logs: LogLine[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => logs.push(parse(line)));
+  // A test run that is broken off takes its processes along.
+  const onExit = () => child.kill("SIGKILL");
+  process.once("exit", onExit);
+  child.once("close", () => process.off("exit", onExit));
+
+  const end = async (signal: "SIGKILL" | "SIGTERM"): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, "exit");
+      child.kill(signal);
+      await exit;
+    }
+    return child.exitCode;
+  };
+  return { pid: pidOf(child), logs, kill: async () => void (await end("SIGKILL")), stop: () => end("SIGTERM") };
+}
+
+function parse(line: string): LogLine {
+  try {
+    return JSON.parse(line) as LogLine;
+  } catch {
+    return { msg: line };
+  }
+}
+
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error("the process did not start");
+  return child.pid;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

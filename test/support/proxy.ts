@@ -1,0 +1,64 @@
+/**
+ * A load balancer without affinity: every request goes to the next front end in turn, whoever sent it. It streams both ways, passes `Host`
+ * through, and retries nothing, so that tests see what a front end did. A front end that cannot be reached is answered with 502.
+ */
+import { Agent, createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Proxy {
+  /** Without a path. */
+  readonly url: string;
+  /** Requests that each front end was given, in the order of `targets`. */
+  readonly counts: readonly number[];
+  close(): Promise<void>;
+}
+
+export async function startProxy(targets: readonly string[]): Promise<Proxy> {
+  const agent = new Agent({ keepAlive: true });
+  const counts = targets.map(() => 0);
+  let turn = 0;
+
+  const server = createServer((incoming, outgoing) => {
+    const index = turn % targets.length;
+    turn += 1;
+    counts[index]! += 1;
+    forward(incoming, outgoing, new URL(targets[index]!), agent);
+  });
+  // Streams of clients may be silent for as long as they like.
+  server.requestTimeout = 0;
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((done, fail) => {
+    server.once("error", fail);
+    server.listen(0, "127.0.0.1", done);
+  });
+  return {
+    url: `http://localhost:${(server.address() as AddressInfo).port}`,
+    counts,
+    async close() {
+      server.closeAllConnections();
+      agent.destroy();
+      await new Promise<void>((done) => server.close(() => done()));
+    },
+  };
+}
+
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, agent: Agent): void {
+  const { method, url: path, headers } = incoming;
+  const onward = request({ agent, hostname: target.hostname, port: target.port, method, path, headers });
+  onward.on("response", (response) => {
+    outgoing.writeHead(response.statusCode ?? 502, response.headers);
+    outgoing.flushHeaders();
+    response.pipe(outgoing);
+    // A front end that dies in the middle must look like it to the client.
+    response.on("error", () => outgoing.destroy());
+    response.on("aborted", () => outgoing.destroy());
+  });
+  onward.on("error", () => {
+    if (outgoing.headersSent) outgoing.destroy();
+    else outgoing.writeHead(502).end();
+  });
+  outgoing.on("close", () => {
+    if (!outgoing.writableFinished) onward.destroy();
+  });
+  incoming.pipe(onward);
+}
