@@ -50,6 +50,7 @@ export async function connectRedis(given: Partial<RedisSettings> & Pick<RedisSet
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
   const queue = createRedisQueue({ redis, keys, log });
+  await queue.open(partitions);
   const consumers = new Set<Consumer>();
   let workers: Redis | undefined;
 

@@ -29,8 +29,12 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
     for (const listener of channels.get(name)?.listeners ?? []) listener(message);
   });
 
-  // The connection is ready here for the second time or later; subscriptions are issued before anything else can be.
+  let connectedBefore = subscriber.status === "ready";
   subscriber.on("ready", () => {
+    // What was subscribed before the first connection waits in ioredis' own queue.
+    const reconnected = connectedBefore;
+    connectedBefore = true;
+    if (!reconnected) return;
     const names = [...channels.keys()];
     if (names.length === 0) return;
     subscriber.subscribe(...names).then(

@@ -14,6 +14,8 @@ export const EVENTS_KEPT = 100;
 export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
 
 export interface RedisQueue extends RunQueue {
+  /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
+  open(partitions: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -22,11 +24,19 @@ export interface RedisQueue extends RunQueue {
  * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; it has no data.
  */
 export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; readonly keys: Keys; readonly log: Log }): RedisQueue {
-  const queues = new Map<number, Queue>();
+  const queues = new Map<number, Promise<Queue>>();
 
-  function queueOf(partition: number): Queue {
+  function queueOf(partition: number): Promise<Queue> {
     const known = queues.get(partition);
     if (known) return known;
+    const opened = openQueue(partition);
+    queues.set(partition, opened);
+    // A BullMQ queue that met an outage as it was opened stays broken: the next run opens another.
+    opened.catch(() => queues.delete(partition));
+    return opened;
+  }
+
+  async function openQueue(partition: number): Promise<Queue> {
     const queue = new Queue(RUN_QUEUE, {
       connection: redis,
       prefix: keys.queuePrefix(partition),
@@ -34,18 +44,23 @@ export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; 
       streams: { events: { maxLen: EVENTS_KEPT } },
     });
     queue.on("error", (error) => log.warn({ partition, error: error.message }, "run queue in trouble"));
-    queues.set(partition, queue);
+    await queue.waitUntilReady();
     return queue;
   }
 
   return {
+    async open(partitions) {
+      await reached(Promise.all(partitions.map(queueOf)));
+    },
     async add({ taskId, run }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      await reached(queueOf(partition).add("run", {}, { jobId: `${taskId}.${run}` }));
+      const add = async () => (await queueOf(partition)).add("run", {}, { jobId: `${taskId}.${run}` });
+      await reached(add());
     },
     async close() {
-      await Promise.all([...queues.values()].map((queue) => queue.close()));
+      const opened = await Promise.allSettled(queues.values());
+      await Promise.all(opened.map(async (queue) => (queue.status === "fulfilled" ? queue.value.close() : undefined)));
     },
   };
 }

@@ -26,10 +26,10 @@ export interface OpenRedis extends RedisBackend {
 export async function openRedis(settings: Partial<RedisSettings> = {}): Promise<OpenRedis> {
   const url = settings.url ?? process.env["REDIS_URL"];
   if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
-  const prefix = `test-${randomBytes(6).toString("hex")}`;
+  const prefix = settings.prefix ?? `test-${randomBytes(6).toString("hex")}`;
   const logged: { level: string; message: string }[] = [];
   const log = recordTo(logged);
-  const backend = await connectRedis({ prefix, ...settings, url }, { log });
+  const backend = await connectRedis({ ...settings, prefix, url }, { log });
   const redis = new Redis(url);
   return {
     ...backend,

@@ -4,7 +4,7 @@
  * Invariants are named as in docs/architecture.md.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Answer, KeyedEntry, TaskEvents, TaskStore } from "@parley/core";
+import type { Answer, ClientCapabilities, KeyedEntry, TaskEvents, TaskStore } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "./builders.ts";
 
@@ -48,6 +48,18 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           expiresAtMs: call.createdAtMs + call.retentionMs,
           asks: [],
         });
+      });
+
+      test("what the client can be asked for comes back as it was said", async () => {
+        const declared: ClientCapabilities[] = [
+          {},
+          { elicitation: { form: false, url: true }, roots: true },
+          { elicitation: { form: false, url: false }, sampling: { tools: false } },
+          { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true },
+        ];
+        for (const capabilities of declared) {
+          expect((await life.load(await life.create({ capabilities }))).call.capabilities).toEqual(capabilities);
+        }
       });
 
       test("creating a task twice changes nothing the second time", async () => {
@@ -244,6 +256,19 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         await life.park(taskId, await life.begin({ taskId, run: 2 }), [size, name, later]);
 
         expect((await life.load(taskId)).asks).toEqual([size, name, later]);
+      });
+
+      test("every kind of ask, and every policy, comes back as it was put", async () => {
+        const form = { type: "object", properties: { a: { type: "string" } } };
+        const asks = [
+          anAsk("form", { request: { type: "form", message: "Wie viele?\n☃", schema: form }, onTimeout: { default: { a: "b" } } }),
+          anAsk("url", { request: { type: "url", message: "Sign in", url: "https://example.test/?a=1&b=2" }, onTimeout: "decline" }),
+          anAsk("sampling", { request: { type: "sampling", params: { messages: [], maxTokens: 10 } }, onTimeout: "fail" }),
+          anAsk("roots", { request: { type: "roots" } }),
+          anAsk("roots#2", { request: { type: "roots" } }),
+        ];
+
+        expect((await life.load(await life.parked(asks))).asks).toEqual(asks);
       });
 
       test("I3: a task that waits for a time alone stays working", async () => {

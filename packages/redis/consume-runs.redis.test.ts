@@ -1,0 +1,112 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { RunRef } from "@parley/core";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { newTaskId } from "../../test/contract/builders.ts";
+import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import type { Consumer, ConsumeRuns } from "./consume-runs.ts";
+
+describe("the run queue and its consumers", () => {
+  let opened: OpenRedis;
+  beforeEach(async () => {
+    opened = await openRedis();
+  });
+  afterEach(() => opened.close());
+
+  const consume = (how: Partial<ConsumeRuns> = {}): Promise<Consumer> =>
+    opened.consumeRuns({ concurrency: 4, run: async () => undefined, sweep: async () => undefined, ...how });
+
+  test("a run that was added is handed out with its task and number", async () => {
+    const run = vi.fn(async (_ref: RunRef) => undefined);
+    await consume({ run });
+    const taskId = newTaskId();
+
+    await opened.queue.add({ taskId, run: 7 });
+
+    await vi.waitFor(() => expect(run.mock.calls).toEqual([[{ taskId, run: 7 }]]));
+  });
+
+  test("a run that was added twice is handed out once, and can be added again when it is over", async () => {
+    const run = vi.fn(async (_ref: RunRef) => undefined);
+    const ref = { taskId: newTaskId(), run: 1 };
+    await Promise.all([opened.queue.add(ref), opened.queue.add(ref), opened.queue.add(ref)]);
+    await consume({ run });
+    const after = { taskId: newTaskId(), run: 1 };
+    await opened.queue.add(after);
+    await vi.waitFor(() => expect(run.mock.calls.at(-1)).toEqual([after]));
+    expect(run.mock.calls).toHaveLength(2);
+    await noJobLeft();
+
+    await opened.queue.add(ref);
+
+    await vi.waitFor(() => expect(run.mock.calls).toHaveLength(3));
+  });
+
+  test("a run that throws is logged, leaves nothing behind, and can be added again", async () => {
+    const ref = { taskId: newTaskId(), run: 1 };
+    const run = vi.fn(async (_ref: RunRef) => undefined).mockRejectedValueOnce(new Error("the store went away"));
+    await consume({ run });
+    await opened.queue.add(ref);
+    await vi.waitFor(() => expect(opened.logged).toContainEqual({ level: "error", message: "job failed" }));
+    await noJobLeft();
+
+    await opened.queue.add(ref);
+
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+  });
+
+  test("a run whose worker fell silent is handed to another within seconds", async () => {
+    const taskId = newTaskId();
+    const first = Promise.withResolvers<void>();
+    const run = vi.fn(async (_ref: RunRef) => undefined).mockImplementationOnce(() => first.promise as Promise<undefined>);
+    await consume({ run });
+    await opened.queue.add({ taskId, run: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+
+    // A dead worker renews nothing: its lock runs out.
+    await opened.redis.del(`${opened.prefix}:{p0}:run:${taskId}.1:lock`);
+
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 8_000, interval: 50 });
+    first.resolve();
+  });
+
+  test("every partition is swept every second or so, by one of all consumers", async () => {
+    const times: number[] = [];
+    const sweep = async () => void times.push(Date.now());
+    await Promise.all([consume({ sweep }), consume({ sweep }), consume({ sweep })]);
+
+    await vi.waitFor(() => expect(times.length).toBeGreaterThanOrEqual(4), { timeout: 10_000, interval: 50 });
+
+    const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
+    expect(span / (times.length - 1)).toBeGreaterThan(600);
+    expect(span / (times.length - 1)).toBeLessThan(1_600);
+  });
+
+  test("the sweep goes on after one that failed", async () => {
+    const sweep = vi.fn(async () => undefined).mockRejectedValueOnce(new Error("once"));
+    await consume({ sweep });
+
+    await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(1), { timeout: 8_000, interval: 50 });
+  });
+
+  test("closing takes no more runs and waits for the one at work", async () => {
+    const atWork = Promise.withResolvers<void>();
+    const run = vi.fn(async (_ref: RunRef) => {
+      await atWork.promise;
+    });
+    const consumer = await consume({ run, concurrency: 1 });
+    await opened.queue.add({ taskId: newTaskId(), run: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+
+    const closed = consumer.close();
+    await opened.queue.add({ taskId: newTaskId(), run: 1 });
+    expect(await Promise.race([closed.then(() => "closed"), wait(100, "waiting")])).toBe("waiting");
+    atWork.resolve();
+    await closed;
+
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  async function noJobLeft(): Promise<void> {
+    await vi.waitFor(async () => expect((await keysOf(opened.redis, opened.prefix)).filter((key) => /:run:0-/.test(key))).toEqual([]));
+  }
+});

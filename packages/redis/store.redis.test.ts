@@ -1,0 +1,183 @@
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, newTaskId } from "../../test/contract/builders.ts";
+import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { startProxy } from "../../test/contract/proxy.ts";
+import { createKeys } from "./keys.ts";
+import { createRedisQueue } from "./queue.ts";
+import { createRedisStore } from "./store.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe("the task store on Redis", () => {
+  let opened: OpenRedis;
+  beforeEach(async () => {
+    opened = await openRedis();
+  });
+  afterEach(() => opened.close());
+
+  /** A store on a connection of its own, and the names of the commands that it sends; scripts go by the name of EVAL or EVALSHA. */
+  async function openCounted() {
+    const redis = new Redis(opened.url);
+    await redis.ping();
+    const send = vi.spyOn(redis, "sendCommand");
+    return {
+      store: createRedisStore({ redis, keys: createKeys(opened.prefix), partitions: 1 }),
+      async commandsDuring(work: () => Promise<unknown>): Promise<string[]> {
+        const before = send.mock.calls.length;
+        await work();
+        return send.mock.calls.slice(before).map(([{ name }]) => name);
+      },
+      close: () => redis.disconnect(),
+    };
+  }
+
+  test("a task is loaded with one command", async () => {
+    const counted = await openCounted();
+    const taskId = await aLife(opened.store).parked([anAsk("size"), anAsk("name")]);
+
+    expect(await counted.commandsDuring(() => counted.store.load(taskId))).toEqual(["hgetall"]);
+    counted.close();
+  });
+
+  test("a lifecycle takes one command for each thing that happens, beginning with its journal included", async () => {
+    const counted = await openCounted();
+    const life = aLife(counted.store);
+
+    const commands = await counted.commandsDuring(async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await counted.store.record({ taskId, token, nowMs: Date.now(), leaseMs: 1_000, entries: [aStep("a", 1), aStep("b", 2)] });
+      await life.park(taskId, token, [anAsk("size")]);
+      await life.answer(taskId, "size", "4");
+      await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+    });
+
+    expect(commands).toHaveLength(7);
+    counted.close();
+  });
+
+  test("a task and its first run leave in one burst, the task first", async () => {
+    const redis = new Redis(opened.url);
+    const keys = createKeys(opened.prefix);
+    const store = createRedisStore({ redis, keys, partitions: 1 });
+    const queue = createRedisQueue({ redis, keys, log: silent });
+    const createAndAdd = (taskId: string) =>
+      Promise.all([store.create({ taskId, call: aCall(), graceMs: GRACE_MS }), queue.add({ taskId, run: 1 })]);
+    await createAndAdd(newTaskId()); // opens the connection and the queue
+
+    const write = vi.spyOn(redis.stream, "write");
+    const reply = vi.fn();
+    redis.stream.on("data", reply);
+    await createAndAdd(newTaskId());
+
+    expect(write.mock.calls.map(([chunk]) => (String(chunk).includes(":owner:") ? "create" : "add"))).toEqual(["create", "add"]);
+    expect(write.mock.invocationCallOrder[1]).toBeLessThan(reply.mock.invocationCallOrder[0] ?? 0);
+    await queue.close();
+    redis.disconnect();
+  });
+
+  test("I7: all keys of a task expire at one and the same time, whatever moved it last", async () => {
+    const { store, redis } = opened;
+    const life = aLife(store);
+    const taskId = await life.create();
+    const expectTogether = async () => {
+      const keys = (await keysOf(redis, opened.prefix)).filter((key) => key.includes(taskId));
+      const times = await Promise.all(keys.map((key) => redis.call("PEXPIRETIME", key)));
+      const { expiresAtMs } = await life.load(taskId);
+      expect(times).toEqual(keys.map(() => expiresAtMs));
+      return keys.length;
+    };
+
+    expect(await expectTogether()).toBe(1);
+    const token = await life.begin({ taskId, run: 1 });
+    expect(await expectTogether()).toBe(1);
+    await store.record({ taskId, token, nowMs: Date.now() + 5_000, leaseMs: 60_000, entries: [aStep("a", 1)] });
+    expect(await expectTogether()).toBe(2);
+    await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+    expect(await expectTogether()).toBe(3);
+    await life.park(taskId, token, [anAsk("size")], Date.now() + 48 * HOUR_MS);
+    expect(await expectTogether()).toBe(3);
+    await life.answer(taskId, "size", "4");
+    expect(await expectTogether()).toBe(3);
+    await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+    expect(await expectTogether()).toBe(3);
+  });
+
+  test("a parked task takes at most 1,300 bytes with 300 bytes of arguments, its entries in the due set and the owner's list included", async () => {
+    const life = aLife(opened.store);
+    const text = Array.from({ length: 289 }, (_, i) => String.fromCharCode(97 + ((i * 7) % 26))).join("");
+    const schema = { type: "object", properties: { partySize: { type: "integer", minimum: 1, maximum: 20 } }, required: ["partySize"] };
+    const ask = anAsk("party-size", { digest: "k3Jd8Fh2Lm9Qp1Zx7Vb4Na", request: { type: "form", message: "How many people will be dining?", schema } });
+    const parked = await Promise.all(Array.from({ length: 500 }, () => life.parked([ask], { arguments: { text } })));
+
+    const [key] = createKeys(opened.prefix).task(parked[0] ?? "") ?? [""];
+    const own = Number(await opened.redis.memory("USAGE", key));
+    const keys = createKeys(opened.prefix);
+    const shared = [keys.due(0), keys.owner(0, "anonymous")];
+    const [due = 0, owner = 0] = await Promise.all(shared.map(async (each) => Number(await opened.redis.memory("USAGE", each, "SAMPLES", 0)) / 500));
+
+    expect(own + due + owner).toBeLessThanOrEqual(1_300);
+  });
+
+  test("an owner's list is merged over the partitions, newest first, whatever the page size", async () => {
+    const spread = await openRedis({ partitions: 3 });
+    try {
+      const created: string[] = [];
+      for (let i = 0; i < 20; i += 1) {
+        const taskId = spread.ids.taskId();
+        await spread.store.create({ taskId, call: aCall({ principal: "ada" }), graceMs: GRACE_MS });
+        created.unshift(taskId);
+      }
+      for (const limit of [1, 7, 20]) {
+        const listed: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await spread.store.list({ principal: "ada", limit, ...(cursor !== undefined && { cursor }) });
+          listed.push(...page.tasks.map(({ id }) => id));
+          cursor = page.nextCursor;
+        } while (cursor !== undefined);
+        // Entries of one millisecond in different partitions have no order between them.
+        expect(listed.toSorted()).toEqual(created.toSorted());
+        expect(new Set(listed).size).toBe(20);
+      }
+    } finally {
+      await spread.close();
+    }
+  });
+
+  test("a Redis that does not answer is UNAVAILABLE within the command timeout", async () => {
+    const url = new URL(opened.url);
+    const proxy = await startProxy(Number(url.port));
+    url.port = String(proxy.port);
+    const through = await openRedis({ url: url.href, commandTimeoutMs: 100 });
+
+    proxy.freeze();
+    await expect(through.store.load(newTaskId())).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(through.queue.add({ taskId: newTaskId(), run: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(through.ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+
+    proxy.thaw();
+    await through.close();
+    proxy.close();
+  });
+
+  test("answers that race over many connections have one winner", async () => {
+    const others = await Promise.all(Array.from({ length: 4 }, () => openRedis()));
+    const keys = createKeys(opened.prefix);
+    const stores = others.map(({ redis }) => createRedisStore({ redis, keys, partitions: 1 }));
+    const life = aLife(opened.store);
+    for (let round = 0; round < 50; round += 1) {
+      const taskId = await life.parked([anAsk("size")]);
+
+      const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS };
+      const recorded = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => stores[i % 4]?.answer({ ...request, answer: accept(String(i)) })),
+      );
+
+      expect(recorded.filter((each) => each?.receipt === "accepted")).toHaveLength(1);
+      expect(recorded.filter((each) => each?.receipt === "late")).toHaveLength(19);
+    }
+    await Promise.all(others.map((other) => other.close()));
+  });
+});
