@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { redisSettings, toRedisSettings } from "./settings.ts";
+
+describe("what the environment says about Redis", () => {
+  test("an address alone gives the defaults", () => {
+    expect(toRedisSettings(redisSettings.parse({ REDIS_URL: "redis://127.0.0.1:6379" }))).toEqual({
+      url: "redis://127.0.0.1:6379",
+      prefix: "parley",
+      partitions: 1,
+      startTimeoutMs: 30_000,
+      commandTimeoutMs: 5_000,
+      allowEviction: false,
+    });
+  });
+
+  test("durations carry units, switches and numbers are words", () => {
+    const environment = { REDIS_URL: "rediss://h:1/2", PARLEY_PARTITIONS: "16", PARLEY_REDIS_START_TIMEOUT: "2m", PARLEY_REDIS_TIMEOUT: "800ms", PARLEY_ALLOW_EVICTION: "true", PARLEY_PREFIX: "acme" };
+
+    expect(toRedisSettings(redisSettings.parse(environment))).toEqual({
+      url: "rediss://h:1/2",
+      prefix: "acme",
+      partitions: 16,
+      startTimeoutMs: 120_000,
+      commandTimeoutMs: 800,
+      allowEviction: true,
+    });
+  });
+
+  test("everything that is wrong is told, by name", () => {
+    const wrong = { REDIS_URL: "http://h", PARLEY_PARTITIONS: "0", PARLEY_REDIS_TIMEOUT: "soon", PARLEY_ALLOW_EVICTION: "perhaps", PARLEY_PREFIX: "a b" };
+    const { error } = redisSettings.safeParse(wrong);
+
+    expect(error?.issues.map(({ path }) => path[0]).toSorted()).toEqual(Object.keys(wrong).toSorted());
+    expect(error?.issues.find(({ path }) => path[0] === "PARLEY_REDIS_TIMEOUT")?.message).toContain('"soon" is not a duration');
+  });
+});
