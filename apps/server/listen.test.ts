@@ -113,6 +113,24 @@ describe("a listen stream", () => {
     other.close();
   });
 
+  test("is told of a state once, however often it is woken", async () => {
+    const { here, there, services } = await twoFronts();
+    const taskId = await task(here);
+    let wake: () => void = () => undefined;
+    const watch = services.events.watch.bind(services.events);
+    services.events.watch = async (id, onChange) => {
+      wake = onChange;
+      return await watch(id, onChange);
+    };
+    const open = await listen(there, { taskIds: [taskId], toolsListChanged: true });
+    await followTo(open, "input_required");
+    wake();
+    await services.clock.idle();
+    await rpc(here, "tools/call", { name: "announce", arguments: {} });
+    expect((await open.next()).method).toBe("notifications/tools/list_changed");
+    open.close();
+  });
+
   test("ends with its result when the front end is shut down", async () => {
     const { here } = await twoFronts();
     const open = await listen(here, { toolsListChanged: true });
@@ -187,7 +205,7 @@ describe("a listen stream", () => {
   });
 
   test("whose reader takes nothing is dropped, and costs no more memory than one message meanwhile", async () => {
-    const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 50 } });
+    const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 } });
     const taskId = await task(here);
     await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
     // A task that changes for ever, and is large.

@@ -131,6 +131,15 @@ describe("a sealed state", () => {
     for (const word of ["secret-task", "alice", "who"]) expect(readable).not.toContain(word);
   });
 
+  test("opens for the request that it is bound to, until it expires, and for nothing else", async () => {
+    const states = requestStates(stateKeys([fresh!]));
+    const sealed = await states.seal(state);
+    expect(await states.open(sealed, state, 999)).toEqual(state);
+    await expect(states.open(sealed, state, 1_000)).rejects.toThrow("expired");
+    const others = [{ principal: "mallory" }, { kind: "prompt" }, { name: "other" }, { argumentsDigest: "e" }] as const;
+    for (const other of others) await expect(states.open(sealed, { ...state, ...other }, 0)).rejects.toThrow("another request");
+  });
+
   test("opens under a secret that was replaced, as long as that is still listed", async () => {
     const sealed = await requestStates(stateKeys([old!])).seal(state);
     expect(await requestStates(stateKeys([fresh!, old!])).open(sealed, state, 0)).toEqual(state);

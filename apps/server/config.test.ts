@@ -1,0 +1,53 @@
+import { readEnvironment, SettingsError } from "@parley/node";
+import { expect, test } from "vitest";
+import { SERVER_SETTINGS, serverConfig } from "./config.ts";
+
+const REDIS_URL = "redis://localhost:6379";
+
+test("the defaults serve the gallery to this machine alone", () => {
+  const config = serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL }));
+  expect(config).toMatchObject({
+    host: "127.0.0.1",
+    port: 3000,
+    tools: ["@parley/gallery"],
+    allowedHosts: ["localhost", "127.0.0.1", "[::1]"],
+    secrets: [],
+  });
+});
+
+test("durations carry units, lists have commas, and the config is frozen through and through", () => {
+  const environment = {
+    REDIS_URL,
+    PARLEY_CALL_TIMEOUT: "90s",
+    PARLEY_TOOLS: "./a.ts, ./b.ts",
+    PARLEY_SECRET: `${"x".repeat(32)},${"y".repeat(32)}`,
+  };
+  const config = serverConfig(readEnvironment(SERVER_SETTINGS, environment));
+  expect(config).toMatchObject({ tools: ["./a.ts", "./b.ts"], times: { callTimeoutMs: 90_000 } });
+  expect(config.secrets).toHaveLength(2);
+  expect(() => Object.assign(config.times, { callTimeoutMs: 1 })).toThrow(TypeError);
+});
+
+test("all problems are told at once, each by the name of its setting", () => {
+  const environment = {
+    REDIS_URL: "http://nowhere",
+    PARLEY_PORT: "70000",
+    PARLEY_CALL_TIMEOUT: "soon",
+    PARLEY_SECRET: "short",
+    PARLEY_WAITS_MAX: "0",
+  };
+  try {
+    readEnvironment(SERVER_SETTINGS, environment);
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toBeInstanceOf(SettingsError);
+    const { problems } = error as SettingsError;
+    for (const name of Object.keys(environment)) expect(problems.join("\n")).toContain(`${name}:`);
+  }
+});
+
+test("every setting of the front end says what it is for", () => {
+  for (const [name, setting] of Object.entries(SERVER_SETTINGS.shape)) {
+    if (name.startsWith("PARLEY_SHUTDOWN") || name.endsWith("_MAX")) expect(setting.description, name).toMatch(/\.$/);
+  }
+});
