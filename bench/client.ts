@@ -47,7 +47,14 @@ export function createClient(url: string, connections: number): Client {
 
   function send<Result>({ headers, body }: Message): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const outgoing = request({ agent, hostname, port, path: pathname, method: "POST", headers: { ...headers, "content-length": Buffer.byteLength(body) } });
+      const outgoing = request({
+        agent,
+        hostname,
+        port,
+        path: pathname,
+        method: "POST",
+        headers: { ...headers, "content-length": Buffer.byteLength(body) },
+      });
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
         const chunks: Buffer[] = [];

@@ -29,14 +29,24 @@ const running: { stop(): Promise<void> }[] = [];
 
 const redisPort = await freePort();
 const redisUrl = `redis://127.0.0.1:${redisPort}`;
-running.push(launch({ command: "redis-server", args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"] }));
+running.push(
+  launch({
+    command: "redis-server",
+    args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"],
+  }),
+);
 const redis = new Redis(redisUrl);
 redis.on("error", () => undefined); // it is still starting; the next command waits for it
 await redis.ping();
 
 try {
   const port = await freePort();
-  const env = { REDIS_URL: redisUrl, PARLEY_PORT: String(port), PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname, PARLEY_LOG_LEVEL: "error" };
+  const env = {
+    REDIS_URL: redisUrl,
+    PARLEY_PORT: String(port),
+    PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname,
+    PARLEY_LOG_LEVEL: "error",
+  };
   const frontEnd = launch({ command: node, args: ["apps/server/main.ts"], env, ...serverCore });
   const worker = launch({ command: node, args: ["apps/worker/main.ts"], env, ...serverCore });
   running.push(frontEnd, worker);
@@ -50,7 +60,14 @@ try {
   const { taskId } = await parked(client);
   const floorPort = await freePort();
   const [key = ""] = await redis.keys(`*:task:${taskId}`);
-  running.push(launch({ command: node, args: ["bench/floor/http.ts"], env: { REDIS_URL: redisUrl, PORT: String(floorPort), KEY: key }, ...serverCore }));
+  running.push(
+    launch({
+      command: node,
+      args: ["bench/floor/http.ts"],
+      env: { REDIS_URL: redisUrl, PORT: String(floorPort), KEY: key },
+      ...serverCore,
+    }),
+  );
   await untilServed(`http://127.0.0.1:${floorPort}/readyz`);
   const get = message("tasks/get", { taskId }, taskId);
   const rates = { ours: [] as number[], floor: [] as number[] };
@@ -62,7 +79,13 @@ try {
   for (let read = 0; read < 100; read += 1) await client.get(taskId);
   const commandsPerGet = ((await commandCount()) - commandsBefore - 1) / 100;
   rows.push(
-    { metric: "tasks/get per second and core", ours: median(rates.ours), floor: median(rates.floor), unit: "/s", target: "≥ 70 % of the floor" },
+    {
+      metric: "tasks/get per second and core",
+      ours: median(rates.ours),
+      floor: median(rates.floor),
+      unit: "/s",
+      target: "≥ 70 % of the floor",
+    },
     { metric: "Redis commands per tasks/get", ours: commandsPerGet, unit: "", target: "1" },
   );
 
@@ -80,7 +103,13 @@ try {
       { metric: `lifecycle p99, ${of}`, ours: quantile(latencies, 0.99), unit: "ms" },
       { metric: `lifecycles per second, ${of}`, ours: (count / wallMs) * 1_000, unit: "/s", ...(clients === 50 && { target: "≥ 750" }) },
       { metric: `CPU per lifecycle, front end + worker, ${of}`, ours: cpuMs, unit: "ms", ...(clients === 50 && { target: "≤ 1.6 ms" }) },
-      { metric: `Redis reads from sockets per lifecycle, ${of}`, ours: reads, unit: "", ...(clients === 1 && { target: "≤ 24" }), ...(clients === 50 && { target: "≤ 8" }) },
+      {
+        metric: `Redis reads from sockets per lifecycle, ${of}`,
+        ours: reads,
+        unit: "",
+        ...(clients === 1 && { target: "≤ 24" }),
+        ...(clients === 50 && { target: "≤ 8" }),
+      },
     );
   }
 
@@ -94,7 +123,12 @@ try {
     resumes.push(performance.now() - sentAt);
   }
   const starts = await queueLatencies(redisUrl, 300 * scale);
-  rows.push({ metric: "answer → client holds the result, p50 (floor: BullMQ add → start)", ours: median(resumes), floor: median(starts), unit: "ms" });
+  rows.push({
+    metric: "answer → client holds the result, p50 (floor: BullMQ add → start)",
+    ours: median(resumes),
+    floor: median(starts),
+    unit: "ms",
+  });
 
   // ── parked tasks ──
   const parkedCount = Math.ceil(10_000 * scale);
@@ -102,8 +136,18 @@ try {
   const taskIds: string[] = [];
   await inParallel(50, parkedCount, async () => void taskIds.push((await parked(client)).taskId));
   rows.push(
-    { metric: `Redis bytes per parked task, ${parkedCount} parked, 300 B of arguments`, ours: ((await statistic("used_memory")) - memoryBefore.redis) / parkedCount, unit: "B", target: "≤ 1,300" },
-    { metric: `worker memory per parked task, ${parkedCount} parked`, ours: Math.max(0, worker.memoryBytes() - memoryBefore.worker) / parkedCount, unit: "B", target: "0" },
+    {
+      metric: `Redis bytes per parked task, ${parkedCount} parked, 300 B of arguments`,
+      ours: ((await statistic("used_memory")) - memoryBefore.redis) / parkedCount,
+      unit: "B",
+      target: "≤ 1,300",
+    },
+    {
+      metric: `worker memory per parked task, ${parkedCount} parked`,
+      ours: Math.max(0, worker.memoryBytes() - memoryBefore.worker) / parkedCount,
+      unit: "B",
+      target: "0",
+    },
   );
   const { wallMs } = await inParallel(50, parkedCount, async () => {
     const id = taskIds.pop() ?? "";
@@ -122,7 +166,14 @@ const machine = `${cores} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem()
 writeReport({ rows, machine, quick, directory: new URL(".", import.meta.url), write: writeFileSync });
 
 async function requestRate(target: string, { headers, body }: Message): Promise<number> {
-  const { requests, non2xx } = await autocannon({ url: target, method: "POST", headers: { ...headers }, body, connections: 10, duration: quick ? 2 : 6 });
+  const { requests, non2xx } = await autocannon({
+    url: target,
+    method: "POST",
+    headers: { ...headers },
+    body,
+    connections: 10,
+    duration: quick ? 2 : 6,
+  });
   if (non2xx > 0) throw new Error(`${non2xx} replies of ${target} were no success`);
   return requests.average;
 }

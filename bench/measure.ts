@@ -11,7 +11,11 @@ export function median(values: readonly number[]): number {
 }
 
 /** Runs `work` `count` times, `clients` at once; resolves to the milliseconds of each and the wall time of all. */
-export async function inParallel(clients: number, count: number, work: () => Promise<void>): Promise<{ latencies: number[]; wallMs: number }> {
+export async function inParallel(
+  clients: number,
+  count: number,
+  work: () => Promise<void>,
+): Promise<{ latencies: number[]; wallMs: number }> {
   const latencies: number[] = [];
   let left = count;
   const startedAt = performance.now();

@@ -21,7 +21,10 @@ export function writeReport({ rows, machine, quick, directory, write }: Report):
   process.stdout.write(`${table}\n`);
   // A quick run is for the one who runs it; what is kept comes from a whole one.
   if (quick) return;
-  write(new URL("RESULTS.md", directory), `# Benchmark results\n\nWritten by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}: ${machine}.\nFront end and worker share one core, the load has the other. Absolute figures move from run to run; ratios in one run are what counts.\n\n${table}\n`);
+  write(
+    new URL("RESULTS.md", directory),
+    `# Benchmark results\n\nWritten by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}: ${machine}.\nFront end and worker share one core, the load has the other. Absolute figures move from run to run; ratios in one run are what counts.\n\n${table}\n`,
+  );
   write(new URL("results.json", directory), `${JSON.stringify({ machine, rows }, null, 2)}\n`);
 }
 

@@ -14,13 +14,15 @@ export const ERRORS = {
   INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
   CAPABILITY_REQUIRED: "The client must declare the capability that `required` names to make this request.",
   REQUEST_STATE_INVALID: "requestState was changed, has expired, was used before, or belongs to another request. Call again without it.",
-  CALL_TIMEOUT: "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
+  CALL_TIMEOUT:
+    "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
   TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
   INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: mend the tool's schema, or use url mode for secrets.",
   INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
   INVALID_OUTPUT: "The tool returned what its own output schema does not allow: mend the tool or its schema.",
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
-  REPLAY_DIVERGED: "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
+  REPLAY_DIVERGED:
+    "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
   RUN_TIMEOUT: "The tool worked longer than its runTimeout without asking or ending. Raise it, or split the work into steps.",
   STEP_FAILED: "A step failed on every try; the message is the last try's.",
   STEP_TIMEOUT: "One try of a step took longer than its timeout.",

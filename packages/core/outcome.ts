@@ -17,8 +17,16 @@ export function outcomeOf(error: unknown, call: Pick<Call, "kind">): Outcome {
     return { type: "error", error: { code: error.code, message: error.message, ...data } };
   }
   if (error instanceof ParleyError) {
-    const data = { code: error.code, hint: error.hint, ...(error.violations && { violations: asJson(error.violations) }), ...(error.data && asObject(error.data)) };
-    return { type: "error", error: { code: error.code === "INVALID_ARGUMENTS" ? INVALID_PARAMS : INTERNAL_ERROR, message: error.message, data } };
+    const data = {
+      code: error.code,
+      hint: error.hint,
+      ...(error.violations && { violations: asJson(error.violations) }),
+      ...(error.data && asObject(error.data)),
+    };
+    return {
+      type: "error",
+      error: { code: error.code === "INVALID_ARGUMENTS" ? INVALID_PARAMS : INTERNAL_ERROR, message: error.message, data },
+    };
   }
   const text = error instanceof Error ? error.message : String(error);
   if (call.kind === "prompt") return { type: "error", error: { code: INTERNAL_ERROR, message: text } };

@@ -42,7 +42,11 @@ export interface TaskStore {
   answer(request: AnswerRequest): Promise<AnswerRecorded>;
 
   /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
-  cancel(request: { readonly taskId: string; readonly nowMs: number; readonly message: string }): Promise<"cancelled" | "finished" | "unknown">;
+  cancel(request: {
+    readonly taskId: string;
+    readonly nowMs: number;
+    readonly message: string;
+  }): Promise<"cancelled" | "finished" | "unknown">;
 
   /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
   overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
@@ -156,9 +160,7 @@ export interface TaskEvents {
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
 }
 
-export type Announcement =
-  | { readonly type: "tools" | "prompts" | "resources" }
-  | { readonly type: "resource"; readonly uri: string };
+export type Announcement = { readonly type: "tools" | "prompts" | "resources" } | { readonly type: "resource"; readonly uri: string };
 
 export interface Clock {
   now(): number;

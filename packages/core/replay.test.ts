@@ -8,7 +8,11 @@ import { replay, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import type { Answer, Ask, AskRequest, JsonObject, Task } from "./task.ts";
 
-const form = (message: string): AskRequest => ({ type: "form", message, schema: { type: "object", properties: { n: { type: "number" } } } });
+const form = (message: string): AskRequest => ({
+  type: "form",
+  message,
+  schema: { type: "object", properties: { n: { type: "number" } } },
+});
 const accept = (n: number): Answer => ({ action: "accept", content: { n } });
 
 /** A task that is replayed run by run: what one run records, the next one finds. */
@@ -238,10 +242,14 @@ describe("steps", () => {
   test("a ToolError of a step is final and stays a ToolError on replay", async () => {
     let tries = 0;
     const task = subject(async ({ step }) => {
-      await step("check", () => {
-        tries += 1;
-        throw new ToolError("closed on Mondays");
-      }, { attempts: 5 });
+      await step(
+        "check",
+        () => {
+          tries += 1;
+          throw new ToolError("closed on Mondays");
+        },
+        { attempts: 5 },
+      );
       return {};
     });
     expect(await task.run()).toMatchObject({ error: new ToolError("closed on Mondays") });
@@ -252,10 +260,14 @@ describe("steps", () => {
   test("a try that takes too long is stopped and counts as failed", async () => {
     const signals: AbortSignal[] = [];
     const task = subject(async ({ step }) => {
-      await step("slow", ({ signal }) => {
-        signals.push(signal);
-        return new Promise(() => undefined);
-      }, { timeoutMs: 5 });
+      await step(
+        "slow",
+        ({ signal }) => {
+          signals.push(signal);
+          return new Promise(() => undefined);
+        },
+        { timeoutMs: 5 },
+      );
       return {};
     });
     expect(await task.run()).toMatchObject({ type: "threw", error: { name: "StepFailed", message: expect.stringContaining("5 ms") } });

@@ -119,7 +119,10 @@ export async function replay({ task, journal, handler, signal, ports, settings }
       throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data`, { cause });
     }
     if (stored.length > settings.storedValueMax) {
-      throw new ParleyError("TOO_LARGE", `${what} has ${stored.length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`);
+      throw new ParleyError(
+        "TOO_LARGE",
+        `${what} has ${stored.length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
+      );
     }
     return stored.value;
   }
@@ -286,7 +289,12 @@ export async function replay({ task, journal, handler, signal, ports, settings }
     }
   }
 
-  async function tryOnce(key: string, attempt: number, work: (attempt: StepAttempt) => unknown, timeoutMs: number | undefined): Promise<unknown> {
+  async function tryOnce(
+    key: string,
+    attempt: number,
+    work: (attempt: StepAttempt) => unknown,
+    timeoutMs: number | undefined,
+  ): Promise<unknown> {
     const idempotencyKey = `${task.id}.${key}`;
     if (timeoutMs === undefined) return work({ attempt, idempotencyKey, signal });
     const done = new AbortController();
@@ -298,7 +306,10 @@ export async function replay({ task, journal, handler, signal, ports, settings }
       throw error;
     });
     try {
-      return await Promise.race([Promise.resolve(work({ attempt, idempotencyKey, signal: AbortSignal.any([signal, late.signal]) })), timeout]);
+      return await Promise.race([
+        Promise.resolve(work({ attempt, idempotencyKey, signal: AbortSignal.any([signal, late.signal]) })),
+        timeout,
+      ]);
     } finally {
       done.abort();
     }

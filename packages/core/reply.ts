@@ -29,7 +29,10 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 export function readReplyByShape(reply: unknown): Answer | undefined {
   if (!isObject(reply)) return undefined;
   if (!("action" in reply)) return { action: "reply", result: withoutMeta(reply) };
-  const read = readElicitation(reply, (content) => ({ ok: true, answer: isObject(content) ? { action: "accept", content } : { action: "accept" } }));
+  const read = readElicitation(reply, (content) => ({
+    ok: true,
+    answer: isObject(content) ? { action: "accept", content } : { action: "accept" },
+  }));
   return read.ok ? read.answer : undefined;
 }
 
@@ -50,7 +53,8 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
   const given = content === undefined ? {} : content;
   if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
   const violations = validate(schema, given);
-  if (violations.length > 0) return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
+  if (violations.length > 0)
+    return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
   return { ok: true, answer: { action: "accept", content: given } };
 }
 

@@ -25,7 +25,9 @@ function after(...events: Parameters<typeof apply>[1][]): TaskState {
 describe("the task state machine", () => {
   test("a task is input_required exactly while an ask is open (I3)", () => {
     expect(after({ type: "asked", ask: ask("a") }).status).toBe("input_required");
-    expect(after({ type: "asked", ask: ask("a") }, { type: "asked", ask: ask("b") }, { type: "answered", key: "a" }).status).toBe("input_required");
+    expect(after({ type: "asked", ask: ask("a") }, { type: "asked", ask: ask("b") }, { type: "answered", key: "a" }).status).toBe(
+      "input_required",
+    );
     expect(after({ type: "asked", ask: ask("a") }, { type: "answered", key: "a" }).status).toBe("working");
   });
 

@@ -35,7 +35,14 @@ export function list(fallback: readonly string[] = []) {
   return z
     .string()
     .optional()
-    .transform((text) => (text === undefined ? [...fallback] : text.split(",").map((item) => item.trim()).filter((item) => item !== "")));
+    .transform((text) =>
+      text === undefined
+        ? [...fallback]
+        : text
+            .split(",")
+            .map((item) => item.trim())
+            .filter((item) => item !== ""),
+    );
 }
 
 /** Thrown with every problem of the environment, a line each. */

@@ -6,13 +6,21 @@ import { duration, whole } from "./environment.ts";
 export const coreEnvironment = {
   PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a run that is due may take to start before the sweep adds it again."),
   PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run keeps its task without a sign of life."),
-  PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs).describe("How often a long run renews its lease and looks for a cancellation."),
+  PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs).describe(
+    "How often a long run renews its lease and looks for a cancellation.",
+  ),
   PARLEY_SETTLE_GRACE: duration(DEFAULT_SETTINGS.settleGraceMs).describe("How long tasks/get waits for a task that became due just now."),
   PARLEY_ASK_TIMEOUT: duration(DEFAULT_SETTINGS.askTimeoutMs).describe("How long an ask waits for its answer when the tool does not say."),
   PARLEY_ASK_TIMEOUT_MAX: duration(DEFAULT_SETTINGS.askTimeoutMaxMs).describe("The longest that any ask waits, whatever the tool says."),
-  PARLEY_INLINE_SLEEP_MAX: duration(DEFAULT_SETTINGS.inlineSleepMaxMs).describe("Sleeps up to this length stay on the worker; longer ones park."),
-  PARLEY_DIVERGENCE_WAIT: duration(DEFAULT_SETTINGS.divergenceWaitMs).describe("How long replay waits for recorded work to be asked for again."),
-  PARLEY_MISSING_TOOL_RETRY: duration(DEFAULT_SETTINGS.missingToolRetryMs).describe("When a run is tried again whose tool this worker does not serve."),
+  PARLEY_INLINE_SLEEP_MAX: duration(DEFAULT_SETTINGS.inlineSleepMaxMs).describe(
+    "Sleeps up to this length stay on the worker; longer ones park.",
+  ),
+  PARLEY_DIVERGENCE_WAIT: duration(DEFAULT_SETTINGS.divergenceWaitMs).describe(
+    "How long replay waits for recorded work to be asked for again.",
+  ),
+  PARLEY_MISSING_TOOL_RETRY: duration(DEFAULT_SETTINGS.missingToolRetryMs).describe(
+    "When a run is tried again whose tool this worker does not serve.",
+  ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe("Largest stored step result or outcome, in characters of JSON."),
   PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Most answers in one request."),

@@ -33,7 +33,13 @@ interface Stored {
   readonly feed: { readonly position: number; readonly item: FeedItem }[];
 }
 
-export function createMemoryStore({ clock, events }: { readonly clock: Pick<Clock, "now">; readonly events: Pick<MemoryEvents, "changed"> }): TaskStore {
+export function createMemoryStore({
+  clock,
+  events,
+}: {
+  readonly clock: Pick<Clock, "now">;
+  readonly events: Pick<MemoryEvents, "changed">;
+}): TaskStore {
   /** In the order of creation. */
   const tasks = new Map<string, Stored>();
   let feedPosition = 0;
@@ -227,7 +233,8 @@ export function createMemoryStore({ clock, events }: { readonly clock: Pick<Cloc
   };
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
-    for (const { key, digest } of task.state.asks) write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" } } }]);
+    for (const { key, digest } of task.state.asks)
+      write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" } } }]);
     happen(task, { type: "ended", status });
     task.hold = undefined;
     task.dueAtMs = undefined;

@@ -24,7 +24,10 @@ export interface Answered {
 export async function answerTask(services: Services, request: AnswerTask): Promise<Answered> {
   const keys = Object.keys(request.replies);
   if (keys.length > services.settings.repliesMax) {
-    throw new ParleyError("TOO_MANY_ANSWERS", `${keys.length} answers in one request; the limit is ${services.settings.repliesMax} (PARLEY_REPLIES_MAX)`);
+    throw new ParleyError(
+      "TOO_MANY_ANSWERS",
+      `${keys.length} answers in one request; the limit is ${services.settings.repliesMax} (PARLEY_REPLIES_MAX)`,
+    );
   }
   const task = await getTask(services, request);
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));

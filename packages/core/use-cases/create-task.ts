@@ -23,7 +23,9 @@ export async function createTask(services: Services, runnable: Runnable, request
   const { store, queue, ids, clock, settings } = services;
   const violations = await runnable.validate(request.arguments);
   if (violations.length > 0) {
-    throw new ParleyError("INVALID_ARGUMENTS", `arguments of ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`, { violations });
+    throw new ParleyError("INVALID_ARGUMENTS", `arguments of ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`, {
+      violations,
+    });
   }
   const taskId = request.taskId ?? ids.taskId();
   const nowMs = clock.now();

@@ -30,7 +30,8 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Run
     return begun;
   }
   const hold: Hold = { taskId: ref.taskId, token };
-  const runnable = begun.task.call.kind === "tool" ? catalogue.tools.get(begun.task.call.name) : catalogue.prompts.get(begun.task.call.name);
+  const runnable =
+    begun.task.call.kind === "tool" ? catalogue.tools.get(begun.task.call.name) : catalogue.prompts.get(begun.task.call.name);
   if (!runnable) return await putBack(services, begun.task, hold);
 
   const journal = await closeOverdueAsks(services, begun, hold);
@@ -75,7 +76,8 @@ async function closeOverdueAsks(services: Services, begun: { task: Task; journal
       token: hold.token,
     });
     // Somebody answered at the last moment: that answer is in the store, and the next run, due at once, will see it.
-    if (receipt === "accepted" || receipt === "duplicate") journal.set(entryKey("ask", key), { digest, outcome: { type: "answer", answer } });
+    if (receipt === "accepted" || receipt === "duplicate")
+      journal.set(entryKey("ask", key), { digest, outcome: { type: "answer", answer } });
   }
   return journal;
 }
@@ -87,7 +89,11 @@ interface Work {
 }
 
 /** Replays the handler, renewing the lease of a long run and bounding its time. */
-async function work(services: Services, runnable: Runnable, { task, journal, hold }: Work): Promise<{ end: RunEnd; stopped: Stop | undefined }> {
+async function work(
+  services: Services,
+  runnable: Runnable,
+  { task, journal, hold }: Work,
+): Promise<{ end: RunEnd; stopped: Stop | undefined }> {
   const { store, clock, ids, digest, validate, events, settings } = services;
   const stop = new AbortController();
   const done = new AbortController();
@@ -167,7 +173,11 @@ async function writeEnd(services: Services, { runnable, task, attempt, hold, end
       services.log.error({ taskId: task.id, ...describeError(end.error), detail: end.error.message }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
     case "returned": {
-      const finished = await services.store.finish({ ...fenced(services, hold), entries: end.entries, outcome: { type: "result", result: end.result } });
+      const finished = await services.store.finish({
+        ...fenced(services, hold),
+        entries: end.entries,
+        outcome: { type: "result", result: end.result },
+      });
       if (finished === "refused") return { type: "fenced" };
       services.log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
       return { type: "finished" };
@@ -177,7 +187,14 @@ async function writeEnd(services: Services, { runnable, task, attempt, hold, end
 
 async function park(
   services: Services,
-  { task, hold, entries, asks, dueAtMs, attempt }: Pick<Ended, "task" | "hold"> & { entries: readonly KeyedEntry[]; asks: Task["asks"]; dueAtMs: number; attempt: number },
+  {
+    task,
+    hold,
+    entries,
+    asks,
+    dueAtMs,
+    attempt,
+  }: Pick<Ended, "task" | "hold"> & { entries: readonly KeyedEntry[]; asks: Task["asks"]; dueAtMs: number; attempt: number },
 ): Promise<RunReport> {
   const { graceMs } = services.settings;
   const parked = await services.store.park({ ...fenced(services, hold), entries, asks, attempt, dueAtMs, graceMs });
@@ -197,7 +214,10 @@ async function finish(services: Services, task: Task, hold: Hold, entries: reado
 }
 
 function runTimeout(runnable: Runnable): ParleyError {
-  return new ParleyError("RUN_TIMEOUT", `${runnable.kind} ${runnable.name} worked longer than ${runnable.settings.runTimeoutMs} ms in one run`);
+  return new ParleyError(
+    "RUN_TIMEOUT",
+    `${runnable.kind} ${runnable.name} worked longer than ${runnable.settings.runTimeoutMs} ms in one run`,
+  );
 }
 
 /** ParleyErrors and recorded failures come out the same however often one tries. */
@@ -211,6 +231,9 @@ function isRetryable(error: unknown): boolean {
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { error: typeof error };
   const code = error instanceof ParleyError ? { code: error.code } : {};
-  const frames = error.stack?.split("\n").filter((line) => line.startsWith("    at ")).map((line) => line.trim());
+  const frames = error.stack
+    ?.split("\n")
+    .filter((line) => line.startsWith("    at "))
+    .map((line) => line.trim());
   return { error: error.name, ...code, stack: frames };
 }

@@ -18,7 +18,11 @@ import { sweep } from "./sweep.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const alice = "alice";
-const size: AskRequest = { type: "form", message: "How many?", schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] } };
+const size: AskRequest = {
+  type: "form",
+  message: "How many?",
+  schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] },
+};
 
 /** A queue that the test itself works off, run by run. */
 function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void; readonly length: number } {
@@ -122,7 +126,10 @@ describe("a task's life", () => {
   test("a foreign task is as unknown as one that never was (I10)", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
-    for (const ref of [{ taskId, principal: "mallory" }, { taskId: "0-nowhere", principal: alice }]) {
+    for (const ref of [
+      { taskId, principal: "mallory" },
+      { taskId: "0-nowhere", principal: alice },
+    ]) {
       await expect(getTask(subject.services, ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
       await expect(cancelTask(subject.services, ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
       await expect(answerTask(subject.services, { ...ref, replies: {} })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
@@ -145,8 +152,14 @@ describe("answers", () => {
     const taskId = await subject.create();
     await subject.work();
     const wrong = async (reply: unknown) => (await subject.answer(taskId, { size: reply }))["size"];
-    expect(await wrong({ action: "accept", content: { n: 21 } })).toEqual({ type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] });
-    expect(await wrong({ action: "accept" })).toMatchObject({ type: "invalid", violations: [{ path: "/content/n", message: "is required" }] });
+    expect(await wrong({ action: "accept", content: { n: 21 } })).toEqual({
+      type: "invalid",
+      violations: [{ path: "/content/n", message: "must be <= 20" }],
+    });
+    expect(await wrong({ action: "accept" })).toMatchObject({
+      type: "invalid",
+      violations: [{ path: "/content/n", message: "is required" }],
+    });
     expect(await wrong({ action: "maybe" })).toMatchObject({ type: "invalid", violations: [{ path: "/action" }] });
     expect(await wrong(12345)).toMatchObject({ type: "invalid" });
     expect(await wrong(null)).toMatchObject({ type: "invalid" });
@@ -212,7 +225,9 @@ describe("answers", () => {
 
 describe("time", () => {
   test("an ask that nobody answers ends at its deadline, also after thirty days (I7)", async () => {
-    const subject = deployment(async ({ ask }) => ({ content: [{ type: "text", text: (await ask("size", size, { timeoutMs: 30 * DAY })).action }] }));
+    const subject = deployment(async ({ ask }) => ({
+      content: [{ type: "text", text: (await ask("size", size, { timeoutMs: 30 * DAY })).action }],
+    }));
     const taskId = await subject.create();
     await subject.work();
     subject.skip(30 * DAY - HOUR);
@@ -241,7 +256,10 @@ describe("time", () => {
     const subject = deployment(() => new Promise(() => undefined), { runTimeoutMs: 5 });
     const taskId = await subject.create();
     expect(await subject.work()).toEqual(["finished"]);
-    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { code: -32603, data: { code: "RUN_TIMEOUT" } } } });
+    expect(await subject.task(taskId)).toMatchObject({
+      status: "failed",
+      outcome: { error: { code: -32603, data: { code: "RUN_TIMEOUT" } } },
+    });
   });
 });
 
@@ -305,7 +323,10 @@ describe("workers that die", () => {
     for (const run of [1, 3]) {
       expect(await runTask(subject.services, subject.catalogue, { taskId, run })).toEqual({ type: "refused", reason: "stale" });
     }
-    expect(await runTask(subject.services, subject.catalogue, { taskId: "0-gone", run: 1 })).toEqual({ type: "refused", reason: "unknown" });
+    expect(await runTask(subject.services, subject.catalogue, { taskId: "0-gone", run: 1 })).toEqual({
+      type: "refused",
+      reason: "unknown",
+    });
   });
 
   test("a worker that does not serve the tool puts the task back", async () => {
@@ -321,10 +342,22 @@ describe("workers that die", () => {
 
 describe("tools that fail", () => {
   test.each([
-    ["a ToolError is a result with isError", new ToolError("closed on Mondays"), { status: "completed", outcome: { result: { isError: true, content: [{ text: "closed on Mondays" }] } } }],
+    [
+      "a ToolError is a result with isError",
+      new ToolError("closed on Mondays"),
+      { status: "completed", outcome: { result: { isError: true, content: [{ text: "closed on Mondays" }] } } },
+    ],
     ["any other error too", new TypeError("x is undefined"), { status: "completed", outcome: { result: { isError: true } } }],
-    ["an RpcFailure fails the task with its code", new RpcFailure(-32099, "no", { a: 1 }), { status: "failed", outcome: { error: { code: -32099, message: "no", data: { a: 1 } } } }],
-    ["what the catalogue names fails the task and says what to do", new ParleyError("INVALID_OUTPUT", "no"), { status: "failed", outcome: { error: { code: -32603, data: { code: "INVALID_OUTPUT", hint: expect.any(String) } } } }],
+    [
+      "an RpcFailure fails the task with its code",
+      new RpcFailure(-32099, "no", { a: 1 }),
+      { status: "failed", outcome: { error: { code: -32099, message: "no", data: { a: 1 } } } },
+    ],
+    [
+      "what the catalogue names fails the task and says what to do",
+      new ParleyError("INVALID_OUTPUT", "no"),
+      { status: "failed", outcome: { error: { code: -32603, data: { code: "INVALID_OUTPUT", hint: expect.any(String) } } } },
+    ],
   ])("%s", async (_, error, expected) => {
     const subject = deployment(async () => Promise.reject(error));
     const taskId = await subject.create();
@@ -343,7 +376,10 @@ describe("tools that fail", () => {
     );
     const taskId = await subject.create();
     expect(await subject.work()).toEqual(["retrying"]);
-    for (const [waitMs, report] of [[HOUR, "retrying"], [2 * HOUR, "finished"]] as const) {
+    for (const [waitMs, report] of [
+      [HOUR, "retrying"],
+      [2 * HOUR, "finished"],
+    ] as const) {
       subject.skip(waitMs - 1_000);
       expect(await sweep(subject.services, { partition: 0 })).toBe(0);
       subject.skip(1_000);

@@ -1,0 +1,84 @@
+/** Processes die at bad moments; tasks go on (I6, I8). Two front ends behind a proxy without affinity, two workers, one Redis. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient, type Client } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+
+let deployment: Deployment;
+let client: Client;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parley-crash-"));
+  deployment = await startDeployment({ tools: [join(import.meta.dirname, "tools/steps.ts")] });
+  client = createClient(deployment.url, 20);
+});
+
+afterAll(async () => {
+  client.close();
+  await deployment.close();
+  await rm(directory, { recursive: true });
+});
+
+const accept = (n: number) => ({ n: { action: "accept", content: { n } } });
+const becomes = (taskId: string, status: string) =>
+  until(async () => ((await client.get(taskId)).status === status ? true : undefined), { timeoutMs: 30_000 });
+const marks = async (file: string) => (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean);
+
+describe("a worker that is killed", () => {
+  test("in the middle of a step: the task is taken over within 15 s and no recorded step runs twice", async () => {
+    const file = join(directory, "step");
+    const { taskId } = await client.call("steps", { file, slowMs: 3_000 });
+    await until(async () => ((await marks(file)).includes("slow-begins") ? true : undefined));
+    const line = (each: { taskId?: unknown; msg?: string }) => each.taskId === taskId;
+    const killedAt = Date.now();
+    // Whoever is at work on it: nobody has logged an end of its run.
+    for (const worker of deployment.workers) if (!worker.logs.some(line)) await worker.kill();
+    await deployment.addWorker();
+    await becomes(taskId, "input_required");
+    expect(Date.now() - killedAt).toBeLessThan(15_000);
+    await client.answer(taskId, accept(3));
+    await becomes(taskId, "completed");
+    expect((await marks(file)).filter((mark) => mark === "before")).toHaveLength(1);
+    expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
+  });
+
+  test("right after the answer: the answer is not lost", async () => {
+    const file = join(directory, "answer");
+    const worker = await deployment.addWorker();
+    const tasks = await Promise.all(Array.from({ length: 10 }, () => client.call("steps", { file })));
+    for (const { taskId } of tasks) await becomes(taskId, "input_required");
+    await Promise.all(tasks.map(({ taskId }, index) => client.answer(taskId, accept(index))));
+    await worker.kill();
+    for (const { taskId } of tasks) await becomes(taskId, "completed");
+    expect((await marks(file)).filter((mark) => mark === "before")).toHaveLength(10);
+  });
+});
+
+test("twenty racing answers through both front ends: one counts, and the result shows it", async () => {
+  const file = join(directory, "race");
+  const { taskId } = await client.call("steps", { file });
+  await becomes(taskId, "input_required");
+  await Promise.all(Array.from({ length: 20 }, (_, n) => client.answer(taskId, accept(n))));
+  await becomes(taskId, "completed");
+  const receipts = deployment.frontEnds.flatMap(({ logs }) =>
+    logs.filter((line) => line["taskId"] === taskId && line.msg === "answer received"),
+  );
+  expect(receipts.filter(({ receipt }) => receipt === "accepted")).toHaveLength(1);
+  expect(receipts.filter(({ receipt }) => receipt === "late")).toHaveLength(19);
+  expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
+});
+
+test("an answer that was recorded while its front end died before it added the run is found by the sweep", async () => {
+  const file = join(directory, "queued");
+  const { taskId } = await client.call("steps", { file });
+  await becomes(taskId, "input_required");
+  const { redis, prefix } = deployment.redis;
+  await client.answer(taskId, accept(1));
+  // The job is gone, as if it had never been added; what the answer recorded is there.
+  await redis.lrem(`${prefix}:{p0}:run:wait`, 0, `${taskId}.2`);
+  await becomes(taskId, "completed");
+});
