@@ -61,7 +61,9 @@ async function runGroups(url: string): Promise<void> {
     passed += result.passed;
     failed += result.failures.length;
   }
-  console.log(`proxy: ${deployment.proxy.counts.join(" + ")} requests`);
+  const { counts } = deployment.proxy;
+  console.log(`requests by front end: ${counts.join(", ")}`);
+  if (counts.includes(0)) failed += 1;
   console.log(`${passed} passed, ${failed} failed`);
   if (values.report !== undefined) await writeFile(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
   process.exitCode = failed === 0 ? 0 : 1;

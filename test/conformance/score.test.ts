@@ -5,12 +5,13 @@ const check = (id: string, status: Check["status"] = "SUCCESS", scenario = "ping
 const run = (...checks: Check[]) => new Map([["ping", checks]]);
 
 describe("the score of a conformance run", () => {
-  test("is full when every check succeeded; skipped and informative ones count for nothing", () => {
-    const result = score(run(check("a"), check("b"), check("c", "SKIPPED"), check("d", "INFO")), { scenarios: 1, checks: 2 }, []);
+  test("is full when every check succeeded; informative ones count for nothing", () => {
+    const result = score(run(check("a"), check("b"), check("c", "INFO")), { scenarios: 1, checks: 2 }, []);
     expect(result).toEqual({ scenarios: 1, passed: 2, failures: [], allowed: [] });
   });
 
-  test("counts a warning as a failure", () => {
+  test("counts a warning and a skip as failures", () => {
+    expect(score(run(check("a"), check("b", "SKIPPED")), { scenarios: 1, checks: 1 }, []).failures).toEqual(["ping b: skipped"]);
     const result = score(run(check("a"), { ...check("b", "WARNING"), errorMessage: "late" }), { scenarios: 1, checks: 2 }, []);
     expect(result.failures).toEqual(["ping b: warning late"]);
   });
@@ -21,6 +22,10 @@ describe("the score of a conformance run", () => {
       "2 of 2 checks were not made",
     ]);
     expect(score(run(check("a")), { scenarios: 1, checks: 2 }, []).failures).toEqual(["1 of 2 checks were not made"]);
+    expect(score(run(check("a"), check("b", "SKIPPED")), { scenarios: 1, checks: 2 }, []).failures).toEqual([
+      "ping b: skipped",
+      "1 of 2 checks were not made",
+    ]);
   });
 
   test("allows a known gap, and complains about one that has closed", () => {
