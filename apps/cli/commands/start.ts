@@ -32,7 +32,9 @@ export function addStart(program: Command): void {
         const server = await startServer(serverConfig(readEnvironment(SERVER_SETTINGS, environment)));
         const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)));
         const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
-        process.stdout.write(`Parley serves ${server.url}\n  Redis: ${redis}\n  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`);
+        process.stdout.write(
+          `Parley serves ${server.url}\n  Redis: ${redis}\n  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
+        );
         untilStopped(async () => {
           await server.close();
           const drained = await worker.close();
