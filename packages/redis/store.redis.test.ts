@@ -77,6 +77,15 @@ describe("the task store on Redis", () => {
     redis.disconnect();
   });
 
+  test("a task leaves the due set with its end, not with the next sweep", async () => {
+    const life = aLife(opened.store);
+    const finished = await life.create();
+    await life.finish(finished, await life.begin({ taskId: finished, run: 1 }));
+    await life.cancel(await life.parked([anAsk("size")]));
+
+    expect(await opened.redis.zcard(createKeys(opened.prefix).due(0))).toBe(0);
+  });
+
   test("I7: all keys of a task expire at one and the same time, whatever moved it last", async () => {
     const { store, redis } = opened;
     const life = aLife(store);
@@ -108,14 +117,19 @@ describe("the task store on Redis", () => {
     const life = aLife(opened.store);
     const text = Array.from({ length: 289 }, (_, i) => String.fromCharCode(97 + ((i * 7) % 26))).join("");
     const schema = { type: "object", properties: { partySize: { type: "integer", minimum: 1, maximum: 20 } }, required: ["partySize"] };
-    const ask = anAsk("party-size", { digest: "k3Jd8Fh2Lm9Qp1Zx7Vb4Na", request: { type: "form", message: "How many people will be dining?", schema } });
+    const ask = anAsk("party-size", {
+      digest: "k3Jd8Fh2Lm9Qp1Zx7Vb4Na",
+      request: { type: "form", message: "How many people will be dining?", schema },
+    });
     const parked = await Promise.all(Array.from({ length: 500 }, () => life.parked([ask], { arguments: { text } })));
 
     const [key] = createKeys(opened.prefix).task(parked[0] ?? "") ?? [""];
     const own = Number(await opened.redis.memory("USAGE", key));
     const keys = createKeys(opened.prefix);
     const shared = [keys.due(0), keys.owner(0, "anonymous")];
-    const [due = 0, owner = 0] = await Promise.all(shared.map(async (each) => Number(await opened.redis.memory("USAGE", each, "SAMPLES", 0)) / 500));
+    const [due = 0, owner = 0] = await Promise.all(
+      shared.map(async (each) => Number(await opened.redis.memory("USAGE", each, "SAMPLES", 0)) / 500),
+    );
 
     expect(own + due + owner).toBeLessThanOrEqual(1_300);
   });
@@ -172,7 +186,7 @@ describe("the task store on Redis", () => {
 
       const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS };
       const recorded = await Promise.all(
-        Array.from({ length: 20 }, (_, i) => stores[i % 4]?.answer({ ...request, answer: accept(String(i)) })),
+        Array.from({ length: 20 }, (_, i) => stores[i % 4]!.answer({ ...request, answer: accept(String(i)) })),
       );
 
       expect(recorded.filter((each) => each?.receipt === "accepted")).toHaveLength(1);

@@ -74,7 +74,13 @@ export function aLife(store: TaskStore) {
       store.answer({ taskId, key, digest: `digest-of-${key}`, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS }),
 
     finish: (taskId: string, token: string, text = "done") =>
-      store.finish({ taskId, token, nowMs: Date.now(), entries: [], outcome: { type: "result", result: { content: [{ type: "text", text }] } } }),
+      store.finish({
+        taskId,
+        token,
+        nowMs: Date.now(),
+        entries: [],
+        outcome: { type: "result", result: { content: [{ type: "text", text }] } },
+      }),
 
     cancel: (taskId: string) => store.cancel({ taskId, nowMs: Date.now(), message: "Cancelled by the client." }),
 

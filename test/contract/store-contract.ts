@@ -29,7 +29,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     const overdueAt = async (nowMs: number, taskId: string) =>
       (await store.overdue({ partition: 0, nowMs, limit: 10_000 })).find((run) => run.taskId === taskId)?.run;
-    const begin = (taskId: string, run: number, token = newToken()) => store.begin({ taskId, run, token, nowMs: Date.now(), leaseMs: LEASE_MS });
+    const begin = (taskId: string, run: number, token = newToken()) =>
+      store.begin({ taskId, run, token, nowMs: Date.now(), leaseMs: LEASE_MS });
 
     describe("create", () => {
       test("a created task is working, with everything that it was called with", async () => {
@@ -97,7 +98,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         const begun = await begin(taskId, 2);
 
-        expect(begun).toMatchObject({ type: "begun", attempt: 0, task: { id: taskId, run: 2, status: "input_required", asks: [{ key: "size" }] } });
+        expect(begun).toMatchObject({
+          type: "begun",
+          attempt: 0,
+          task: { id: taskId, run: 2, status: "input_required", asks: [{ key: "size" }] },
+        });
         if (begun.type !== "begun") return;
         expect([...begun.journal]).toEqual([["step:hold", { digest: "", outcome: { type: "value", value: "table 4" } }]]);
       });
@@ -165,7 +170,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       test("entries keep the order in which they were recorded, and one that is there stays as it is", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
-        const record = (...entries: ReturnType<typeof aStep>[]) => store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries });
+        const record = (...entries: ReturnType<typeof aStep>[]) =>
+          store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries });
 
         expect(await record(aStep("a", "first"), aStep("b", 2))).toBe("recorded");
         expect(await record(aStep("a", "second"))).toBe("recorded");
@@ -223,14 +229,28 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const report = { taskId, token, nowMs: Date.now() };
         expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
 
-        await store.report({ ...report, items: [{ type: "progress", progress: 1, total: 3 }], message: "looking", immediateResponse: "Wait a bit." });
+        await store.report({
+          ...report,
+          items: [{ type: "progress", progress: 1, total: 3 }],
+          message: "looking",
+          immediateResponse: "Wait a bit.",
+        });
         const first = await store.feed(taskId, undefined);
-        await store.report({ ...report, items: [{ type: "log", level: "info", data: { table: 4 } }, { type: "progress", progress: 2 }] });
+        await store.report({
+          ...report,
+          items: [
+            { type: "log", level: "info", data: { table: 4 } },
+            { type: "progress", progress: 2 },
+          ],
+        });
         const second = await store.feed(taskId, first.cursor);
 
         expect(await store.load(taskId)).toMatchObject({ message: "looking", immediateResponse: "Wait a bit.", revision: 3 });
         expect(first.items).toEqual([{ type: "progress", progress: 1, total: 3 }]);
-        expect(second.items).toEqual([{ type: "log", level: "info", data: { table: 4 } }, { type: "progress", progress: 2 }]);
+        expect(second.items).toEqual([
+          { type: "log", level: "info", data: { table: 4 } },
+          { type: "progress", progress: 2 },
+        ]);
         expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
       });
 
@@ -302,7 +322,17 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
         const nowMs = Date.now();
-        await store.park({ taskId, token, nowMs, entries: [aStep("a", 1)], asks: [], dueAtMs: nowMs, attempt: 0, message: "resting", graceMs: 0 });
+        await store.park({
+          taskId,
+          token,
+          nowMs,
+          entries: [aStep("a", 1)],
+          asks: [],
+          dueAtMs: nowMs,
+          attempt: 0,
+          message: "resting",
+          graceMs: 0,
+        });
 
         expect(await store.load(taskId)).toMatchObject({ message: "resting", revision: 2, updatedAtMs: nowMs });
         expect(await begin(taskId, 2)).toMatchObject({ journal: new Map([["step:a", aStep("a", 1).entry]]) });
@@ -315,11 +345,28 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         const nowMs = Date.now();
         const asks = [anAsk("size"), anAsk("name")];
-        const parked = await store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs: nowMs + HOUR_MS, attempt: 0, graceMs: GRACE_MS });
+        const parked = await store.park({
+          taskId,
+          token,
+          nowMs,
+          entries: [],
+          asks,
+          dueAtMs: nowMs + HOUR_MS,
+          attempt: 0,
+          graceMs: GRACE_MS,
+        });
 
         expect(parked).toEqual({ type: "due", run: 3 });
         expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "name" }] });
         expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
+      });
+
+      test("an answer that came before a takeover is known to who took over, and does not make the task due again", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await life.begin({ taskId, run: 2 });
+        await life.answer(taskId, "size", "4");
+
+        expect(await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("name")])).toEqual({ type: "parked" });
       });
 
       test("an answer that an earlier run has seen does not make the task due again", async () => {
@@ -376,9 +423,19 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
       });
 
+      test("while a run is open a duplicate names no run, even when the lease has ended: the sweep names the one to take over", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        await life.answer(taskId, "size", "4");
+        await life.begin({ taskId, run: 2 });
+        const request = { taskId, key: "size", digest: "digest-of-size", answer: accept("4"), graceMs: GRACE_MS };
+
+        expect(await store.answer({ ...request, nowMs: Date.now() + 2 * LEASE_MS })).toEqual({ receipt: "duplicate" });
+      });
+
       test("two answers are the same whatever the order of their fields", async () => {
         const taskId = await life.parked([anAsk("size")]);
-        const send = (answer: Answer) => store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
+        const send = (answer: Answer) =>
+          store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
         await send({ action: "accept", content: { a: 1, b: { c: [1], d: "2" } } });
 
         expect(await send({ content: { b: { d: "2", c: [1] }, a: 1 }, action: "accept" })).toMatchObject({ receipt: "duplicate" });
@@ -402,7 +459,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
       test("an answer without a digest claims nothing and is only compared with what is recorded", async () => {
         const taskId = await life.parked([anAsk("size"), anAsk("name")]);
-        const send = (key: string, value: string) => store.answer({ taskId, key, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS });
+        const send = (key: string, value: string) =>
+          store.answer({ taskId, key, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS });
         await life.answer(taskId, "size", "4");
 
         expect(await send("size", "4")).toEqual({ receipt: "duplicate", nextRun: 2 });
@@ -415,7 +473,15 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const taskId = await life.parked([anAsk("size"), anAsk("name")]);
         const token = await life.begin({ taskId, run: 2 });
         const close = (key: string) =>
-          store.answer({ taskId, key, digest: `digest-of-${key}`, answer: { action: "timeout" }, nowMs: Date.now(), graceMs: GRACE_MS, token });
+          store.answer({
+            taskId,
+            key,
+            digest: `digest-of-${key}`,
+            answer: { action: "timeout" },
+            nowMs: Date.now(),
+            graceMs: GRACE_MS,
+            token,
+          });
 
         expect(await close("size")).toEqual({ receipt: "accepted" });
         expect(await close("size")).toEqual({ receipt: "duplicate" });
@@ -446,7 +512,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const nowMs = Date.now();
         const fence = { taskId: completed, token: await life.begin({ taskId: completed, run: 1 }), nowMs };
         await store.finish({ ...fence, entries: [], outcome: { type: "result", result }, message: "done" });
-        expect(await store.load(completed)).toMatchObject({ status: "completed", outcome: { type: "result", result }, message: "done", updatedAtMs: nowMs });
+        expect(await store.load(completed)).toMatchObject({
+          status: "completed",
+          outcome: { type: "result", result },
+          message: "done",
+          updatedAtMs: nowMs,
+        });
 
         const failed = await life.create();
         const error = { code: -32603, message: "no", data: { a: 1 } };
@@ -573,7 +644,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     describe("list", () => {
-      const page = (principal: string, limit: number, cursor?: string) => store.list({ principal, limit, ...(cursor !== undefined && { cursor }) });
+      const page = (principal: string, limit: number, cursor?: string) =>
+        store.list({ principal, limit, ...(cursor !== undefined && { cursor }) });
 
       test("a principal's own tasks, newest first, page by page, without hidden ones", async () => {
         const principal = `ada-${newToken()}`;
@@ -586,7 +658,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const second = await page(principal, 2, first.nextCursor);
         const third = await page(principal, 2, second.nextCursor);
 
-        expect([first, second, third].map(({ tasks }) => tasks.map(({ id }) => id))).toEqual([taskIds.slice(0, 2), taskIds.slice(2, 4), taskIds.slice(4)]);
+        expect([first, second, third].map(({ tasks }) => tasks.map(({ id }) => id))).toEqual([
+          taskIds.slice(0, 2),
+          taskIds.slice(2, 4),
+          taskIds.slice(4),
+        ]);
         expect(third.nextCursor).toBeUndefined();
         expect((await page(principal, 5)).nextCursor).toBeUndefined();
         expect(first.tasks[0]).toEqual(await store.load(taskIds[0] ?? ""));
