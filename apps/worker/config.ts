@@ -7,9 +7,13 @@ export const WORKER_SETTINGS = z.object({
   ...redisSettings.shape,
   ...coreEnvironment,
   ...logEnvironment,
-  PARLEY_TOOLS: list(["@parley/gallery"]).describe("Modules with tools, prompts and resources: paths or package names, separated by commas."),
+  PARLEY_TOOLS: list(["@parley/gallery"]).describe(
+    "Modules with tools, prompts and resources: paths or package names, separated by commas.",
+  ),
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Runs at once in one worker process."),
-  PARLEY_DRAIN_TIMEOUT: duration("20s").describe("How long runs at work may take to end after SIGTERM; what is left is taken over by others."),
+  PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
+    "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
+  ),
 });
 
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {

@@ -32,7 +32,10 @@ export interface RedisBackend {
  * Connects once Redis serves and is fit (see connect.ts), with one connection for commands, one for subscriptions, and for a worker one
  * for its queues and one per queue to wait on. Throws UNAVAILABLE with what to do.
  */
-export async function connectRedis(given: Partial<RedisSettings> & Pick<RedisSettings, "url">, { log }: { readonly log: Log }): Promise<RedisBackend> {
+export async function connectRedis(
+  given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
+  { log }: { readonly log: Log },
+): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url, commandTimeoutMs } = settings;
   await waitForRedis({ ...settings, log });

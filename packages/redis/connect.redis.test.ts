@@ -59,7 +59,9 @@ describe("waiting for a Redis that is fit", () => {
   test("a server that may evict keys is refused with what to do, unless the operator takes the risk", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     try {
-      await expect(wait(embedded.url)).rejects.toThrow(/maxmemory-policy is allkeys-lru.*CONFIG SET maxmemory-policy noeviction.*PARLEY_ALLOW_EVICTION=true/);
+      await expect(wait(embedded.url)).rejects.toThrow(
+        /maxmemory-policy is allkeys-lru.*CONFIG SET maxmemory-policy noeviction.*PARLEY_ALLOW_EVICTION=true/,
+      );
       await wait(embedded.url, { allowEviction: true });
       expect(messages).toContain("redis may evict tasks");
     } finally {
@@ -89,7 +91,9 @@ describe("waiting for a Redis that is fit", () => {
     const url = await serve("");
     stub?.close();
 
-    await expect(wait(url)).rejects.toThrow(/^Redis at redis:\/\/127\.0\.0\.1:\d+: no answer within 300 ms \(connect ECONNREFUSED.*REDIS_URL/);
+    await expect(wait(url)).rejects.toThrow(
+      /^Redis at redis:\/\/127\.0\.0\.1:\d+: no answer within 300 ms \(connect ECONNREFUSED.*REDIS_URL/,
+    );
   });
 
   test("a wrong password is told at once and not shown", async () => {

@@ -45,8 +45,15 @@ export interface ConnectionOptions {
   readonly maxRetriesPerRequest: null;
 }
 
-export function openConnection(url: string, { log, name, options }: { readonly log: Log; readonly name: string; readonly options: ConnectionOptions }): Redis {
-  const redis = new Redis(url, { ...options, connectionName: `parley-${name}`, retryStrategy: (times: number) => Math.min(times * 50, 1_000) });
+export function openConnection(
+  url: string,
+  { log, name, options }: { readonly log: Log; readonly name: string; readonly options: ConnectionOptions },
+): Redis {
+  const redis = new Redis(url, {
+    ...options,
+    connectionName: `parley-${name}`,
+    retryStrategy: (times: number) => Math.min(times * 50, 1_000),
+  });
   redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
   return redis;
 }
@@ -55,7 +62,13 @@ type Probe = { readonly ok: true; readonly info: string } | { readonly ok: false
 
 /** One try on a connection of its own. */
 async function probe(url: string): Promise<Probe> {
-  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000, enableReadyCheck: false, maxRetriesPerRequest: 0 });
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    connectTimeout: 2_000,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+  });
   // ioredis tells the cause of a failed connection here, and rejects with a bare "Connection is closed".
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
@@ -72,7 +85,10 @@ async function probe(url: string): Promise<Probe> {
   }
 }
 
-function checkFitness(info: string, { url, allowEviction, log }: { readonly url: string; readonly allowEviction: boolean; readonly log: Log }): void {
+function checkFitness(
+  info: string,
+  { url, allowEviction, log }: { readonly url: string; readonly allowEviction: boolean; readonly log: Log },
+): void {
   const version = field(info, "redis_version") ?? "0";
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
@@ -83,7 +99,10 @@ function checkFitness(info: string, { url, allowEviction, log }: { readonly url:
   if (policy !== "noeviction") {
     const what = `its maxmemory-policy is ${policy}, so it may drop tasks that wait for an answer`;
     if (!allowEviction) {
-      throw unfit(url, `${what}. Set "maxmemory-policy noeviction" (redis-cli CONFIG SET maxmemory-policy noeviction), or PARLEY_ALLOW_EVICTION=true to take the risk`);
+      throw unfit(
+        url,
+        `${what}. Set "maxmemory-policy noeviction" (redis-cli CONFIG SET maxmemory-policy noeviction), or PARLEY_ALLOW_EVICTION=true to take the risk`,
+      );
     }
     log.warn({ redis: withoutPassword(url), policy }, "redis may evict tasks");
   }

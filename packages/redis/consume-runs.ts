@@ -53,7 +53,9 @@ export async function consumeRuns({ redis, keys, log, partitions, concurrency, r
     schedule.on("error", inTrouble);
     for (const worker of [runs, sweeps]) {
       worker.on("error", inTrouble);
-      worker.on("failed", (job, error) => log.error({ partition, queue: worker.name, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"));
+      worker.on("failed", (job, error) =>
+        log.error({ partition, queue: worker.name, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"),
+      );
       worker.on("stalled", (job) => log.warn({ partition, queue: worker.name, job }, "job taken over from a silent worker"));
     }
     return { runs, sweeps, schedule };
@@ -89,5 +91,8 @@ function runOf({ id = "" }: Job): RunRef {
 
 /** Where it came from, without its message: that can hold what a person answered. */
 function framesOf(error: Error): string[] {
-  return (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at ")).map((line) => line.trim());
+  return (error.stack ?? "")
+    .split("\n")
+    .filter((line) => line.startsWith("    at "))
+    .map((line) => line.trim());
 }

@@ -39,7 +39,8 @@ describe("wake-ups over Redis", () => {
 
   test("a channel is subscribed once for all its listeners, and left with the last of them", async () => {
     const taskId = await aLife(direct.store).create();
-    const subscribers = async () => Number((await direct.redis.call("PUBSUB", "NUMSUB", `${direct.prefix}:{p0}:task:${taskId}`) as unknown[])[1]);
+    const subscribers = async () =>
+      Number(((await direct.redis.call("PUBSUB", "NUMSUB", `${direct.prefix}:{p0}:task:${taskId}`)) as unknown[])[1]);
 
     const stops = await Promise.all([1, 2, 3].map(() => watching.events.watch(taskId, () => undefined)));
     expect(await subscribers()).toBe(1);

@@ -27,7 +27,15 @@ describe("ids and keys", () => {
   });
 
   test("what is no task id gets no key", () => {
-    for (const id of ["", "7", "7-", "07-AAAAAAAAAAAAAAAAAAAAAA", "-1-AAAAAAAAAAAAAAAAAAAAAA", "7-AAAAAAAAAAAAAAAAAAAAA}", "7-AAAAAAAAAAAAAAAAAAAAAA\n"]) {
+    for (const id of [
+      "",
+      "7",
+      "7-",
+      "07-AAAAAAAAAAAAAAAAAAAAAA",
+      "-1-AAAAAAAAAAAAAAAAAAAAAA",
+      "7-AAAAAAAAAAAAAAAAAAAAA}",
+      "7-AAAAAAAAAAAAAAAAAAAAAA\n",
+    ]) {
       expect(createKeys().task(id)).toBeUndefined();
     }
   });

@@ -27,7 +27,15 @@ interface Row extends Place {
 
 const CURSOR = /^(\d{1,16})-(\d{1,16})\.(\d{1,4})$/;
 
-export function createOwnerList({ redis, keys, partitions }: { readonly redis: Redis; readonly keys: Keys; readonly partitions: number }): OwnerList {
+export function createOwnerList({
+  redis,
+  keys,
+  partitions,
+}: {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly partitions: number;
+}): OwnerList {
   /** Up to `count` rows behind `after`, over all partitions. */
   async function rowsAfter(principal: string, after: Place | undefined, count: number): Promise<Row[]> {
     const found = await Promise.all(

@@ -19,7 +19,10 @@ export type Pair = readonly [key: string, value: string];
 export interface Scripts {
   create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists">;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
-  record(keys: TaskKeys, args: { taskId: string; token: string; dueAtMs: number; entries: readonly Pair[] }): Promise<"recorded" | "refused">;
+  record(
+    keys: TaskKeys,
+    args: { taskId: string; token: string; dueAtMs: number; entries: readonly Pair[] },
+  ): Promise<"recorded" | "refused">;
   report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
   answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;

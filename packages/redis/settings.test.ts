@@ -14,7 +14,14 @@ describe("what the environment says about Redis", () => {
   });
 
   test("durations carry units, switches and numbers are words", () => {
-    const environment = { REDIS_URL: "rediss://h:1/2", PARLEY_PARTITIONS: "16", PARLEY_REDIS_START_TIMEOUT: "2m", PARLEY_REDIS_TIMEOUT: "800ms", PARLEY_ALLOW_EVICTION: "true", PARLEY_PREFIX: "acme" };
+    const environment = {
+      REDIS_URL: "rediss://h:1/2",
+      PARLEY_PARTITIONS: "16",
+      PARLEY_REDIS_START_TIMEOUT: "2m",
+      PARLEY_REDIS_TIMEOUT: "800ms",
+      PARLEY_ALLOW_EVICTION: "true",
+      PARLEY_PREFIX: "acme",
+    };
 
     expect(toRedisSettings(redisSettings.parse(environment))).toEqual({
       url: "rediss://h:1/2",
@@ -27,7 +34,13 @@ describe("what the environment says about Redis", () => {
   });
 
   test("everything that is wrong is told, by name", () => {
-    const wrong = { REDIS_URL: "http://h", PARLEY_PARTITIONS: "0", PARLEY_REDIS_TIMEOUT: "soon", PARLEY_ALLOW_EVICTION: "perhaps", PARLEY_PREFIX: "a b" };
+    const wrong = {
+      REDIS_URL: "http://h",
+      PARLEY_PARTITIONS: "0",
+      PARLEY_REDIS_TIMEOUT: "soon",
+      PARLEY_ALLOW_EVICTION: "perhaps",
+      PARLEY_PREFIX: "a b",
+    };
     const { error } = redisSettings.safeParse(wrong);
 
     expect(error?.issues.map(({ path }) => path[0]).toSorted()).toEqual(Object.keys(wrong).toSorted());

@@ -14,7 +14,10 @@ const duration = z.string().transform((text, context) => {
 /** What the environment says about Redis. Apps merge this into their own settings. */
 export const redisSettings = z.object({
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: "must be redis://host:port or rediss://host:port" }),
-  PARLEY_PREFIX: z.string().regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .").default("parley"),
+  PARLEY_PREFIX: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .")
+    .default("parley"),
   /** Slices of the tasks, each with its own queue: 1 on a single Redis. */
   PARLEY_PARTITIONS: z.coerce.number().int().min(1).max(1_024).default(1),
   PARLEY_REDIS_START_TIMEOUT: duration.default(30_000),

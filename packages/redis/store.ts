@@ -4,16 +4,7 @@
  * One connection, and commands leave in the order in which the methods were called: a run that is added right after `create`, without
  * waiting for it, on the same connection, finds its task.
  */
-import {
-  type Begun,
-  type Entry,
-  type FeedItem,
-  type KeyedEntry,
-  ParleyError,
-  type RunRef,
-  type Task,
-  type TaskStore,
-} from "@parley/core";
+import { type Begun, type Entry, type FeedItem, type KeyedEntry, ParleyError, type RunRef, type Task, type TaskStore } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
@@ -94,7 +85,13 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
       if (!taskKeys) return "refused";
       const fields = present({ message, immediate: immediateResponse });
       return await reached(
-        scripts.report(taskKeys, { token, nowMs, fields, items: items.map((item) => JSON.stringify(item)), feedLengthMax: FEED_LENGTH_MAX }),
+        scripts.report(taskKeys, {
+          token,
+          nowMs,
+          fields,
+          items: items.map((item) => JSON.stringify(item)),
+          feedLengthMax: FEED_LENGTH_MAX,
+        }),
       );
     },
 
@@ -136,7 +133,15 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await reached(
-        scripts.answer(taskKeys, { taskId, key, digest, outcome: packEntryOutcome({ type: "answer", answer }), nowMs, readyAtMs: nowMs + graceMs, token }),
+        scripts.answer(taskKeys, {
+          taskId,
+          key,
+          digest,
+          outcome: packEntryOutcome({ type: "answer", answer }),
+          nowMs,
+          readyAtMs: nowMs + graceMs,
+          token,
+        }),
       );
       return nextRun === undefined ? { receipt } : { receipt, nextRun };
     },

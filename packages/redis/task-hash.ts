@@ -18,7 +18,16 @@ import {
   type TimeoutPolicy,
 } from "@parley/core";
 
-type PackedCall = [Call["kind"], name: string, principal: string, createdAtMs: number, hidden: 0 | 1, capabilities: string, args: JsonObject, replies?: JsonObject];
+type PackedCall = [
+  Call["kind"],
+  name: string,
+  principal: string,
+  createdAtMs: number,
+  hidden: 0 | 1,
+  capabilities: string,
+  args: JsonObject,
+  replies?: JsonObject,
+];
 type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject]
@@ -81,7 +90,17 @@ export function unpackTask(id: string, fields: Readonly<Record<string, string>>)
 
 function unpackCall(text: string, retentionMs: number): Call {
   const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies] = JSON.parse(text) as PackedCall;
-  return { kind, name, arguments: args, principal, capabilities: unpackCapabilities(capabilities), createdAtMs, retentionMs, hidden: hidden === 1, ...(replies && { replies }) };
+  return {
+    kind,
+    name,
+    arguments: args,
+    principal,
+    capabilities: unpackCapabilities(capabilities),
+    createdAtMs,
+    retentionMs,
+    hidden: hidden === 1,
+    ...(replies && { replies }),
+  };
 }
 
 function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
