@@ -9,10 +9,12 @@ import { expect } from "vitest";
 const WITHOUT_TTL = [
   // Emptied by the tasks themselves, which leave at their end, and by the sweep.
   /:due$/,
-  // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, and jobs that wait or run.
+  // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, the sweep's schedule.
   /:(run|sweep):(id|meta|events|marker|wait|active|delayed|stalled|pc)$/,
-  /:(run|sweep):[^:]+(:lock)?$/,
-  /:sweep:repeat(:sweep)?(:\d+)?$/,
+  /:sweep:repeat(:sweep)?$/,
+  // Jobs that wait or are at work.
+  /:run:\d+-[\w-]{22}\.\d+$/,
+  /:sweep:repeat:sweep:\d+$/,
 ];
 
 export interface OpenRedis extends RedisBackend {
