@@ -33,7 +33,7 @@ describe("waiting for a Redis that is fit", () => {
   afterAll(async () => {
     admin.disconnect();
     await embedded.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   /** A server that answers INFO with `info` and everything else with OK. */
