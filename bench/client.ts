@@ -31,8 +31,12 @@ export function message(method: string, params: Readonly<Record<string, unknown>
 export interface Client {
   call(tool: string, args: object): Promise<TaskState>;
   get(taskId: string): Promise<TaskState>;
-  answer(taskId: string, inputResponses: object): Promise<unknown>;
+  answer(taskId: string, inputResponses: object): Promise<Acknowledgement>;
   close(): void;
+}
+
+export interface Acknowledgement {
+  readonly _meta: { readonly "parley/receipts": Readonly<Record<string, string>> };
 }
 
 export interface TaskState {

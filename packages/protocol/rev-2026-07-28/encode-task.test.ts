@@ -60,6 +60,17 @@ test("an update and a cancellation are acknowledged by nothing but the acknowled
   CancelTaskResultV2Schema.parse(acknowledgement);
 });
 
+test("an update tells in _meta what became of each answer, so that who lost a race knows", () => {
+  const acknowledgement = say.acknowledgement(
+    new Map([
+      ["name", { type: "accepted" }],
+      ["size", { type: "late" }],
+    ]),
+  );
+  expect(acknowledgement).toMatchObject({ resultType: "complete", _meta: { "parley/receipts": { name: "accepted", size: "late" } } });
+  UpdateTaskResultV2Schema.parse(acknowledgement);
+});
+
 test("a completed task without a result is a defect, not a message", () => {
   const { task } = cases.find(({ file }) => file === "completed.json")!;
   const { outcome: _, ...broken } = task;

@@ -3,12 +3,15 @@
  *
  * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
-import { isFinished, type JsonObject, type Outcome, type Task } from "@parley/core";
+import { isFinished, type JsonObject, type Outcome, type Receipt, type Task } from "@parley/core";
 import type { ServerFacts } from "../dialect.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { SUBSCRIPTION_ID } from "./names.ts";
+
+/** Parley's own, in `_meta` of an acknowledged tasks/update: ask key → what became of its answer. The specification has no word for it. */
+const RECEIPTS = "parley/receipts";
 
 interface Saying {
   readonly facts: ServerFacts;
@@ -36,8 +39,9 @@ export function taskNotification(
   });
 }
 
-export function acknowledgement(meta: JsonObject): object {
-  return { resultType: "complete", _meta: meta };
+export function acknowledgement(meta: JsonObject, receipts?: ReadonlyMap<string, Receipt>): object {
+  const told = receipts && { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) };
+  return { resultType: "complete", _meta: { ...meta, ...told } };
 }
 
 function handle(task: Task, { facts, nowMs }: Saying): object {

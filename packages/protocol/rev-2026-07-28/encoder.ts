@@ -2,7 +2,7 @@
  * Every message that a server of 2026-07-28 sends, as pure functions of core's values. Answers to requests are `result` members, to be put
  * into `resultMessage(id, …)`; notifications are whole messages.
  */
-import type { Ask, Catalogue, FeedItem, JsonObject, ResourceContents, Task } from "@parley/core";
+import type { Ask, Catalogue, FeedItem, JsonObject, Receipt, ResourceContents, Task } from "@parley/core";
 import type { ServerFacts } from "../dialect.ts";
 import type { Reply, RequestId, RpcNotification } from "../json-rpc.ts";
 import { callResult, inputRequired, promptResult } from "./encode-call.ts";
@@ -29,7 +29,8 @@ export interface Encoder {
   /** The answer to tasks/get. */
   detailedTask(task: Task, nowMs: number): object;
   /** The answer to tasks/update and to tasks/cancel. */
-  acknowledgement(): object;
+  /** With `receipts`, what became of each answer stands in `_meta["parley/receipts"]`, ask key → `accepted`, `duplicate`, `late`, `unknown`. */
+  acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;
 
   /** A tool's own result, `isError` or not, as the answer to tools/call. */
   callResult(result: JsonObject): object;
@@ -67,7 +68,7 @@ export function encoder(facts: ServerFacts): Encoder {
     completion: (values) => completion(values, meta),
     createTaskResult: (task, nowMs) => createTaskResult(task, { facts, meta, nowMs }),
     detailedTask: (task, nowMs) => detailedTask(task, { facts, meta, nowMs }),
-    acknowledgement: () => acknowledgement(meta),
+    acknowledgement: (receipts) => acknowledgement(meta, receipts),
     callResult: (result) => callResult(result, meta),
     promptResult: (result) => promptResult(result, meta),
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),

@@ -9,13 +9,13 @@ export async function getTask({ services, encode }: Mcp, { taskId }: GetTask, { 
 }
 
 /**
- * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification says. Throws INVALID_ANSWER for those that do
+ * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification says; `_meta` tells which is which. Throws INVALID_ANSWER for those that do
  * not fit their ask, after the others were taken; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
  */
 export async function updateTask({ services, encode }: Mcp, { taskId, replies }: UpdateTask, { principal }: Exchange): Promise<object> {
   const { receipts } = await answerTask(services, { taskId, principal, replies });
   refuseInvalid(receipts);
-  return encode.acknowledgement();
+  return encode.acknowledgement(receipts);
 }
 
 /** tasks/cancel: the same acknowledgement for a task that had ended. Throws TASK_NOT_FOUND. */
