@@ -1,11 +1,14 @@
 /** `parley`: starts, checks and uses a Parley. Each command is a file in commands/. */
 import { Command } from "commander";
+import { addAnswer } from "./commands/answer.ts";
+import { addCall } from "./commands/call.ts";
 import { addStart } from "./commands/start.ts";
 import { addServer } from "./commands/server.ts";
+import { addTasks } from "./commands/tasks.ts";
 import { addWorker } from "./commands/worker.ts";
 
 const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
-for (const add of [addStart, addServer, addWorker]) add(program);
+for (const add of [addStart, addServer, addWorker, addCall, addTasks, addAnswer]) add(program);
 
 try {
   await program.parseAsync();

@@ -4,6 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { isRecent } from "./inspect.ts";
 import { valkeyFromWheel } from "./embedded-wheel.ts";
 
 const run = promisify(execFile);
@@ -11,7 +12,6 @@ const run = promisify(execFile);
 export const EMBEDDED_SOURCES = ["path", "wheel", "docker"] as const;
 export type EmbeddedSource = (typeof EMBEDDED_SOURCES)[number];
 
-const VERSION_MIN = [6, 2] as const;
 const IMAGE = "redis:7-alpine";
 const PROBE_TIMEOUT_MS = 5_000;
 
@@ -73,7 +73,7 @@ async function serverOnPath(): Promise<string> {
     const version = await versionOf(server);
     if (version === undefined) continue;
     if (isRecent(version)) return server;
-    found.push(`${server} ${version} is older than ${VERSION_MIN.join(".")}`);
+    found.push(`${server} ${version} is older than 6.2`);
   }
   throw new Error(found.join("; ") || "neither redis-server nor valkey-server is on the PATH");
 }
@@ -84,9 +84,4 @@ async function versionOf(server: string): Promise<string | undefined> {
     ({ stdout }) => /\bv=(\d+\.\d+[\d.]*)/.exec(stdout)?.[1],
     () => undefined,
   );
-}
-
-export function isRecent(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > VERSION_MIN[0] || (major === VERSION_MIN[0] && minor >= VERSION_MIN[1]);
 }

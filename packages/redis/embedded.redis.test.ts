@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { EMBEDDED_SOURCES, isRecent, startEmbeddedRedis, type EmbeddedRedis } from "./embedded.ts";
+import { EMBEDDED_SOURCES, startEmbeddedRedis, type EmbeddedRedis } from "./embedded.ts";
+import { inspectRedis, isRecent } from "./inspect.ts";
 
 /** The shells among the children of a process. */
 function shells(parent: number | undefined): number[] {
@@ -24,7 +25,7 @@ describe("an embedded Redis", () => {
   });
   afterEach(async () => {
     for (const close of open.splice(0).reverse()) await close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   async function start(options: { sources?: ("path" | "wheel")[] } = {}): Promise<EmbeddedRedis> {
@@ -105,6 +106,19 @@ describe("an embedded Redis", () => {
   test("starts once when several start at the same moment", async () => {
     const results = await Promise.allSettled([start(), start(), start()]);
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("is seen for what it is", async () => {
+    const server = await start();
+    expect(await inspectRedis(server.url)).toMatchObject({
+      recent: true,
+      appendOnly: true,
+      appendFsync: "everysec",
+      maxmemoryPolicy: "noeviction",
+    });
+    await expect(inspectRedis(`redis://127.0.0.1:${server.port}`)).rejects.toThrow("NOAUTH");
+    await server.close();
+    await expect(inspectRedis(server.url)).rejects.toThrow("ECONNREFUSED");
   });
 
   test("comes out of the Python wheel when it must", async () => {

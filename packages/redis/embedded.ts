@@ -21,7 +21,7 @@ import { Redis } from "ioredis";
 import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, type ServerCommand } from "./embedded-sources.ts";
 import { defaultCacheDir } from "./embedded-wheel.ts";
 
-export { EMBEDDED_SOURCES, isRecent, type EmbeddedSource } from "./embedded-sources.ts";
+export { EMBEDDED_SOURCES, type EmbeddedSource } from "./embedded-sources.ts";
 
 export interface EmbeddedOptions {
   /** Where the server keeps its append-only file; made when it is not there. One living server per directory. */

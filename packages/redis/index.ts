@@ -3,5 +3,6 @@ export { connectRedis, type RedisBackend } from "./backend.ts";
 export { waitForRedis, withoutPassword } from "./connect.ts";
 export type { Consumer, ConsumeRuns } from "./consume-runs.ts";
 export { createIds } from "./ids.ts";
+export { inspectRedis, type RedisFacts } from "./inspect.ts";
 export { createKeys, partitionOf } from "./keys.ts";
 export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";

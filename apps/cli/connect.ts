@@ -1,0 +1,110 @@
+/** The official client with the tasks extension, as the CLI and the end-to-end tests use it. */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  type ApplicationInputHandler,
+  createTaskSessionFromClient,
+  DispatchError,
+  type JsonRpcResponse,
+  type RawClientDispatch,
+  type TaskEnabledSession,
+} from "@modelcontextprotocol/ext-tasks/client";
+
+const REVISION = "2026-07-28";
+const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
+const CAPABILITIES = { elicitation: { form: {}, url: {} } };
+
+/** Answers what a tool asks. */
+export type Respond = ApplicationInputHandler["handle"];
+
+export interface Connection {
+  readonly client: Client;
+  readonly session: TaskEnabledSession;
+  close(): Promise<void>;
+}
+
+/** Throws an Error that says how to start a server when none answers at `url`. */
+export async function connect(url: string, { respond }: { respond?: Respond } = {}): Promise<Connection> {
+  const client = new Client(CLIENT_INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: REVISION } } });
+  try {
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`no Parley answers at ${url} (${reason}). Start one with \`npm start\`, or name another with --url.`, { cause: error });
+  }
+  const session = createTaskSessionFromClient(client, {
+    endpointId: url,
+    rawDispatch: dispatchTo(url),
+    v2RequestFraming: { protocolVersion: REVISION, clientInfo: CLIENT_INFO, clientCapabilities: CAPABILITIES },
+    ...(respond && { onInputRequest: respond }),
+  });
+  return {
+    client,
+    session,
+    async close() {
+      await session.close();
+      await client.close();
+    },
+  };
+}
+
+interface Outgoing {
+  readonly method: string;
+  readonly params: { readonly name?: string; readonly taskId?: string };
+}
+
+/** The client's own codecs do not know the extension's shapes, so its requests are sent by hand. */
+function dispatchTo(url: string): RawClientDispatch {
+  let ids = 0;
+  return async (request, options = {}) => {
+    const { method, params } = request as unknown as Outgoing;
+    const id = `task-${(ids += 1)}`;
+    const headers = new Headers({
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": REVISION,
+      "mcp-method": method,
+      "mcp-name": headerValue(params.name ?? params.taskId ?? ""),
+    });
+    // The extension's client sets some of these itself, in its own spelling.
+    for (const [name, value] of Object.entries(options.context?.headers ?? {})) headers.set(name, value);
+    const response = await fetch(url, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+      signal: options.signal ?? null,
+    }).catch((error: unknown) => {
+      throw new DispatchError(`${url} does not answer`, true, { cause: error });
+    });
+    const text = await response.text();
+    for (const message of messagesOf(response, text)) {
+      if (message.id !== id) continue;
+      return message.error ? { kind: "error", error: message.error } : { kind: "result", result: message.result ?? null };
+    }
+    // A proxy without a server behind it answers 502 to 504 and can be asked again; anything else will not get better.
+    throw new DispatchError(`${url} answered ${response.status} without a JSON-RPC message`, response.status >= 502);
+  };
+}
+
+type ErrorBody = Extract<JsonRpcResponse, { kind: "error" }>["error"];
+type ResultBody = Extract<JsonRpcResponse, { kind: "result" }>["result"];
+
+interface Incoming {
+  readonly id?: unknown;
+  readonly result?: ResultBody;
+  readonly error?: ErrorBody;
+}
+
+function messagesOf(response: Response, text: string): Incoming[] {
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("application/json")) return [JSON.parse(text) as Incoming];
+  if (!type.startsWith("text/event-stream")) return [];
+  return text.split("\n\n").flatMap((event) => {
+    const data = event.split("\n").filter((line) => line.startsWith("data:"));
+    return data.length === 0 ? [] : [JSON.parse(data.map((line) => line.slice(5)).join("\n")) as Incoming];
+  });
+}
+
+/** Header values are ASCII; anything else travels as the specification's `=?base64?…?=`. */
+function headerValue(text: string): string {
+  return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
+}

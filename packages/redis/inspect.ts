@@ -1,0 +1,53 @@
+/** What an operator wants to know of a Redis before it is trusted with tasks. `parley doctor` turns it into advice. */
+import { Redis } from "ioredis";
+
+export interface RedisFacts {
+  /** Of Redis, or of Valkey: `Valkey 9.1.2`. */
+  readonly version: string;
+  readonly recent: boolean;
+  readonly maxmemoryPolicy: string;
+  /** Whether an append-only file is kept. */
+  readonly appendOnly: boolean;
+  /** `everysec`, `always`, `no`; undefined where CONFIG is closed, as on hosted servers. */
+  readonly appendFsync: string | undefined;
+  readonly usedMemoryBytes: number;
+  /** 0 for no limit. */
+  readonly maxmemoryBytes: number;
+}
+
+const VERSION_MIN = [6, 2] as const;
+
+/** Throws an Error that says why Redis could not be asked. */
+export async function inspectRedis(url: string): Promise<RedisFacts> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 3_000, maxRetriesPerRequest: 0 });
+  // The cause of a failed connection comes as an event; the promise only says that it is closed.
+  let cause: Error | undefined;
+  redis.on("error", (error: Error) => (cause = error));
+  try {
+    await redis.connect();
+    const info = await redis.info();
+    const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
+    const [, appendFsync] = ((await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[]) ?? [];
+    const compatible = field("redis_version") ?? "0";
+    const valkey = field("valkey_version");
+    return {
+      version: valkey === undefined ? `Redis ${compatible}` : `Valkey ${valkey}`,
+      recent: isRecent(compatible),
+      maxmemoryPolicy: field("maxmemory_policy") ?? "noeviction",
+      appendOnly: field("aof_enabled") === "1",
+      appendFsync,
+      usedMemoryBytes: Number(field("used_memory") ?? 0),
+      maxmemoryBytes: Number(field("maxmemory") ?? 0),
+    };
+  } catch (error) {
+    throw cause ?? error;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Whether a server of that version has the commands that Parley uses. */
+export function isRecent(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > VERSION_MIN[0] || (major === VERSION_MIN[0] && minor >= VERSION_MIN[1]);
+}
