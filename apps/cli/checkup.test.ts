@@ -1,0 +1,62 @@
+import { createServer, type AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { checkUp, nodeVersion, redisFindings } from "./checkup.ts";
+
+const HEALTHY = {
+  version: "Redis 7.0.15",
+  recent: true,
+  maxmemoryPolicy: "noeviction",
+  appendOnly: true,
+  appendFsync: "everysec",
+  usedMemoryBytes: 1,
+  maxmemoryBytes: 0,
+};
+
+describe("the doctor", () => {
+  test.each([
+    ["20.20.2", "problem"],
+    ["22.21.0", "problem"],
+    ["22.22.0", "fine"],
+    ["24.0.0", "fine"],
+  ] as const)("takes Node.js %s as %s", (version, level) => {
+    expect(nodeVersion(version).level).toBe(level);
+  });
+
+  test("has nothing to say about a healthy Redis", () => {
+    expect(redisFindings(HEALTHY)).toEqual([{ level: "fine", about: "Redis", says: "Redis 7.0.15" }]);
+  });
+
+  test.each([
+    [{ recent: false, version: "Redis 5.0.7" }, "problem", "too old"],
+    [{ maxmemoryPolicy: "allkeys-lru" }, "problem", "may drop tasks"],
+    [{ appendOnly: false }, "advice", "no append-only file"],
+    [{ appendFsync: "no" }, "advice", "up to half a minute"],
+    [{ usedMemoryBytes: 90, maxmemoryBytes: 100 }, "advice", "90 % of maxmemory"],
+  ] as const)("says what is wrong with a Redis of %j, and what to do", (facts, level, says) => {
+    const findings = redisFindings({ ...HEALTHY, ...facts });
+    expect(findings).toContainEqual({ level, about: "Redis", says: expect.stringContaining(says), cure: expect.stringMatching(/\S/) });
+  });
+
+  test("tells all problems at once: settings, an unreachable Redis, a taken port, tools that do not load", async () => {
+    const taken = createServer();
+    await new Promise<void>((done) => taken.listen(0, "127.0.0.1", done));
+    onTestFinished(() => void taken.close());
+    const { port } = taken.address() as AddressInfo;
+    const findings = await checkUp({
+      PARLEY_LEASE: "soon",
+      PARLEY_CONCURRENCY: "0",
+      REDIS_URL: "redis://:secret@127.0.0.1:1",
+      PARLEY_PORT: String(port),
+      PARLEY_TOOLS: "./nowhere.ts",
+    });
+    const of = (about: string) => findings.filter((finding) => finding.about === about);
+    expect(of("settings").map(({ says }) => says)).toEqual([
+      expect.stringContaining("PARLEY_LEASE"),
+      expect.stringContaining("PARLEY_CONCURRENCY"),
+    ]);
+    expect(of("Redis")).toMatchObject([{ level: "problem", says: expect.stringContaining("ECONNREFUSED") }]);
+    expect(of("port")).toMatchObject([{ level: "advice", says: expect.stringContaining("EADDRINUSE") }]);
+    expect(of("tools")).toMatchObject([{ level: "problem", says: expect.stringContaining("nowhere.ts") }]);
+    expect(JSON.stringify(findings)).not.toContain("secret");
+  });
+});

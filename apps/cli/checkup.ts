@@ -1,0 +1,165 @@
+/** What `parley doctor` looks at. Each check finds something out and says what to do about it; none of them changes anything. */
+import { createServer } from "node:net";
+import { readEnvironment, SettingsError } from "@parley/node";
+import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
+import { loadCatalogue } from "@parley/sdk";
+import { SERVER_SETTINGS } from "@parley/server";
+import { WORKER_SETTINGS } from "@parley/worker";
+
+export interface Finding {
+  /** `problem` keeps Parley from serving; `advice` is worth knowing. */
+  readonly level: "fine" | "advice" | "problem";
+  readonly about: string;
+  readonly says: string;
+  /** What to do. */
+  readonly cure?: string;
+}
+
+const NODE_MIN = [22, 22] as const;
+
+export async function checkUp(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  // Without REDIS_URL `parley start` brings its own: the other settings are still worth checking.
+  const settings = { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
+  return [
+    nodeVersion(process.versions.node),
+    ...configuration(settings),
+    ...(await redis(environment["REDIS_URL"])),
+    await port(settings),
+    await tools(settings),
+  ];
+}
+
+export function nodeVersion(version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const about = "Node.js";
+  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return { level: "fine", about, says: version };
+  return {
+    level: "problem",
+    about,
+    says: `${version} is too old`,
+    cure: `Run through npm (\`npm run parley -- …\`), which brings its own, or install Node.js ${NODE_MIN.join(".")} or newer.`,
+  };
+}
+
+function configuration(environment: NodeJS.ProcessEnv): Finding[] {
+  const problems = new Set<string>();
+  for (const schema of [SERVER_SETTINGS, WORKER_SETTINGS]) {
+    try {
+      readEnvironment(schema, environment);
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+    }
+  }
+  if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all fit" }];
+  return [...problems].map((problem) => ({
+    level: "problem",
+    about: "settings",
+    says: problem,
+    cure: ".env.example describes every setting.",
+  }));
+}
+
+async function redis(url: string | undefined): Promise<Finding[]> {
+  const about = "Redis";
+  if (!url) {
+    return [
+      {
+        level: "advice",
+        about,
+        says: "REDIS_URL is not set",
+        cure: "`parley start` brings a Redis of its own; `parley server` and `parley worker` need one.",
+      },
+    ];
+  }
+  try {
+    return redisFindings(await inspectRedis(url));
+  } catch (error) {
+    const says = `${withoutPassword(url)} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+    return [{ level: "problem", about, says, cure: "Start it, or correct REDIS_URL (redis://user:password@host:port)." }];
+  }
+}
+
+export function redisFindings({
+  version,
+  recent,
+  maxmemoryPolicy,
+  appendOnly,
+  appendFsync,
+  usedMemoryBytes,
+  maxmemoryBytes,
+}: RedisFacts): Finding[] {
+  const about = "Redis";
+  const findings: Finding[] = [
+    recent
+      ? { level: "fine", about, says: version }
+      : { level: "problem", about, says: `${version} is too old`, cure: "Install Redis 6.2 or newer, or Valkey." },
+  ];
+  if (maxmemoryPolicy !== "noeviction") {
+    findings.push({
+      level: "problem",
+      about,
+      says: `maxmemory-policy ${maxmemoryPolicy} may drop tasks that wait for an answer`,
+      cure: "redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf; or PARLEY_ALLOW_EVICTION=true to take the risk.",
+    });
+  }
+  if (!appendOnly) {
+    findings.push({
+      level: "advice",
+      about,
+      says: "no append-only file: what was written since the last snapshot is lost when Redis dies",
+      cure: "redis-cli CONFIG SET appendonly yes, and the same in redis.conf.",
+    });
+  } else if (appendFsync === "no") {
+    findings.push({
+      level: "advice",
+      about,
+      says: "appendfsync no: a crash of the machine may lose up to half a minute",
+      cure: "redis-cli CONFIG SET appendfsync everysec (at most about a second is lost), or always.",
+    });
+  }
+  if (maxmemoryBytes > 0 && usedMemoryBytes > maxmemoryBytes * 0.8) {
+    findings.push({
+      level: "advice",
+      about,
+      says: `${Math.round((usedMemoryBytes / maxmemoryBytes) * 100)} % of maxmemory is used; at 100 % new tasks and answers are refused`,
+      cure: "Raise maxmemory.",
+    });
+  }
+  return findings;
+}
+
+async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const host = environment["PARLEY_HOST"] || "127.0.0.1";
+  const number = Number(environment["PARLEY_PORT"] || 3000);
+  const about = "port";
+  const server = createServer();
+  try {
+    await new Promise<void>((done, fail) => {
+      server.once("error", fail);
+      server.listen(number, host, done);
+    });
+    await new Promise<void>((done) => server.close(() => done()));
+    return { level: "fine", about, says: `${host}:${number} is free` };
+  } catch (error) {
+    const says = `${host}:${number} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+    // A Parley that runs already is the usual reason, and nothing to mend.
+    return { level: "advice", about, says, cure: "Unless that is a Parley of yours: stop what uses it, or set PARLEY_PORT to another." };
+  }
+}
+
+async function tools(environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const about = "tools";
+  const modules = (environment["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((name) => name.trim());
+  try {
+    const { tools: all, prompts, resources } = await loadCatalogue(modules);
+    return { level: "fine", about, says: `${all.size} tools, ${prompts.size} prompts, ${resources.size} resources` };
+  } catch (error) {
+    return {
+      level: "problem",
+      about,
+      says: error instanceof Error ? error.message : String(error),
+      cure: "PARLEY_TOOLS names modules, separated by commas: paths from here, or packages.",
+    };
+  }
+}

@@ -1,0 +1,19 @@
+import type { Command } from "commander";
+import { checkUp } from "../checkup.ts";
+
+const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
+
+export function addDoctor(program: Command): void {
+  program
+    .command("doctor")
+    .description(
+      "checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 when something keeps Parley from serving",
+    )
+    .action(async () => {
+      const findings = await checkUp(process.env);
+      for (const { level, about, says, cure } of findings) {
+        process.stdout.write(`${SIGNS[level]} ${about}: ${says}\n${cure === undefined ? "" : `    ${cure}\n`}`);
+      }
+      process.exitCode = findings.some(({ level }) => level === "problem") ? 1 : 0;
+    });
+}
