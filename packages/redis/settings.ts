@@ -13,17 +13,24 @@ const duration = z.string().transform((text, context) => {
 
 /** What the environment says about Redis. Apps merge this into their own settings. */
 export const redisSettings = z.object({
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: "must be redis://host:port or rediss://host:port" }),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: "must be redis://host:port or rediss://host:port" })
+    .describe("Where tasks, answers and the run queue live: redis:// or rediss://, with a password if there is one."),
   PARLEY_PREFIX: z
     .string()
     .regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .")
-    .default("parley"),
-  /** Slices of the tasks, each with its own queue: 1 on a single Redis. */
-  PARLEY_PARTITIONS: z.coerce.number().int().min(1).max(1_024).default(1),
-  PARLEY_REDIS_START_TIMEOUT: duration.default(30_000),
-  /** How long a request waits for Redis before it is refused. */
-  PARLEY_REDIS_TIMEOUT: duration.default(5_000),
-  PARLEY_ALLOW_EVICTION: z.stringbool().default(false),
+    .default("parley")
+    .describe("Put before every key and channel, so that deployments can share a Redis."),
+  PARLEY_PARTITIONS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_024)
+    .default(1)
+    .describe("Slices of the tasks, each with its own queue: 1 on a single Redis. Changing it moves no task; keep the highest ever used."),
+  PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to serve."),
+  PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it is refused."),
+  PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 
 export type RedisEnvironment = z.infer<typeof redisSettings>;
