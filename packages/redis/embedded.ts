@@ -43,6 +43,8 @@ export interface EmbeddedRedis {
   readonly version: string;
   /** Settles when the server has ended, asked to or not. */
   readonly ended: Promise<void>;
+  /** Whether it was asked to. */
+  closing(): boolean;
   /** Stops the server after it has written everything to disk. */
   close(): Promise<void>;
 }
@@ -112,6 +114,7 @@ async function startServer(
     clearTimeout(cutOff);
   };
 
+  let asked = false;
   const url = `redis://:${password}@127.0.0.1:${port}`;
   const owner = connectAsOwner(url);
   try {
@@ -122,7 +125,9 @@ async function startServer(
       source,
       version,
       ended,
+      closing: () => asked,
       async close() {
+        asked = true;
         owner.disconnect();
         await stop();
       },

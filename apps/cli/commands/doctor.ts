@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { checkUp } from "../checkup.ts";
 
 const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 
@@ -10,6 +9,7 @@ export function addDoctor(program: Command): void {
       "checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 when something keeps Parley from serving",
     )
     .action(async () => {
+      const { checkUp } = await import("../checkup.ts");
       const findings = await checkUp(process.env);
       for (const { level, about, says, cure } of findings) {
         process.stdout.write(`${SIGNS[level]} ${about}: ${says}\n${cure === undefined ? "" : `    ${cure}\n`}`);
