@@ -8,6 +8,7 @@ export * from "./outcome.ts";
 export * from "./ports.ts";
 export * from "./replay.ts";
 export * from "./reply.ts";
+export * from "./session.ts";
 export * from "./settings.ts";
 export * from "./state-machine.ts";
 export * from "./task.ts";

@@ -1,0 +1,83 @@
+/**
+ * Sessions of the dialects before 2026, and the streams of such a session, as any front end sees them.
+ *
+ * A session is one record that expires as a whole, a sliding time after its last use. Streams are named within their session; what is sent on
+ * them is derived from tasks, so a stream's name and a cursor are all that another front end needs to go on with it (I8).
+ */
+import type { ClientCapabilities, LogLevel } from "./task.ts";
+
+export interface Session {
+  readonly id: string;
+  readonly principal: string;
+  /** The protocol revision that `initialize` agreed on. */
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  /** Said by the client itself; for logs only. */
+  readonly clientInfo?: { readonly name: string; readonly version: string };
+  readonly logLevel?: LogLevel;
+}
+
+/** What a session's standalone stream tells about. */
+export interface Interests {
+  /** Tasks that were created in the session and are still followed, in no order. */
+  readonly taskIds: readonly string[];
+  /** `resources/subscribe`. */
+  readonly resources: readonly string[];
+}
+
+export interface SessionStore {
+  open(session: Session, ttlMs: number): Promise<void>;
+
+  /** The session, kept for another `ttlMs`; undefined when it never was, has expired or was closed. One round trip. */
+  touch(sessionId: string, ttlMs: number): Promise<Session | undefined>;
+
+  /** Forgets the session and wakes its watchers. `false` when there was none. */
+  close(sessionId: string): Promise<boolean>;
+
+  setLogLevel(sessionId: string, level: LogLevel): Promise<void>;
+  /** Wakes the watchers. `full` when the session has `most` subscriptions. */
+  subscribe(sessionId: string, uri: string, most: number): Promise<"subscribed" | "full">;
+  unsubscribe(sessionId: string, uri: string): Promise<void>;
+
+  /** Which task carries a request that is being answered, so that any front end can cancel it. `requestId` is its JSON. */
+  noteCall(sessionId: string, requestId: string, taskId: string): Promise<void>;
+  callTask(sessionId: string, requestId: string): Promise<string | undefined>;
+  forgetCall(sessionId: string, requestId: string): Promise<void>;
+
+  /** Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`: it is not told about then. */
+  follow(sessionId: string, taskId: string, most: number): Promise<"following" | "full">;
+  unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
+  interests(sessionId: string): Promise<Interests>;
+
+  /** Makes `token` the holder of a stream, whoever held it before, and wakes the watchers: the one before finds that it lost. */
+  holdStream(request: StreamHold): Promise<void>;
+  /** Keeps the hold for another `leaseMs`. `lost` when another token holds the stream or the session is gone. */
+  keepStream(request: StreamHold): Promise<"kept" | "lost">;
+  /** Gives the stream up, if `token` still holds it, and wakes the watchers: its questions may be put elsewhere. */
+  dropStream(request: Pick<StreamHold, "sessionId" | "stream" | "token">): Promise<void>;
+
+  /**
+   * Settles on which of a session's streams a question is put: each on one only. `claimed`: on this one, and it was on none that lives;
+   * `own`: on this one, since before; `elsewhere`: another stream that is held has it.
+   */
+  claimAsk(request: {
+    readonly sessionId: string;
+    readonly elicitationId: string;
+    readonly stream: string;
+    readonly nowMs: number;
+  }): Promise<"claimed" | "own" | "elsewhere">;
+  /** For questions that are answered. */
+  releaseAsks(sessionId: string, elicitationIds: readonly string[]): Promise<void>;
+
+  /** Wake-ups, never the truth, as TaskEvents.watch. Resolves once no later change can be missed. */
+  watch(sessionId: string, onChange: () => void): Promise<() => void>;
+}
+
+export interface StreamHold {
+  readonly sessionId: string;
+  readonly stream: string;
+  /** Unique for the holder. */
+  readonly token: string;
+  readonly nowMs: number;
+  readonly leaseMs: number;
+}
