@@ -18,6 +18,7 @@ import {
   type RpcRequest,
   type Wire,
 } from "../json-rpc.ts";
+import { BadParams, readParams } from "../params.ts";
 import { unsupportedVersion } from "../unsupported-version.ts";
 import { missingCapabilities, REQUIRED_TASKS, type RequiredCapabilities } from "./capabilities.ts";
 import { metaOf, readEnvelope } from "./envelope.ts";
@@ -117,18 +118,9 @@ function decodeRequest(inbound: Inbound, request: RpcRequest): Decoded<Intent> {
   if (found.needsTasks && !client.speaksTasks) return missing(id, method, REQUIRED_TASKS);
 
   const wanted = readParams(found.read, request.params);
-  if (typeof wanted === "string") return invalidParams(id, wanted, 200);
+  if (wanted instanceof BadParams) return invalidParams(id, wanted.message, 200);
   const refusal = refuse(inbound, { id, wanted, client });
   return refusal ?? { type: "request", id, method, intent: { ...wanted, ...client } as Intent };
-}
-
-function readParams(read: (params: Wire) => Wanted, inner: Wire): Wanted | string {
-  try {
-    return read(inner);
-  } catch (error) {
-    if (error instanceof params.BadParams) return error.message;
-    throw error;
-  }
 }
 
 /** What the params themselves make impossible for this client. An unknown tool is left to whoever looks it up. */

@@ -32,6 +32,11 @@ test("the catalogue's codes travel as the specification says", () => {
     ASK_TIMEOUT: { code: -32603, httpStatus: 200 },
     TOO_LARGE: { code: -32602, httpStatus: 200 },
     UNAVAILABLE: { code: -32603, httpStatus: 200 },
+    TASK_FINISHED: { code: -32602, httpStatus: 200 },
+    TASK_REQUIRED: { code: -32602, httpStatus: 200 },
+    TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
+    NOT_OPEN: { code: -32602, httpStatus: 200 },
+    SESSION_NOT_FOUND: { code: -32602, httpStatus: 200 },
   });
 });
 

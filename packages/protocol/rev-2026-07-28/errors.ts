@@ -42,6 +42,12 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TOO_MANY_TASKS: CALLER,
   OVERLOADED: SERVER,
   UNAVAILABLE: SERVER,
+  // Only sessions meet these; a caller's mistake all the same.
+  TASK_FINISHED: CALLER,
+  TASK_REQUIRED: CALLER,
+  TASK_UNSUPPORTED: CALLER,
+  NOT_OPEN: CALLER,
+  SESSION_NOT_FOUND: CALLER,
 };
 
 export interface Failure {

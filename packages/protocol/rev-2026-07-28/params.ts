@@ -1,36 +1,13 @@
-/**
- * The params of each method, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does
- * not know. A problem is thrown as `BadParams` and becomes -32602.
- */
+/** The params of this revision's methods; what older revisions read alike stands in ../params.ts. */
 import type { JsonObject } from "@parley/core";
-import { isObject, own, type Wire } from "../json-rpc.ts";
-import type {
-  CallTool,
-  CancelTask,
-  Complete,
-  Discover,
-  GetPrompt,
-  GetTask,
-  List,
-  Listen,
-  ReadResource,
-  Retry,
-  UpdateTask,
-} from "./intents.ts";
+import { isObject, type Wire } from "../json-rpc.ts";
+import { isString, member, optional, required, strings } from "../params.ts";
+import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "./intents.ts";
 
-export class BadParams extends Error {
-  override readonly name = "BadParams";
-}
+export { cancelTask, complete, list } from "../params.ts";
 
 export function discover(): Discover {
   return { type: "discover" };
-}
-
-export function list(type: List["type"]): (params: Wire) => List {
-  return (params) => {
-    const cursor = optional(params, "cursor", isString, "a string");
-    return cursor === undefined ? { type } : { type, cursor };
-  };
 }
 
 export function callTool(params: Wire): CallTool {
@@ -46,40 +23,12 @@ export function readResource(params: Wire): ReadResource {
   return { type: "readResource", uri: required(params, "uri"), ...retry(params) };
 }
 
-export function complete(params: Wire): Complete {
-  const ref = member(params, "ref", isObject, "an object");
-  const argument = member(params, "argument", isObject, "an object");
-  const context = optional(params, "context", isObject, "an object") ?? {};
-  return {
-    type: "complete",
-    of: completed(ref),
-    argument: required(argument, "name", "argument.name"),
-    value: required(argument, "value", "argument.value"),
-    others: strings(context, "arguments", "context.arguments"),
-  };
-}
-
-function completed(ref: Wire): Complete["of"] {
-  switch (own(ref, "type")) {
-    case "ref/prompt":
-      return { type: "prompt", name: required(ref, "name", "ref.name") };
-    case "ref/resource":
-      return { type: "template", uri: required(ref, "uri", "ref.uri") };
-    default:
-      throw new BadParams('ref.type must be "ref/prompt" or "ref/resource"');
-  }
-}
-
 export function getTask(params: Wire): GetTask {
   return { type: "getTask", taskId: required(params, "taskId") };
 }
 
 export function updateTask(params: Wire): UpdateTask {
   return { type: "updateTask", taskId: required(params, "taskId"), replies: bare(member(params, "inputResponses", isObject, "an object")) };
-}
-
-export function cancelTask(params: Wire): CancelTask {
-  return { type: "cancelTask", taskId: required(params, "taskId") };
 }
 
 export function listen(params: Wire): Listen {
@@ -114,34 +63,6 @@ function subscriptions(filter: Wire, key: string): readonly string[] {
 
 function flag(filter: Wire, key: string): boolean {
   return optional(filter, key, isBoolean, "a boolean", `notifications.${key}`) ?? false;
-}
-
-function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
-  const values = optional(params, key, isObject, "an object", name) ?? {};
-  for (const item of Object.keys(values)) {
-    if (typeof values[item] !== "string") throw new BadParams(`${name}.${item} must be a string`);
-  }
-  return values as { readonly [name: string]: string };
-}
-
-function required(params: Wire, key: string, name = key): string {
-  return member(params, key, isString, "a string", name);
-}
-
-function member<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T {
-  const value = own(params, key);
-  if (is(value)) return value;
-  throw new BadParams(value === undefined ? `${name} is required` : `${name} must be ${what}`);
-}
-
-function optional<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T | undefined {
-  const value = own(params, key);
-  if (value === undefined || is(value)) return value;
-  throw new BadParams(`${name} must be ${what}`);
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 function isBoolean(value: unknown): value is boolean {

@@ -1,0 +1,85 @@
+/**
+ * The params of a request, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does not
+ * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
+ */
+import { isObject, own, type Wire } from "./json-rpc.ts";
+import type { CancelTask, Complete, List } from "./rev-2026-07-28/intents.ts";
+
+export class BadParams extends Error {
+  override readonly name = "BadParams";
+}
+
+/** What `read` makes of the params, or what is wrong with them. */
+export function readParams<T>(read: (params: Wire) => T, params: Wire): T | BadParams {
+  try {
+    return read(params);
+  } catch (error) {
+    if (error instanceof BadParams) return error;
+    throw error;
+  }
+}
+
+export function list(type: List["type"]): (params: Wire) => List {
+  return (params) => ({ type, ...cursorOf(params) });
+}
+
+export function cursorOf(params: Wire): { readonly cursor?: string } {
+  const cursor = optional(params, "cursor", isString, "a string");
+  return cursor === undefined ? {} : { cursor };
+}
+
+export function complete(params: Wire): Complete {
+  const ref = member(params, "ref", isObject, "an object");
+  const argument = member(params, "argument", isObject, "an object");
+  const context = optional(params, "context", isObject, "an object") ?? {};
+  return {
+    type: "complete",
+    of: completed(ref),
+    argument: required(argument, "name", "argument.name"),
+    value: required(argument, "value", "argument.value"),
+    others: strings(context, "arguments", "context.arguments"),
+  };
+}
+
+function completed(ref: Wire): Complete["of"] {
+  switch (own(ref, "type")) {
+    case "ref/prompt":
+      return { type: "prompt", name: required(ref, "name", "ref.name") };
+    case "ref/resource":
+      return { type: "template", uri: required(ref, "uri", "ref.uri") };
+    default:
+      throw new BadParams('ref.type must be "ref/prompt" or "ref/resource"');
+  }
+}
+
+export function cancelTask(params: Wire): CancelTask {
+  return { type: "cancelTask", taskId: required(params, "taskId") };
+}
+
+export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
+  const values = optional(params, key, isObject, "an object", name) ?? {};
+  for (const item of Object.keys(values)) {
+    if (typeof values[item] !== "string") throw new BadParams(`${name}.${item} must be a string`);
+  }
+  return values as { readonly [name: string]: string };
+}
+
+export function required(params: Wire, key: string, name = key): string {
+  return member(params, key, isString, "a string", name);
+}
+
+export function member<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T {
+  const value = own(params, key);
+  if (is(value)) return value;
+  throw new BadParams(value === undefined ? `${name} is required` : `${name} must be ${what}`);
+}
+
+export function optional<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T | undefined {
+  const value = own(params, key);
+  if (value === undefined || is(value)) return value;
+  throw new BadParams(`${name} must be ${what}`);
+}
+
+export function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
