@@ -70,6 +70,15 @@ export interface RunRef {
   readonly run: number;
 }
 
+/** Why a run was added: its task is new, a person answered, or the sweep found it overdue (deadlines, sleeps, whatever was left behind). */
+export type RunCause = "created" | "answered" | "overdue";
+
+/** What became of a run. `code` names the error of core's catalogue that ended the task, if one did. */
+export type RunReport =
+  | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" }
+  | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
+  | { readonly type: "parked" | "retrying" | "fenced" };
+
 export interface BeginRequest extends RunRef {
   readonly token: string;
   readonly nowMs: number;
@@ -147,8 +156,8 @@ export interface TaskPage {
 }
 
 export interface RunQueue {
-  /** Adds a run. Adding it twice is adding it once. */
-  add(run: RunRef): Promise<void>;
+  /** Adds a run. Adding it twice is adding it once. The cause is for those who watch; it decides nothing. */
+  add(run: RunRef & { readonly cause?: RunCause }): Promise<void>;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
@@ -192,4 +201,21 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+}
+
+/**
+ * What the use cases tell about their work, for metrics and traces. Services without one tell nothing, at no cost. No method throws, and
+ * `work` is called once, at once; what is observed is never changed by it.
+ */
+export interface Observer {
+  /** To be kept with a task that is created now; undefined while no traces are collected. */
+  traceparent(): string | undefined;
+  created(call: Call): void;
+  /** Judging and recording one answer. `ask` is absent when none of that key is open. */
+  answering(told: { readonly task: Task; readonly key: string; readonly ask?: Ask }, work: () => Promise<Receipt>): Promise<Receipt>;
+  /** One run, from the moment at which it holds its task. */
+  running(
+    begun: { readonly task: Task; readonly journal: Journal; readonly attempt: number },
+    work: () => Promise<RunReport>,
+  ): Promise<RunReport>;
 }

@@ -38,6 +38,8 @@ export interface Call {
   readonly hidden: boolean;
   /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
   readonly replies?: JsonObject;
+  /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
+  readonly traceparent?: string;
 }
 
 export interface Task {

@@ -3,7 +3,7 @@ import type { RunRef } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { newTaskId } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
-import type { Consumer, ConsumeRuns } from "./consume-runs.ts";
+import type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 
 describe("the run queue and its consumers", () => {
   let opened: OpenRedis;
@@ -15,14 +15,16 @@ describe("the run queue and its consumers", () => {
   const consume = (how: Partial<ConsumeRuns> = {}): Promise<Consumer> =>
     opened.consumeRuns({ concurrency: 4, run: async () => undefined, sweep: async () => undefined, ...how });
 
-  test("a run that was added is handed out with its task and number", async () => {
+  test("a run that was added is handed out with its task and number, why it was added, and when", async () => {
     const run = vi.fn(async (_ref: RunRef) => undefined);
     await consume({ run });
     const taskId = newTaskId();
 
-    await opened.queue.add({ taskId, run: 7 });
+    const before = Date.now();
+    await opened.queue.add({ taskId, run: 7, cause: "answered" });
 
-    await vi.waitFor(() => expect(run.mock.calls).toEqual([[{ taskId, run: 7 }]]));
+    await vi.waitFor(() => expect(run.mock.calls).toEqual([[{ taskId, run: 7, cause: "answered", queuedAtMs: expect.any(Number) }]]));
+    expect((run.mock.calls[0]?.[0] as TakenRun).queuedAtMs - before).toBeLessThan(1_000);
   });
 
   test("a run that was added twice is handed out once, and can be added again when it is over", async () => {
@@ -32,7 +34,7 @@ describe("the run queue and its consumers", () => {
     await consume({ run });
     const after = { taskId: newTaskId(), run: 1 };
     await opened.queue.add(after);
-    await vi.waitFor(() => expect(run.mock.calls.at(-1)).toEqual([after]));
+    await vi.waitFor(() => expect(run.mock.calls.at(-1)).toMatchObject([after]));
     expect(run.mock.calls).toHaveLength(2);
     await noJobLeft();
 

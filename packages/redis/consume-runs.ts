@@ -4,7 +4,7 @@
  * Sweeping is what makes runs certain; the run queue only makes them fast. So the sweep's job scheduler is put in order again and again by
  * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second), it would stay so.
  */
-import type { Log, RunRef } from "@parley/core";
+import type { Log, RunCause, RunRef } from "@parley/core";
 import { type Job, Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, RUN_QUEUE, SWEEP_QUEUE } from "./keys.ts";
@@ -19,12 +19,17 @@ const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalle
 const SWEEP_EVERY_MS = 1_000;
 const MEND_SWEEP_EVERY_MS = 15_000;
 
+export interface TakenRun extends RunRef {
+  readonly cause: RunCause;
+  readonly queuedAtMs: number;
+}
+
 export interface ConsumeRuns {
   readonly partitions: readonly number[];
   /** Runs at once in this process, shared evenly by the partitions, at least one each. */
   readonly concurrency: number;
   /** One run. What it throws is logged; the task's lease and the sweep bring the run back. */
-  readonly run: (ref: RunRef) => Promise<unknown>;
+  readonly run: (run: TakenRun) => Promise<unknown>;
   /** Adds the overdue runs of a partition. Called every second by one worker of the deployment. */
   readonly sweep: (partition: number) => Promise<unknown>;
 }
@@ -84,9 +89,9 @@ export async function consumeRuns({ redis, keys, log, partitions, concurrency, r
 }
 
 /** From the job's id: `<taskId>.<run>`. */
-function runOf({ id = "" }: Job): RunRef {
+function runOf({ id = "", name, timestamp }: Job): TakenRun {
   const dot = id.lastIndexOf(".");
-  return { taskId: id.slice(0, dot), run: Number(id.slice(dot + 1)) };
+  return { taskId: id.slice(0, dot), run: Number(id.slice(dot + 1)), cause: name as RunCause, queuedAtMs: timestamp };
 }
 
 /** Where it came from, without its message: that can hold what a person answered. */

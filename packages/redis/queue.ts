@@ -21,7 +21,7 @@ export interface RedisQueue extends RunQueue {
 
 /**
  * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
- * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; it has no data.
+ * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; its name is why it was added, it has no data.
  */
 export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; readonly keys: Keys; readonly log: Log }): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
@@ -52,10 +52,10 @@ export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; 
     async open(partitions) {
       await reached(Promise.all(partitions.map(queueOf)));
     },
-    async add({ taskId, run }) {
+    async add({ taskId, run, cause = "overdue" }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      const add = async () => (await queueOf(partition)).add("run", {}, { jobId: `${taskId}.${run}` });
+      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: `${taskId}.${run}` });
       await reached(add());
     },
     async close() {

@@ -26,7 +26,8 @@ type PackedCall = [
   hidden: 0 | 1,
   capabilities: string,
   args: JsonObject,
-  replies?: JsonObject,
+  replies?: JsonObject | null,
+  traceparent?: string,
 ];
 type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
 type PackedRequest =
@@ -35,9 +36,20 @@ type PackedRequest =
   | ["sampling", params: JsonObject]
   | ["roots"];
 
-export function packCall({ kind, name, principal, createdAtMs, hidden, capabilities, arguments: args, replies }: Call): string {
+export function packCall({
+  kind,
+  name,
+  principal,
+  createdAtMs,
+  hidden,
+  capabilities,
+  arguments: args,
+  replies,
+  traceparent,
+}: Call): string {
   const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), args];
-  if (replies) packed.push(replies);
+  if (replies ?? traceparent) packed.push(replies ?? null);
+  if (traceparent !== undefined) packed.push(traceparent);
   return JSON.stringify(packed);
 }
 
@@ -89,7 +101,7 @@ export function unpackTask(id: string, fields: Readonly<Record<string, string>>)
 }
 
 function unpackCall(text: string, retentionMs: number): Call {
-  const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies] = JSON.parse(text) as PackedCall;
+  const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies, traceparent] = JSON.parse(text) as PackedCall;
   return {
     kind,
     name,
@@ -100,6 +112,7 @@ function unpackCall(text: string, retentionMs: number): Call {
     retentionMs,
     hidden: hidden === 1,
     ...(replies && { replies }),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

@@ -51,6 +51,14 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         });
       });
 
+      test("the trace that it belongs to is kept with it, and takes no byte when there is none", async () => {
+        const call = aCall({ traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
+        const taskId = newTaskId();
+        await store.create({ taskId, call, graceMs: GRACE_MS });
+        expect((await store.load(taskId))?.call).toEqual(call);
+        expect((await store.load(await life.create()))?.call).not.toHaveProperty("traceparent");
+      });
+
       test("what the client can be asked for comes back as it was said", async () => {
         const declared: ClientCapabilities[] = [
           {},

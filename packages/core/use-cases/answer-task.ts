@@ -32,7 +32,12 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   const task = await getTask(services, request);
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
-    keys.map(async (key) => [key, await answerOne(services, task, key, asks.get(key), request.replies[key])] as const),
+    keys.map(async (key) => {
+      const ask = asks.get(key);
+      const take = () => answerOne(services, task, key, ask, request.replies[key]);
+      const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
+      return [key, receipt] as const;
+    }),
   );
   return { task, receipts: new Map(receipts) };
 }
@@ -46,9 +51,10 @@ async function answerOne(services: Services, task: Task, key: string, ask: Ask |
     const likelyRun = task.run + 1;
     const [recorded] = await Promise.all([
       store.answer({ taskId: task.id, key, digest: ask.digest, answer: read.answer, nowMs: clock.now(), graceMs: settings.graceMs }),
-      queue.add({ taskId: task.id, run: likelyRun }),
+      queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
     ]);
-    if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun) await queue.add({ taskId: task.id, run: recorded.nextRun });
+    if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
+      await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
     log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
     return { type: recorded.receipt };
   }
@@ -56,7 +62,8 @@ async function answerOne(services: Services, task: Task, key: string, ask: Ask |
   if (!answer) return { type: "unknown" };
   const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs });
   // Whoever recorded it may have died before it added the run: adding it again is adding it once.
-  if (recorded.nextRun !== undefined && !isFinished(task.status)) await queue.add({ taskId: task.id, run: recorded.nextRun });
+  if (recorded.nextRun !== undefined && !isFinished(task.status))
+    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
   log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
   return { type: recorded.receipt };
 }

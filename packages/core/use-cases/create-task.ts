@@ -20,7 +20,7 @@ export interface CreateTask {
  * Throws INVALID_ARGUMENTS before anything is written.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
-  const { store, queue, ids, clock, settings } = services;
+  const { store, queue, ids, clock, settings, observer } = services;
   const violations = await runnable.validate(request.arguments);
   if (violations.length > 0) {
     throw new ParleyError("INVALID_ARGUMENTS", `arguments of ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`, {
@@ -29,6 +29,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   }
   const taskId = request.taskId ?? ids.taskId();
   const nowMs = clock.now();
+  const traceparent = observer?.traceparent();
   const call: Call = {
     kind: runnable.kind,
     name: runnable.name,
@@ -39,9 +40,11 @@ export async function createTask(services: Services, runnable: Runnable, request
     retentionMs: runnable.settings.retentionMs,
     hidden: request.hidden,
     ...(request.replies && { replies: request.replies }),
+    ...(traceparent !== undefined && { traceparent }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
-  await Promise.all([store.create({ taskId, call, graceMs: settings.graceMs }), queue.add({ taskId, run: 1 })]);
+  await Promise.all([store.create({ taskId, call, graceMs: settings.graceMs }), queue.add({ taskId, run: 1, cause: "created" })]);
+  observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {
     id: taskId,

@@ -8,15 +8,11 @@
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { outcomeOf } from "../outcome.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import type { Fenced, RunRef } from "../ports.ts";
+import type { Begun, Fenced, RunRef, RunReport } from "../ports.ts";
 import { replay, type RunEnd } from "../replay.ts";
 import { ParleyError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import type { Services } from "./services.ts";
-
-export type RunReport =
-  | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" }
-  | { readonly type: "parked" | "finished" | "retrying" | "fenced" };
 
 /** Why a run was stopped before its handler came to an end. */
 type Stop = "fenced" | "run_timeout";
@@ -29,7 +25,11 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Run
     log.debug({ ...ref, reason: begun.reason }, "run refused");
     return begun;
   }
-  const hold: Hold = { taskId: ref.taskId, token };
+  const goOn = () => runBegun(services, catalogue, begun, { taskId: ref.taskId, token });
+  return await (services.observer?.running(begun, goOn) ?? goOn());
+}
+
+async function runBegun(services: Services, catalogue: Catalogue, begun: Held, hold: Hold): Promise<RunReport> {
   const runnable =
     begun.task.call.kind === "tool" ? catalogue.tools.get(begun.task.call.name) : catalogue.prompts.get(begun.task.call.name);
   if (!runnable) return await putBack(services, begun.task, hold);
@@ -38,6 +38,8 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Run
   const { end, stopped } = await work(services, runnable, { task: begun.task, journal, hold });
   return await writeEnd(services, { runnable, task: begun.task, attempt: begun.attempt, hold, end, stopped });
 }
+
+type Held = Extract<Begun, { type: "begun" }>;
 
 interface Hold {
   readonly taskId: string;
@@ -180,7 +182,7 @@ async function writeEnd(services: Services, { runnable, task, attempt, hold, end
       });
       if (finished === "refused") return { type: "fenced" };
       services.log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
-      return { type: "finished" };
+      return { type: "finished", status: "completed" };
     }
   }
 }
@@ -199,7 +201,7 @@ async function park(
   const { graceMs } = services.settings;
   const parked = await services.store.park({ ...fenced(services, hold), entries, asks, attempt, dueAtMs, graceMs });
   if (parked.type === "refused") return { type: "fenced" };
-  if (parked.type === "due") await services.queue.add({ taskId: hold.taskId, run: parked.run });
+  if (parked.type === "due") await services.queue.add({ taskId: hold.taskId, run: parked.run, cause: "answered" });
   services.log.info({ taskId: task.id, run: task.run, asks: asks.length }, "task parked");
   return { type: "parked" };
 }
@@ -210,7 +212,7 @@ async function finish(services: Services, task: Task, hold: Hold, entries: reado
   if (finished === "refused") return { type: "fenced" };
   const status = outcome.type === "error" ? "failed" : "completed";
   services.log.warn({ taskId: task.id, run: task.run, status, ...describeError(error) }, "task finished with an error");
-  return { type: "finished" };
+  return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
 }
 
 function runTimeout(runnable: Runnable): ParleyError {

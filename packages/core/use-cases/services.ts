@@ -1,4 +1,4 @@
-import type { Clock, Digest, Ids, Log, RunQueue, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type { Clock, Digest, Ids, Log, Observer, RunQueue, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
 import type { Settings } from "../settings.ts";
 
 /** What every use case works with. Apps build it once per process. */
@@ -12,4 +12,5 @@ export interface Services {
   readonly validate: ValidateSchema;
   readonly log: Log;
   readonly settings: Settings;
+  readonly observer?: Observer;
 }

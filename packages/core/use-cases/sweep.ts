@@ -7,7 +7,7 @@ import type { Services } from "./services.ts";
  */
 export async function sweep({ store, queue, clock, settings, log }: Services, { partition }: { partition: number }): Promise<number> {
   const runs = await store.overdue({ partition, nowMs: clock.now(), limit: settings.sweepLimit });
-  await Promise.all(runs.map((run) => queue.add(run)));
+  await Promise.all(runs.map((run) => queue.add({ ...run, cause: "overdue" })));
   if (runs.length > 0) log.info({ partition, runs: runs.length }, "overdue runs added");
   return runs.length;
 }

@@ -4,7 +4,7 @@ import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
 import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
-import type { Clock, RunQueue, RunRef } from "../ports.ts";
+import type { Clock, Observer, RunQueue, RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { AskRequest, JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
@@ -401,5 +401,62 @@ describe("tools that fail", () => {
     await subject.work();
     expect(subject.logged.length).toBeGreaterThan(3);
     expect(subject.logged.join("\n")).not.toMatch(/SECRET|17/);
+  });
+});
+
+describe("an observer", () => {
+  test("sees a task created, run and answered, and puts the trace into its call", async () => {
+    const subject = deployment(dinner);
+    const seen: unknown[] = [];
+    const observer: Observer = {
+      traceparent: () => "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      created: ({ name, traceparent }) => void seen.push(["created", name, traceparent]),
+      async answering({ key, ask }, work) {
+        const receipt = await work();
+        seen.push(["answered", key, ask?.key, receipt.type]);
+        return receipt;
+      },
+      async running({ task, journal }, work) {
+        const report = await work();
+        seen.push(["ran", task.run, journal.size, report]);
+        return report;
+      },
+    };
+    Object.assign(subject.services, { observer });
+    const taskId = await subject.create();
+    await subject.work();
+    await subject.answer(taskId, { size: { action: "accept", content: { n: 4 } }, other: { action: "cancel" } });
+    await subject.work();
+    expect(seen).toEqual([
+      ["created", "subject", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
+      ["ran", 1, 0, { type: "parked" }],
+      ["answered", "other", undefined, "unknown"],
+      ["answered", "size", "size", "accepted"],
+      ["ran", 2, 1, { type: "finished", status: "completed" }],
+    ]);
+  });
+
+  test("is told which error of the catalogue ended a task", async () => {
+    let name = "first";
+    const subject = deployment(async ({ ask }) => {
+      await ask(name, size);
+      return { content: [] };
+    });
+    const reports: unknown[] = [];
+    Object.assign(subject.services, {
+      observer: { traceparent: () => undefined, created: () => undefined, answering: (_told: unknown, work: () => unknown) => work() },
+    });
+    const taskId = await subject.create();
+    const running: Observer["running"] = async (_begun, work) => {
+      const report = await work();
+      reports.push(report);
+      return report;
+    };
+    Object.assign(subject.services.observer as object, { running });
+    await subject.work();
+    await subject.answer(taskId, { first: { action: "accept", content: { n: 4 } } });
+    name = "second";
+    await subject.work();
+    expect(reports).toEqual([{ type: "parked" }, { type: "finished", status: "failed", code: "REPLAY_DIVERGED" }]);
   });
 });
