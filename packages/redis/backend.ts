@@ -1,4 +1,4 @@
-import type { Ids, Log, RunQueue, TaskEvents, TaskStore } from "@parley/core";
+import type { Ids, Log, RunQueue, SessionStore, TaskEvents, TaskStore } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
@@ -7,6 +7,7 @@ import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
+import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRedisStore } from "./store.ts";
 import { reached } from "./unavailable.ts";
@@ -16,6 +17,7 @@ export interface RedisBackend {
   readonly store: TaskStore;
   readonly queue: RunQueue;
   readonly events: TaskEvents;
+  readonly sessions: SessionStore;
   readonly ids: Ids;
   readonly secret: SharedSecret;
   /** `0 … partitions - 1`. */
@@ -54,13 +56,15 @@ export async function connectRedis(
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
   const queue = createRedisQueue({ redis, keys, log });
   await queue.open(partitions);
+  const events = createRedisEvents({ redis, subscriber, keys, log });
   const consumers = new Set<Consumer>();
   let workers: Redis | undefined;
 
   return {
     store: createRedisStore({ redis, keys, partitions: settings.partitions }),
     queue,
-    events: createRedisEvents({ redis, subscriber, keys, log }),
+    events,
+    sessions: createRedisSessions({ redis, events, keys }),
     ids: createIds(settings),
     secret: createSharedSecret({ redis, keys }),
     partitions,

@@ -17,12 +17,20 @@ export interface RedisEventsOptions {
   readonly log: Log;
 }
 
+export interface RedisEvents extends TaskEvents {
+  /**
+   * Calls `onMessage` for each message of a channel, and without a message after a lost connection came back. Resolves when the
+   * subscription is confirmed: whatever is published later arrives, or is made good by that call.
+   */
+  listen(channel: string, onMessage: (message?: string) => void): Promise<() => void>;
+}
+
 interface Channel {
   readonly listeners: Set<(message?: string) => void>;
   readonly subscribed: Promise<unknown>;
 }
 
-export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsOptions): TaskEvents {
+export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsOptions): RedisEvents {
   const channels = new Map<string, Channel>();
 
   subscriber.on("message", (name: string, message: string) => {
@@ -46,7 +54,6 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
     );
   });
 
-  /** Resolves when the subscription is confirmed: whatever is published later arrives, or is made good by a call after the reconnect. */
   async function listen(name: string, onMessage: (message?: string) => void): Promise<() => void> {
     let channel = channels.get(name);
     if (!channel) {
@@ -74,6 +81,7 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
   }
 
   return {
+    listen,
     async watch(taskId, onChange) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return () => undefined; // what cannot be a task does not change

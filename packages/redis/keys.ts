@@ -7,10 +7,12 @@
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
+ *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:announcements                    a channel
  *   parley:secret                           seals requestState, when no operator gave a secret
  *
- * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster.
+ * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
+ * spreads sessions over the nodes.
  */
 import { hash } from "node:crypto";
 
@@ -19,6 +21,9 @@ export const SWEEP_QUEUE = "sweep";
 
 /** `<partition>-<128 bits in base64url>`. The partition travels in the id, so that changing their number moves no task. */
 const TASK_ID = /^(0|[1-9]\d{0,3})-[\w-]{22}$/;
+
+/** Such as a UUID. The characters that end a hash tag or part keys are not among them. */
+const SESSION_ID = /^[\w-]{1,128}$/;
 
 /** The order in which every script of a task gets its keys. */
 export type TaskKeys = readonly [task: string, journal: string, feed: string, due: string];
@@ -32,6 +37,8 @@ export interface Keys {
   owner(partition: number, principal: string): string;
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
+  /** Undefined for what cannot be a session id. */
+  session(sessionId: string): string | undefined;
   readonly announcements: string;
   readonly secret: string;
 }
@@ -50,6 +57,7 @@ export function createKeys(prefix = "parley"): Keys {
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     queuePrefix: slot,
+    session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
   };

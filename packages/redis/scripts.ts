@@ -1,17 +1,9 @@
-/**
- * The Lua scripts as typed functions: no call site counts keys or remembers the order of arguments.
- *
- * ioredis sends the text of a script once per connection and its hash from then on, so a script never runs behind a command that was
- * issued after it, and a Redis that was restarted gets the text again.
- */
-import { readFileSync } from "node:fs";
+/** The Lua scripts of tasks as typed functions: no call site counts keys or remembers the order of arguments. */
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
+import { type Argument, loadScripts } from "./load-scripts.ts";
 
 const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "finish", "cancel", "overdue"] as const;
-type ScriptName = (typeof SCRIPTS)[number];
-type Argument = string | number;
-type Run = (keysAndArguments: Argument[]) => Promise<unknown>;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
@@ -85,15 +77,7 @@ export interface FinishArguments {
 }
 
 export function defineScripts(redis: Redis): Scripts {
-  const shared = readScript("task");
-  const run = {} as Record<ScriptName, Run>;
-  for (const name of SCRIPTS) {
-    const command = `parley:${name}`;
-    redis.defineCommand(command, { lua: `${shared}\n${readScript(name)}`, numberOfKeys: name === "create" ? 5 : 4 });
-    // ioredis adds the command as a method that its types cannot know.
-    const method = Reflect.get(redis, command) as (this: Redis, ...keysAndArguments: Argument[]) => Promise<unknown>;
-    run[name] = (keysAndArguments) => method.apply(redis, keysAndArguments);
-  }
+  const run = loadScripts(redis, { names: SCRIPTS, folder: "", shared: "task", keyCount: (name) => (name === "create" ? 5 : 4) });
 
   return {
     create: (keys, ownerKey, { taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax }) =>
@@ -112,10 +96,6 @@ export function defineScripts(redis: Redis): Scripts {
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
   };
-}
-
-function readScript(name: string): string {
-  return readFileSync(new URL(`scripts/${name}.lua`, import.meta.url), "utf8");
 }
 
 /** A list as the scripts read it: how many groups, then the groups. */

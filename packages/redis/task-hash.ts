@@ -164,7 +164,7 @@ function unpackRequest(packed: PackedRequest): AskRequest {
 }
 
 /** One letter for each thing that the client can be asked for: elicitation, form, url, sampling, its tools, roots. */
-function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
+export function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
   const letters = [
     elicitation && "e",
     elicitation?.form && "f",
@@ -176,7 +176,7 @@ function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities):
   return letters.filter((letter) => letter).join("");
 }
 
-function unpackCapabilities(letters: string): ClientCapabilities {
+export function unpackCapabilities(letters: string): ClientCapabilities {
   const has = (letter: string) => letters.includes(letter);
   return {
     ...(has("e") && { elicitation: { form: has("f"), url: has("u") } }),

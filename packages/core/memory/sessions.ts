@@ -1,0 +1,161 @@
+/**
+ * The session store in memory: the rules of packages/redis/scripts/session in the open.
+ *
+ * A method runs from its start to its end without awaiting, so it is one atomic change. A session that is gone is never written to: whatever
+ * comes late finds nothing and changes nothing.
+ */
+import type { Clock } from "../ports.ts";
+import type { Session, SessionStore } from "../session.ts";
+import type { MemoryEvents } from "./events.ts";
+
+interface Stored {
+  session: Session;
+  expiresAtMs: number;
+  readonly uris: Set<string>;
+  readonly taskIds: Set<string>;
+  /** JSON of the request's id → task id. */
+  readonly calls: Map<string, string>;
+  /** A stream is held while its lease runs; after that anybody may take what it has. */
+  readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
+  /** Elicitation id → the stream on which it is put. */
+  readonly asked: Map<string, string>;
+}
+
+export function createMemorySessions({
+  clock,
+  events,
+}: {
+  readonly clock: Pick<Clock, "now">;
+  readonly events: Pick<MemoryEvents, "changed" | "watch">;
+}): SessionStore {
+  const sessions = new Map<string, Stored>();
+
+  function find(sessionId: string): Stored | undefined {
+    const stored = sessions.get(sessionId);
+    if (!stored || stored.expiresAtMs > clock.now()) return stored;
+    sessions.delete(sessionId);
+    return undefined;
+  }
+
+  function tell(sessionId: string): void {
+    events.changed(channel(sessionId));
+  }
+
+  /** Adds to a set that holds at most `most`; what is in it already is no change. */
+  function add(sessionId: string, set: Set<string> | undefined, item: string, most: number): "added" | "full" {
+    if (!set) return "full";
+    if (set.has(item)) return "added";
+    if (set.size >= most) return "full";
+    set.add(item);
+    tell(sessionId);
+    return "added";
+  }
+
+  return {
+    async open(session, ttlMs) {
+      sessions.set(session.id, {
+        session: structuredClone(session),
+        expiresAtMs: clock.now() + ttlMs,
+        uris: new Set(),
+        taskIds: new Set(),
+        calls: new Map(),
+        streams: new Map(),
+        asked: new Map(),
+      });
+    },
+
+    async touch(sessionId, ttlMs) {
+      const stored = find(sessionId);
+      if (!stored) return undefined;
+      stored.expiresAtMs = clock.now() + ttlMs;
+      return structuredClone(stored.session);
+    },
+
+    async close(sessionId) {
+      if (!find(sessionId)) return false;
+      sessions.delete(sessionId);
+      tell(sessionId);
+      return true;
+    },
+
+    async setLogLevel(sessionId, logLevel) {
+      const stored = find(sessionId);
+      if (stored) stored.session = { ...stored.session, logLevel };
+    },
+
+    async subscribe(sessionId, uri, most) {
+      return add(sessionId, find(sessionId)?.uris, uri, most) === "added" ? "subscribed" : "full";
+    },
+
+    async unsubscribe(sessionId, uri) {
+      if (find(sessionId)?.uris.delete(uri)) tell(sessionId);
+    },
+
+    async noteCall(sessionId, requestId, taskId) {
+      find(sessionId)?.calls.set(requestId, taskId);
+    },
+
+    async callTask(sessionId, requestId) {
+      return find(sessionId)?.calls.get(requestId);
+    },
+
+    async forgetCall(sessionId, requestId) {
+      find(sessionId)?.calls.delete(requestId);
+    },
+
+    async follow(sessionId, taskId, most) {
+      return add(sessionId, find(sessionId)?.taskIds, taskId, most) === "added" ? "following" : "full";
+    },
+
+    async unfollow(sessionId, taskIds) {
+      for (const taskId of taskIds) find(sessionId)?.taskIds.delete(taskId);
+    },
+
+    async interests(sessionId) {
+      const stored = find(sessionId);
+      return { taskIds: [...(stored?.taskIds ?? [])], resources: [...(stored?.uris ?? [])] };
+    },
+
+    async holdStream({ sessionId, stream, token, nowMs, leaseMs }) {
+      const stored = find(sessionId);
+      if (!stored) return;
+      stored.streams.set(stream, { token, untilMs: nowMs + leaseMs });
+      tell(sessionId);
+    },
+
+    async keepStream({ sessionId, stream, token, nowMs, leaseMs }) {
+      const stored = find(sessionId);
+      if (stored?.streams.get(stream)?.token !== token) return "lost";
+      stored.streams.set(stream, { token, untilMs: nowMs + leaseMs });
+      return "kept";
+    },
+
+    async dropStream({ sessionId, stream, token }) {
+      const stored = find(sessionId);
+      if (stored?.streams.get(stream)?.token !== token) return;
+      stored.streams.delete(stream);
+      tell(sessionId);
+    },
+
+    async claimAsk({ sessionId, elicitationId, stream, nowMs }) {
+      const stored = find(sessionId);
+      if (!stored) return "elsewhere";
+      const on = stored.asked.get(elicitationId);
+      if (on === stream) return "own";
+      if (on !== undefined && (stored.streams.get(on)?.untilMs ?? 0) > nowMs) return "elsewhere";
+      stored.asked.set(elicitationId, stream);
+      return "claimed";
+    },
+
+    async releaseAsks(sessionId, elicitationIds) {
+      for (const elicitationId of elicitationIds) find(sessionId)?.asked.delete(elicitationId);
+    },
+
+    watch: (sessionId, onChange) => events.watch(channel(sessionId), onChange),
+  };
+}
+
+/** Apart from every task id. */
+function channel(sessionId: string): string {
+  return `session:${sessionId}`;
+}

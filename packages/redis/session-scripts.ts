@@ -1,0 +1,31 @@
+/** The Lua scripts of sessions as typed functions; scripts/session/session.lua describes the hash that they work on. */
+import type { Redis } from "ioredis";
+import { loadScripts } from "./load-scripts.ts";
+
+export interface SessionScripts {
+  open(key: string, args: { session: string; level: string | undefined; ttlMs: number }): Promise<"opened">;
+  note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
+  add(key: string, args: { kind: "uri:" | "task:"; name: string; most: number }): Promise<"added" | "full" | "gone">;
+  hold(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"held" | "gone">;
+  keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
+  drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
+  claim(key: string, args: { elicitationId: string; stream: string; nowMs: number }): Promise<"claimed" | "own" | "elsewhere">;
+}
+
+export function defineSessionScripts(redis: Redis): SessionScripts {
+  const run = loadScripts(redis, {
+    names: ["open", "note", "add", "hold", "keep", "drop", "claim"],
+    folder: "session/",
+    shared: "session",
+    keyCount: () => 1,
+  });
+  return {
+    open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
+    note: (key, { field, value }) => run.note([key, field, value]) as never,
+    add: (key, { kind, name, most }) => run.add([key, kind, name, most]) as never,
+    hold: (key, { stream, token, leaseUntilMs }) => run.hold([key, stream, token, leaseUntilMs]) as never,
+    keep: (key, { stream, token, leaseUntilMs }) => run.keep([key, stream, token, leaseUntilMs]) as never,
+    drop: (key, { stream, token }) => run.drop([key, stream, token]) as never,
+    claim: (key, { elicitationId, stream, nowMs }) => run.claim([key, elicitationId, stream, nowMs]) as never,
+  };
+}

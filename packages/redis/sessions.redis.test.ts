@@ -1,0 +1,92 @@
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { startProxy } from "../../test/contract/proxy.ts";
+import { aSession } from "../../test/contract/session-contract.ts";
+import { createKeys } from "./keys.ts";
+import { createRedisSessions } from "./sessions.ts";
+
+const TTL_MS = 60_000;
+
+describe("the session store on Redis", () => {
+  let opened: OpenRedis;
+  beforeEach(async () => {
+    opened = await openRedis();
+  });
+  afterEach(() => opened.close());
+
+  test("a session is looked up and kept in one round trip, by plain commands", async () => {
+    const redis = new Redis(opened.url);
+    const sessions = createRedisSessions({ redis, events: { listen: async () => () => undefined }, keys: createKeys(opened.prefix) });
+    const session = aSession();
+    await sessions.open(session, TTL_MS);
+
+    const send = vi.spyOn(redis, "sendCommand");
+    const write = vi.spyOn(redis.stream, "write");
+    const reply = vi.fn();
+    redis.stream.on("data", reply);
+    expect(await sessions.touch(session.id, TTL_MS)).toEqual(session);
+
+    expect(send.mock.calls.map(([{ name }]) => name)).toEqual(["hmget", "pexpire"]);
+    expect(write.mock.invocationCallOrder.at(-1)).toBeLessThan(reply.mock.invocationCallOrder[0] ?? 0);
+    redis.disconnect();
+  });
+
+  test("a session is one key, which always expires, whatever is written to it and whenever it ends", async () => {
+    const { sessions, redis, prefix } = opened;
+    const session = aSession();
+    await sessions.open(session, TTL_MS);
+    const [key = ""] = await keysOf(redis, prefix).then((keys) => keys.filter((each) => each.includes(session.id)));
+    const hold = { sessionId: session.id, stream: "standalone", token: "token", nowMs: Date.now(), leaseMs: 1_000 };
+    const everything = () =>
+      Promise.all([
+        sessions.setLogLevel(session.id, "debug"),
+        sessions.noteCall(session.id, "1", "task"),
+        sessions.follow(session.id, "task", 10),
+        sessions.subscribe(session.id, "file:///x", 10),
+        sessions.holdStream(hold),
+        sessions.claimAsk({ ...hold, elicitationId: "ask" }),
+        sessions.keepStream(hold),
+      ]);
+
+    await everything();
+    expect(await keysOf(redis, prefix).then((keys) => keys.filter((each) => each.includes(session.id)))).toEqual([key]);
+    const ttlMs = await redis.pttl(key);
+    expect(ttlMs).toBeGreaterThan(0);
+    expect(ttlMs).toBeLessThanOrEqual(TTL_MS);
+
+    await Promise.all([everything(), sessions.close(session.id), everything()]);
+    expect(await redis.exists(key)).toBe(0);
+  });
+
+  test("a session that has just been opened takes at most 250 bytes, and with a stream, a task, a call and a question at most 500", async () => {
+    const { sessions, redis, prefix } = opened;
+    const session = aSession({ clientInfo: { name: "claude-code", version: "2.0.14" } });
+    await sessions.open(session, TTL_MS);
+    const key = createKeys(prefix).session(session.id) ?? "";
+    const bytes = async () => Number(await redis.memory("USAGE", key));
+
+    expect(await bytes()).toBeLessThanOrEqual(250);
+    const taskId = opened.ids.taskId();
+    await sessions.holdStream({ sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), leaseMs: 1_000 });
+    await sessions.follow(session.id, taskId, 10);
+    await sessions.noteCall(session.id, "17", taskId);
+    await sessions.claimAsk({ sessionId: session.id, elicitationId: `${taskId}.party-size`, stream: "standalone", nowMs: Date.now() });
+    expect(await bytes()).toBeLessThanOrEqual(500);
+  });
+
+  test("after a lost connection the watchers of sessions are called too", async () => {
+    const url = new URL(opened.url);
+    const proxy = await startProxy(Number(url.port));
+    url.port = String(proxy.port);
+    const watching = await openRedis({ url: url.href, prefix: opened.prefix });
+    const onChange = vi.fn();
+    await watching.sessions.watch(aSession().id, onChange);
+
+    proxy.cut();
+
+    await vi.waitFor(() => expect(onChange).toHaveBeenCalled(), { timeout: 5_000 });
+    await watching.close();
+    proxy.close();
+  });
+});

@@ -1,0 +1,153 @@
+/**
+ * The session store on Redis: one hash per session, one expiry. The races are settled in scripts/session/*.lua; what only reads or removes
+ * is a plain command, which can neither make a hash nor lose a race.
+ */
+import type { LogLevel, Session, SessionStore } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { RedisEvents } from "./events.ts";
+import type { Keys } from "./keys.ts";
+import { defineSessionScripts } from "./session-scripts.ts";
+import { packCapabilities, unpackCapabilities } from "./task-hash.ts";
+import { reached } from "./unavailable.ts";
+
+export interface RedisSessionsOptions {
+  readonly redis: Redis;
+  readonly events: Pick<RedisEvents, "listen">;
+  readonly keys: Keys;
+}
+
+export function createRedisSessions({ redis, events, keys }: RedisSessionsOptions): SessionStore {
+  const scripts = defineSessionScripts(redis);
+
+  /** Removes fields and, if one of them was there, wakes the watchers. */
+  async function removeAndTell(key: string, field: string): Promise<void> {
+    if ((await reached(redis.hdel(key, field))) > 0) await reached(redis.publish(key, ""));
+  }
+
+  return {
+    async open(session, ttlMs) {
+      const key = keys.session(session.id);
+      if (key === undefined) throw new TypeError("a new session needs a session id");
+      await reached(scripts.open(key, { session: packSession(session), level: session.logLevel, ttlMs }));
+    },
+
+    async touch(sessionId, ttlMs) {
+      const key = keys.session(sessionId);
+      if (key === undefined) return undefined;
+      // Both leave at once: one round trip, and without a script cheap enough for every request. PEXPIRE revives nothing.
+      const [[facts, level]] = await reached(Promise.all([redis.hmget(key, "session", "level"), redis.pexpire(key, ttlMs)]));
+      return typeof facts === "string" ? unpackSession(sessionId, facts, level) : undefined;
+    },
+
+    async close(sessionId) {
+      const key = keys.session(sessionId);
+      if (key === undefined) return false;
+      const [removed] = await reached(Promise.all([redis.del(key), redis.publish(key, "")]));
+      return removed > 0;
+    },
+
+    async setLogLevel(sessionId, level) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await reached(scripts.note(key, { field: "level", value: level }));
+    },
+
+    async subscribe(sessionId, uri, most) {
+      const key = keys.session(sessionId);
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most })));
+      return added === "added" ? "subscribed" : "full";
+    },
+
+    async unsubscribe(sessionId, uri) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await removeAndTell(key, `uri:${uri}`);
+    },
+
+    async noteCall(sessionId, requestId, taskId) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await reached(scripts.note(key, { field: `call:${requestId}`, value: taskId }));
+    },
+
+    async callTask(sessionId, requestId) {
+      const key = keys.session(sessionId);
+      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${requestId}`))) ?? undefined);
+    },
+
+    async forgetCall(sessionId, requestId) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await reached(redis.hdel(key, `call:${requestId}`));
+    },
+
+    async follow(sessionId, taskId, most) {
+      const key = keys.session(sessionId);
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most })));
+      return added === "added" ? "following" : "full";
+    },
+
+    async unfollow(sessionId, taskIds) {
+      const key = keys.session(sessionId);
+      if (key !== undefined && taskIds.length > 0) await reached(redis.hdel(key, ...taskIds.map((taskId) => `task:${taskId}`)));
+    },
+
+    async interests(sessionId) {
+      const key = keys.session(sessionId);
+      const fields = key === undefined ? [] : await reached(redis.hkeys(key));
+      return { taskIds: named("task:", fields), resources: named("uri:", fields) };
+    },
+
+    async holdStream({ sessionId, stream, token, nowMs, leaseMs }) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await reached(scripts.hold(key, { stream, token, leaseUntilMs: nowMs + leaseMs }));
+    },
+
+    async keepStream({ sessionId, stream, token, nowMs, leaseMs }) {
+      const key = keys.session(sessionId);
+      return key === undefined ? "lost" : await reached(scripts.keep(key, { stream, token, leaseUntilMs: nowMs + leaseMs }));
+    },
+
+    async dropStream({ sessionId, stream, token }) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await reached(scripts.drop(key, { stream, token }));
+    },
+
+    async claimAsk({ sessionId, elicitationId, stream, nowMs }) {
+      const key = keys.session(sessionId);
+      return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { elicitationId, stream, nowMs }));
+    },
+
+    async releaseAsks(sessionId, elicitationIds) {
+      const key = keys.session(sessionId);
+      if (key !== undefined && elicitationIds.length > 0) await reached(redis.hdel(key, ...elicitationIds.map((id) => `asked:${id}`)));
+    },
+
+    async watch(sessionId, onChange) {
+      const key = keys.session(sessionId);
+      if (key === undefined) return () => undefined; // what cannot be a session does not change
+      return await events.listen(key, () => onChange());
+    },
+  };
+}
+
+function named(kind: string, fields: readonly string[]): string[] {
+  return fields.filter((field) => field.startsWith(kind)).map((field) => field.slice(kind.length));
+}
+
+/** Packed as tasks are: under 64 bytes the hash of a session stays one compact piece of memory. */
+type PackedSession = [principal: string, version: string, capabilities: string, clientName?: string, clientVersion?: string];
+
+function packSession({ principal, version, capabilities, clientInfo }: Session): string {
+  const packed: PackedSession = [principal, version, packCapabilities(capabilities)];
+  if (clientInfo) packed.push(clientInfo.name, clientInfo.version);
+  return JSON.stringify(packed);
+}
+
+function unpackSession(id: string, facts: string, level: string | null | undefined): Session {
+  const [principal, version, capabilities, name, clientVersion] = JSON.parse(facts) as PackedSession;
+  return {
+    id,
+    principal,
+    version,
+    capabilities: unpackCapabilities(capabilities),
+    ...(name !== undefined && clientVersion !== undefined && { clientInfo: { name, version: clientVersion } }),
+    ...(typeof level === "string" && { logLevel: level as LogLevel }),
+  };
+}

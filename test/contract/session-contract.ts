@@ -1,0 +1,413 @@
+/** What every session store promises: each method, and each race that it settles. Run against memory and against Redis. */
+import { randomUUID } from "node:crypto";
+import type { Session, SessionStore } from "@parley/core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+
+export interface SessionsUnderTest {
+  readonly sessions: SessionStore;
+  close(): Promise<void>;
+}
+
+const TTL_MS = 60_000;
+const LEASE_MS = 10_000;
+const URI = "file:///menu.md?x={1}&y=fünf ☃";
+
+export function aSession(session: Partial<Session> = {}): Session {
+  return {
+    id: randomUUID(),
+    principal: "anonymous",
+    version: "2025-11-25",
+    capabilities: { elicitation: { form: true, url: false } },
+    clientInfo: { name: "a client", version: "1.2.3" },
+    ...session,
+  };
+}
+
+export function describeSessions(name: string, openStore: () => Promise<SessionsUnderTest>): void {
+  describe(`the session store ${name}`, () => {
+    let sessions: SessionStore;
+    let close: () => Promise<void>;
+    beforeAll(async () => {
+      ({ sessions, close } = await openStore());
+    });
+    afterAll(() => close());
+
+    async function opened(session: Partial<Session> = {}): Promise<string> {
+      const made = aSession(session);
+      await sessions.open(made, TTL_MS);
+      return made.id;
+    }
+
+    async function closed(): Promise<string> {
+      const id = await opened();
+      await sessions.close(id);
+      return id;
+    }
+
+    /** A watcher of the session, and whether it was called since it was last asked. */
+    async function watched(sessionId: string) {
+      const onChange = vi.fn();
+      const stop = await sessions.watch(sessionId, onChange);
+      return {
+        stop,
+        async wakes(work: () => Promise<unknown>) {
+          onChange.mockClear();
+          await work();
+          await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+        },
+        async sleepsThrough(work: () => Promise<unknown>) {
+          onChange.mockClear();
+          await work();
+          // A wake-up of its own comes behind every earlier one.
+          await sessions.subscribe(sessionId, randomUUID(), 1_000);
+          await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+          expect(onChange).toHaveBeenCalledTimes(1);
+        },
+      };
+    }
+
+    const hold = (sessionId: string, stream: string, token: string, nowMs = Date.now(), leaseMs = LEASE_MS) =>
+      sessions.holdStream({ sessionId, stream, token, nowMs, leaseMs });
+    const keep = (sessionId: string, stream: string, token: string, nowMs = Date.now(), leaseMs = LEASE_MS) =>
+      sessions.keepStream({ sessionId, stream, token, nowMs, leaseMs });
+    const claim = (sessionId: string, elicitationId: string, stream: string, nowMs = Date.now()) =>
+      sessions.claimAsk({ sessionId, elicitationId, stream, nowMs });
+
+    describe("a session's life", () => {
+      test("a session comes back as it was opened, with all that its client said and with as little as it may say", async () => {
+        for (const session of [
+          aSession(),
+          aSession({ logLevel: "warning", capabilities: { sampling: { tools: true }, roots: true } }),
+          { id: randomUUID(), principal: `auth0|${"ü".repeat(300)}`, version: "2025-03-26", capabilities: {} },
+          aSession({ clientInfo: { name: "", version: "" } }),
+        ]) {
+          await sessions.open(session, TTL_MS);
+          expect(await sessions.touch(session.id, TTL_MS)).toEqual(session);
+        }
+      });
+
+      test("what was never opened, and what cannot be a session id, is no session", async () => {
+        for (const id of [randomUUID(), "", "{x}", "a b", "../..", "x".repeat(10_000), "ünïcode", "*"]) {
+          expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+          expect(await sessions.close(id)).toBe(false);
+          expect(await sessions.callTask(id, "1")).toBeUndefined();
+          expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
+        }
+      });
+
+      test("a session expires after its last use", async () => {
+        const { id } = aSession();
+        await sessions.open({ ...aSession(), id }, 1_000);
+        const openedAtMs = Date.now();
+        expect(await sessions.touch(id, TTL_MS)).toBeDefined();
+        await vi.waitFor(() => expect(Date.now() - openedAtMs).toBeGreaterThan(1_050), { timeout: 3_000 });
+        expect(await sessions.touch(id, 50)).toBeDefined();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+      });
+
+      test("an expired session is gone with everything in it", async () => {
+        const id = await opened();
+        await sessions.follow(id, "task", 10);
+        await sessions.noteCall(id, "1", "task");
+        await sessions.touch(id, 20);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+
+        expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
+        expect(await sessions.callTask(id, "1")).toBeUndefined();
+        expect(await sessions.close(id)).toBe(false);
+      });
+
+      test("of many that close a session at once one has closed it", async () => {
+        const id = await opened();
+        const results = await Promise.all(Array.from({ length: 10 }, () => sessions.close(id)));
+        expect(results.filter((result) => result)).toHaveLength(1);
+        expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+      });
+
+      test("what comes after the end of a session changes nothing and brings nothing back", async () => {
+        const id = await closed();
+
+        await sessions.setLogLevel(id, "debug");
+        expect(await sessions.subscribe(id, URI, 10)).toBe("full");
+        expect(await sessions.follow(id, "task", 10)).toBe("full");
+        await sessions.noteCall(id, "1", "task");
+        await hold(id, "standalone", "token");
+        expect(await keep(id, "standalone", "token")).toBe("lost");
+        expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
+        await sessions.unsubscribe(id, URI);
+        await sessions.unfollow(id, ["task"]);
+        await sessions.forgetCall(id, "1");
+        await sessions.releaseAsks(id, ["ask"]);
+        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "token" });
+
+        expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+        expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
+        expect(await sessions.callTask(id, "1")).toBeUndefined();
+      });
+
+      test("a session that is closed while others write to it stays closed", async () => {
+        for (let round = 0; round < 20; round += 1) {
+          const id = await opened();
+          await hold(id, "a", "token");
+          await Promise.all([
+            sessions.setLogLevel(id, "debug"),
+            sessions.noteCall(id, "1", "task"),
+            sessions.follow(id, "task", 10),
+            sessions.touch(id, TTL_MS),
+            sessions.close(id),
+            sessions.subscribe(id, URI, 10),
+            hold(id, "b", "token"),
+            keep(id, "a", "token"),
+            claim(id, "ask", "a"),
+            sessions.touch(id, TTL_MS),
+            sessions.noteCall(id, "2", "task"),
+          ]);
+          expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+          expect(await sessions.callTask(id, "2")).toBeUndefined();
+        }
+      });
+
+      test("the log level is kept with the session", async () => {
+        const id = await opened();
+        await sessions.setLogLevel(id, "error");
+        await sessions.setLogLevel(id, "notice");
+        expect(await sessions.touch(id, TTL_MS)).toMatchObject({ logLevel: "notice" });
+      });
+    });
+
+    describe("calls", () => {
+      test("a request finds its task until it is forgotten, and a number is not the text of it", async () => {
+        const id = await opened();
+        await sessions.noteCall(id, "1", "one");
+        await sessions.noteCall(id, '"1"', "the text");
+
+        expect(await sessions.callTask(id, "1")).toBe("one");
+        expect(await sessions.callTask(id, '"1"')).toBe("the text");
+        await sessions.forgetCall(id, "1");
+        expect(await sessions.callTask(id, "1")).toBeUndefined();
+        expect(await sessions.callTask(id, '"1"')).toBe("the text");
+      });
+
+      test("a request id that is used again names the later task", async () => {
+        const id = await opened();
+        await sessions.noteCall(id, "1", "one");
+        await sessions.noteCall(id, "1", "two");
+        expect(await sessions.callTask(id, "1")).toBe("two");
+      });
+
+      test("another session's request of the same id is another request", async () => {
+        const [mine, theirs] = [await opened(), await opened()];
+        await sessions.noteCall(mine, "1", "one");
+        expect(await sessions.callTask(theirs, "1")).toBeUndefined();
+      });
+    });
+
+    describe("interests", () => {
+      test("what is followed and subscribed to is told about until it is not", async () => {
+        const id = await opened();
+        expect(await sessions.follow(id, "one", 10)).toBe("following");
+        expect(await sessions.follow(id, "two", 10)).toBe("following");
+        expect(await sessions.subscribe(id, URI, 10)).toBe("subscribed");
+        expect(await sessions.subscribe(id, "file:///other", 10)).toBe("subscribed");
+
+        const interests = await sessions.interests(id);
+        expect(interests.taskIds.toSorted()).toEqual(["one", "two"]);
+        expect(interests.resources.toSorted()).toEqual([URI, "file:///other"]);
+
+        await sessions.unfollow(id, ["one", "unknown"]);
+        await sessions.unfollow(id, []);
+        await sessions.unsubscribe(id, "file:///other");
+        expect(await sessions.interests(id)).toEqual({ taskIds: ["two"], resources: [URI] });
+      });
+
+      test("a session has at most so many; what it has already is no more, and each kind counts by itself", async () => {
+        const id = await opened();
+        for (const task of ["one", "two"]) await sessions.follow(id, task, 2);
+        await sessions.noteCall(id, "1", "one");
+
+        expect(await sessions.follow(id, "three", 2)).toBe("full");
+        expect(await sessions.follow(id, "two", 2)).toBe("following");
+        expect(await sessions.subscribe(id, URI, 2)).toBe("subscribed");
+        expect(await sessions.subscribe(id, "file:///other", 2)).toBe("subscribed");
+        expect(await sessions.subscribe(id, "file:///third", 2)).toBe("full");
+        await sessions.unfollow(id, ["one"]);
+        expect(await sessions.follow(id, "three", 2)).toBe("following");
+        expect((await sessions.interests(id)).taskIds.toSorted()).toEqual(["three", "two"]);
+      });
+
+      test("of many that want the last places each place is taken once", async () => {
+        const id = await opened();
+        const results = await Promise.all(Array.from({ length: 20 }, (_, i) => sessions.follow(id, `task-${i}`, 5)));
+        expect(results.filter((result) => result === "following")).toHaveLength(5);
+        expect((await sessions.interests(id)).taskIds).toHaveLength(5);
+      });
+    });
+
+    describe("streams", () => {
+      test("a holder keeps its stream, also when its lease ran out and nobody came", async () => {
+        const id = await opened();
+        const nowMs = Date.now();
+        await hold(id, "standalone", "one", nowMs, 1_000);
+        expect(await keep(id, "standalone", "one", nowMs + 500, 1_000)).toBe("kept");
+        expect(await keep(id, "standalone", "one", nowMs + 60_000, 1_000)).toBe("kept");
+      });
+
+      test("of two holders the later has the stream, and the earlier cannot keep it, drop it or take it back", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await hold(id, "standalone", "two");
+
+        expect(await keep(id, "standalone", "one")).toBe("lost");
+        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+        expect(await keep(id, "standalone", "two")).toBe("kept");
+        expect(await keep(id, "standalone", "one")).toBe("lost");
+      });
+
+      test("of many that take a stream at once exactly one keeps it", async () => {
+        const id = await opened();
+        const tokens = Array.from({ length: 10 }, () => randomUUID());
+        await Promise.all(tokens.map((token) => hold(id, "standalone", token)));
+        const kept = await Promise.all(tokens.map((token) => keep(id, "standalone", token)));
+        expect(kept.filter((each) => each === "kept")).toHaveLength(1);
+      });
+
+      test("a stream that was given up is nobody's, and its holder cannot keep it any more", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+        expect(await keep(id, "standalone", "one")).toBe("lost");
+      });
+
+      test("streams of one session, and of two, are apart, whatever their names", async () => {
+        const [mine, theirs] = [await opened(), await opened()];
+        await hold(mine, 'result "a b"', "one");
+        await hold(mine, "result 1", "two");
+        await hold(theirs, "result 1", "three");
+        expect(await keep(mine, 'result "a b"', "one")).toBe("kept");
+        expect(await keep(mine, "result 1", "two")).toBe("kept");
+        expect(await keep(theirs, "result 1", "three")).toBe("kept");
+      });
+    });
+
+    describe("questions", () => {
+      test("a question is put on the first stream that claims it, and on no other while that one is held", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await hold(id, "result 1", "two");
+
+        expect(await claim(id, "ask", "standalone")).toBe("claimed");
+        expect(await claim(id, "ask", "standalone")).toBe("own");
+        expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
+        expect(await claim(id, "another", "result 1")).toBe("claimed");
+      });
+
+      test("of many streams that claim a question at once one has it", async () => {
+        const id = await opened();
+        const streams = Array.from({ length: 10 }, (_, i) => `result ${i}`);
+        await Promise.all(streams.map((stream) => hold(id, stream, stream)));
+        const claims = await Promise.all(streams.map((stream) => claim(id, "ask", stream)));
+        expect(claims.filter((each) => each === "claimed")).toHaveLength(1);
+        expect(claims.filter((each) => each === "elsewhere")).toHaveLength(9);
+      });
+
+      test("a question of a stream whose lease ran out is claimed by the next, and not before", async () => {
+        const id = await opened();
+        const nowMs = Date.now();
+        await hold(id, "standalone", "one", nowMs, 1_000);
+        await claim(id, "ask", "standalone", nowMs);
+
+        expect(await claim(id, "ask", "result 1", nowMs + 999)).toBe("elsewhere");
+        expect(await claim(id, "ask", "result 1", nowMs + 1_000)).toBe("claimed");
+        await hold(id, "result 1", "two", nowMs + 1_000, 1_000);
+        // The dead one comes back: the question has moved.
+        await keep(id, "standalone", "one", nowMs + 1_500, 1_000);
+        expect(await claim(id, "ask", "standalone", nowMs + 1_500)).toBe("elsewhere");
+      });
+
+      test("a question of a stream that was given up is claimed by the next; until then the stream that comes back finds it its own", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await claim(id, "ask", "standalone");
+        await claim(id, "another", "standalone");
+        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+
+        expect(await claim(id, "ask", "result 1")).toBe("claimed");
+        await hold(id, "result 1", "two");
+        await hold(id, "standalone", "three");
+        expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
+        expect(await claim(id, "another", "standalone")).toBe("own");
+      });
+
+      test("a question stays where it is when its stream passes to another holder", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await claim(id, "ask", "standalone");
+        await hold(id, "standalone", "two");
+        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+
+        expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
+        expect(await claim(id, "ask", "standalone")).toBe("own");
+      });
+
+      test("a question that was released is on no stream", async () => {
+        const id = await opened();
+        await hold(id, "standalone", "one");
+        await claim(id, "ask", "standalone");
+        await sessions.releaseAsks(id, ["ask", "unknown"]);
+        await sessions.releaseAsks(id, []);
+        expect(await claim(id, "ask", "result 1")).toBe("claimed");
+      });
+    });
+
+    describe("wake-ups", () => {
+      test("watchers are woken by what another front end has to know, and by nothing else", async () => {
+        const id = await opened();
+        const watcher = await watched(id);
+
+        await watcher.wakes(() => sessions.follow(id, "task", 10));
+        await watcher.wakes(() => sessions.subscribe(id, URI, 10));
+        await watcher.wakes(() => sessions.unsubscribe(id, URI));
+        await watcher.wakes(() => hold(id, "standalone", "one"));
+        await watcher.wakes(() => sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" }));
+
+        await watcher.sleepsThrough(async () => {
+          await sessions.touch(id, TTL_MS);
+          await sessions.setLogLevel(id, "debug");
+          await sessions.noteCall(id, "1", "task");
+          await sessions.forgetCall(id, "1");
+          await sessions.follow(id, "task", 10);
+          await sessions.unfollow(id, ["task"]);
+          await sessions.unsubscribe(id, "file:///never");
+          await claim(id, "ask", "standalone");
+          await sessions.releaseAsks(id, ["ask"]);
+          await keep(id, "standalone", "one");
+          await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+        });
+        await watcher.wakes(() => sessions.close(id));
+        watcher.stop();
+      });
+
+      test("the watchers of another session, and those that stopped, are left alone", async () => {
+        const [mine, theirs] = [await opened(), await opened()];
+        const stopped = vi.fn();
+        const other = vi.fn();
+        (await sessions.watch(mine, stopped))();
+        const stopOther = await sessions.watch(theirs, other);
+        const watcher = await watched(mine);
+
+        await watcher.wakes(() => sessions.close(mine));
+
+        expect(stopped).not.toHaveBeenCalled();
+        expect(other).not.toHaveBeenCalled();
+        stopOther();
+        watcher.stop();
+      });
+
+      test("what cannot be a session can be watched, and nothing happens", async () => {
+        const stop = await sessions.watch("{not} an id", () => undefined);
+        stop();
+      });
+    });
+  });
+}
