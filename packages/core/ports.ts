@@ -41,6 +41,12 @@ export interface TaskStore {
    */
   answer(request: AnswerRequest): Promise<AnswerRecorded>;
 
+  /**
+   * Notes that a reply to an open ask did not fit, for a sender that cannot be told in its own request, and wakes whoever puts the ask
+   * again. Returns how often the ask was refused so far, this time included; undefined when that ask is not open any more.
+   */
+  refuse(request: RefuseRequest): Promise<number | undefined>;
+
   /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
   cancel(request: {
     readonly taskId: string;
@@ -143,6 +149,15 @@ export interface AnswerRequest {
   readonly graceMs: number;
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
+}
+
+export interface RefuseRequest {
+  readonly taskId: string;
+  readonly key: string;
+  /** Digest of the ask that the reply was judged by. */
+  readonly digest: string;
+  readonly violations: readonly Violation[];
+  readonly nowMs: number;
 }
 
 export interface AnswerRecorded {

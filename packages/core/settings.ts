@@ -23,6 +23,8 @@ export interface Settings {
   readonly storedValueMax: number;
   /** Most answers in one request. */
   readonly repliesMax: number;
+  /** After how many replies that do not fit an ask of a client that can only be asked again counts as cancelled. */
+  readonly refusalsMax: number;
 }
 
 const SECOND = 1_000;
@@ -41,4 +43,5 @@ export const DEFAULT_SETTINGS: Settings = {
   sweepLimit: 1_000,
   storedValueMax: 256 * 1_024,
   repliesMax: 64,
+  refusalsMax: 10,
 };

@@ -85,6 +85,8 @@ export interface Ask {
   /** When the ask ends by its policy. */
   readonly deadlineMs: number;
   readonly onTimeout: TimeoutPolicy;
+  /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
+  readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
 }
 
 export type AskRequest =

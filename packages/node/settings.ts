@@ -24,6 +24,9 @@ export const coreEnvironment = {
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe("Largest stored step result or outcome, in characters of JSON."),
   PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Most answers in one request."),
+  PARLEY_REFUSALS_MAX: whole(DEFAULT_SETTINGS.refusalsMax).describe(
+    "After how many answers that do not fit a question of a client with a session counts as cancelled.",
+  ),
 };
 
 const coreSchema = z.object(coreEnvironment);
@@ -42,5 +45,6 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     sweepLimit: environment.PARLEY_SWEEP_LIMIT,
     storedValueMax: environment.PARLEY_STORED_VALUE_MAX,
     repliesMax: environment.PARLEY_REPLIES_MAX,
+    refusalsMax: environment.PARLEY_REFUSALS_MAX,
   };
 }

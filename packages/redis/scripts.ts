@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
 
-const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "finish", "cancel", "overdue"] as const;
+const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "overdue"] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
@@ -18,6 +18,7 @@ export interface Scripts {
   report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
   answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
+  refuse(keys: TaskKeys, args: { key: string; digest: string; violations: string; nowMs: number }): Promise<number | null>;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
   cancel(keys: TaskKeys, args: { taskId: string; nowMs: number; message: string }): Promise<"cancelled" | "finished" | "unknown">;
   /** Task ids and runs in turn. */
@@ -90,6 +91,7 @@ export function defineScripts(redis: Redis): Scripts {
       run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, ...list(fields), ...list(entries), ...list(asks)]) as never,
     answer: (keys, { taskId, key, digest, outcome, nowMs, readyAtMs, token }) =>
       run.answer([...keys, taskId, key, digest ?? "", outcome, nowMs, readyAtMs, token ?? ""]) as never,
+    refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,
     finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
       run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
     cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message]) as never,

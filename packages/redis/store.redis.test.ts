@@ -169,11 +169,32 @@ describe("the task store on Redis", () => {
     proxy.freeze();
     await expect(through.store.load(newTaskId())).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await expect(through.queue.add({ taskId: newTaskId(), run: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    await expect(through.ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(through.writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
 
     proxy.thaw();
     await through.close();
     proxy.close();
+  });
+
+  test("what is noted about an open ask leaves with it, however it is closed", async () => {
+    const { store, redis } = opened;
+    const life = aLife(store);
+    const closeBy = {
+      answer: (taskId: string) => life.answer(taskId, "size", "4"),
+      cancel: (taskId: string) => life.cancel(taskId),
+      finish: async (taskId: string) => life.finish(taskId, await life.begin({ taskId, run: 2 })),
+    };
+    for (const close of Object.values(closeBy)) {
+      const taskId = await life.parked([anAsk("size")]);
+      const [key] = createKeys(opened.prefix).task(taskId) ?? [""];
+      const violations = [{ path: "", message: "must be an object" }];
+      await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations, nowMs: Date.now() });
+      expect(await redis.hkeys(key)).toContain("refused:size");
+
+      await close(taskId);
+
+      expect((await redis.hkeys(key)).filter((field) => /^(ask|refused):/.test(field))).toEqual([]);
+    }
   });
 
   test("answers that race over many connections have one winner", async () => {

@@ -146,6 +146,13 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
       return nextRun === undefined ? { receipt } : { receipt, nextRun };
     },
 
+    async refuse({ taskId, key, digest, violations, nowMs }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const count = await reached(scripts.refuse(taskKeys, { key, digest, violations: JSON.stringify(violations), nowMs }));
+      return count ?? undefined;
+    },
+
     async cancel({ taskId, nowMs, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";

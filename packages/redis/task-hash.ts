@@ -16,6 +16,7 @@ import {
   type Task,
   type TaskStatus,
   type TimeoutPolicy,
+  type Violation,
 } from "@parley/core";
 
 type PackedCall = [
@@ -123,18 +124,27 @@ function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
       const afterDigest = text.indexOf(" ");
       const afterRun = text.indexOf(" ", afterDigest + 1);
       const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterRun + 1)) as PackedAsk;
+      const key = field.slice(4);
+      const refused = fields[`refused:${key}`];
       const ask: Ask = {
-        key: field.slice(4),
+        key,
         digest: text.slice(0, afterDigest),
         request: unpackRequest(request),
         askedAtMs,
         deadlineMs: askedAtMs + timeoutMs,
         onTimeout,
+        ...(refused !== undefined && { refused: unpackRefused(refused) }),
       };
       return { ask, run: Number(text.slice(afterDigest + 1, afterRun)), position };
     })
     .toSorted((a, b) => a.run - b.run || a.position - b.position)
     .map(({ ask }) => ask);
+}
+
+/** `count JSON`, as refuse.lua writes it. */
+function unpackRefused(text: string): NonNullable<Ask["refused"]> {
+  const space = text.indexOf(" ");
+  return { count: Number(text.slice(0, space)), violations: JSON.parse(text.slice(space + 1)) as Violation[] };
 }
 
 function packRequest(request: AskRequest): PackedRequest {

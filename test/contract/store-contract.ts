@@ -513,6 +513,79 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
     });
 
+    describe("refuse", () => {
+      const violations = [{ path: "/content/size", message: "must be at most 20 ☃" }];
+      const refuse = (taskId: string, key: string, digest = `digest-of-${key}`) =>
+        store.refuse({ taskId, key, digest, violations, nowMs: Date.now() });
+
+      test("an open ask tells how often it was refused and what was wrong with the last reply, and stays open", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations: [], nowMs: Date.now() });
+
+        expect(await refuse(taskId, "size")).toBe(2);
+
+        const [size, name] = (await life.load(taskId)).asks;
+        expect(size).toMatchObject({ key: "size", refused: { count: 2, violations } });
+        expect(name).not.toHaveProperty("refused");
+        expect(await life.load(taskId)).toMatchObject({ status: "input_required" });
+      });
+
+      test("whoever watches the task is woken, and finds a new revision", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const { revision } = await life.load(taskId);
+        const onChange = vi.fn();
+        const stop = await events.watch(taskId, onChange);
+
+        await refuse(taskId, "size");
+
+        await vi.waitFor(() => expect(onChange).toHaveBeenCalledTimes(1));
+        expect((await life.load(taskId)).revision).toBe(revision + 1);
+        stop();
+      });
+
+      test("of racing refusals each is counted once", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const counts = await Promise.all(Array.from({ length: 10 }, () => refuse(taskId, "size")));
+        expect(counts.toSorted((a, b) => (a ?? 0) - (b ?? 0))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      });
+
+      test("what is not open is not refused: answered, never asked, another question of that name (I4), no task", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await life.answer(taskId, "size", "4");
+        const before = await life.load(taskId);
+
+        expect(await refuse(taskId, "size")).toBeUndefined();
+        expect(await refuse(taskId, "colour")).toBeUndefined();
+        expect(await refuse(taskId, "name", "another digest")).toBeUndefined();
+        expect(await refuse(newTaskId(), "name")).toBeUndefined();
+        expect(await refuse("no task id", "name")).toBeUndefined();
+        expect(await life.load(taskId)).toEqual(before);
+      });
+
+      test("a later run that asks the same again leaves the count as it is", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await refuse(taskId, "size");
+        await life.answer(taskId, "name", "Ada");
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("size")]);
+        expect((await life.load(taskId)).asks).toMatchObject([{ key: "size", refused: { count: 1 } }]);
+      });
+
+      test("an answer is accepted after refusals as before them, and nothing of them is left", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        await refuse(taskId, "size");
+        expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "accepted" });
+        expect((await life.load(taskId)).asks).toMatchObject([{ key: "name" }]);
+      });
+
+      test("a refusal moves no expiry and makes nothing due", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        const { expiresAtMs } = await life.load(taskId);
+        await refuse(taskId, "size");
+        expect((await life.load(taskId)).expiresAtMs).toBe(expiresAtMs);
+        expect(await overdueAt(Date.now() + 60_000, taskId)).toBeUndefined();
+      });
+    });
+
     describe("finish", () => {
       test("a result completes the task, an error fails it, and both are there to be read", async () => {
         const completed = await life.create();

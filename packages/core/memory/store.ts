@@ -193,6 +193,16 @@ export function createMemoryStore({
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };
     },
 
+    async refuse({ taskId, key, digest, violations, nowMs }) {
+      const task = find(taskId);
+      const ask = task?.state.asks.find((open) => open.key === key);
+      if (!task || ask?.digest !== digest) return undefined; // I4
+      const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused } : open)) };
+      tell(task, nowMs);
+      return refused.count;
+    },
+
     async cancel({ taskId, nowMs, message }) {
       const task = find(taskId);
       if (!task) return "unknown";

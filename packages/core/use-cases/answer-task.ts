@@ -1,12 +1,18 @@
 import { ParleyError } from "../errors.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
-import { type Ask, isFinished, type Receipt, type Task } from "../task.ts";
+import { type Answer, type Ask, isFinished, type Receipt, type Task, type Violation } from "../task.ts";
 import { getTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
 export interface AnswerTask extends TaskRef {
   /** Ask key → reply as the client sent it. */
   readonly replies: Readonly<Record<string, unknown>>;
+  /**
+   * For replies whose sender cannot be told what is wrong with them, since they answer a request of ours: the ask notes it, wakes its
+   * watchers and is put again. The reply that reaches `refusalsMax` is taken as `cancel`, and its receipt is the cancellation's: a client
+   * that answers by machine, and wrongly, would be asked for ever.
+   */
+  readonly countRefusals?: boolean;
 }
 
 export interface Answered {
@@ -34,7 +40,8 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   const receipts = await Promise.all(
     keys.map(async (key) => {
       const ask = asks.get(key);
-      const take = () => answerOne(services, task, key, ask, request.replies[key]);
+      const take = () =>
+        answerOne(services, { task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
       const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
       return [key, receipt] as const;
     }),
@@ -42,22 +49,73 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   return { task, receipts: new Map(receipts) };
 }
 
-async function answerOne(services: Services, task: Task, key: string, ask: Ask | undefined, reply: unknown): Promise<Receipt> {
-  const { store, queue, clock, settings, log } = services;
-  if (ask) {
-    const read = readReply(ask.request, reply, services.validate);
-    if (!read.ok) return { type: "invalid", violations: read.violations };
-    // The answer and the run it most likely makes due travel together; the store's word below is what counts.
-    const likelyRun = task.run + 1;
-    const [recorded] = await Promise.all([
-      store.answer({ taskId: task.id, key, digest: ask.digest, answer: read.answer, nowMs: clock.now(), graceMs: settings.graceMs }),
-      queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
-    ]);
-    if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
-      await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
-    log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
-    return { type: recorded.receipt };
+interface One {
+  readonly task: Task;
+  readonly key: string;
+  /** Undefined when no such ask is open. */
+  readonly ask: Ask | undefined;
+  readonly reply: unknown;
+  readonly countRefusals: boolean;
+}
+
+async function answerOne(services: Services, { task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
+  if (!ask) return await answerClosed(services, { task, key, reply });
+  const read = readReply(ask.request, reply, services.validate);
+  if (read.ok) return await recordAnswer(services, { task, ask, answer: read.answer });
+  return countRefusals
+    ? await refuse(services, { task, ask, violations: read.violations })
+    : { type: "invalid", violations: read.violations };
+}
+
+/** Records the answer to an open ask and adds the next run. */
+export async function recordAnswer(
+  { store, queue, clock, settings, log }: Services,
+  { task, ask, answer }: { readonly task: Task; readonly ask: Ask; readonly answer: Answer },
+): Promise<Receipt> {
+  const { key, digest } = ask;
+  // The answer and the run it most likely makes due travel together; the store's word below is what counts.
+  const likelyRun = task.run + 1;
+  const [recorded] = await Promise.all([
+    store.answer({ taskId: task.id, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs }),
+    queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
+  ]);
+  if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
+    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
+  log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
+  return { type: recorded.receipt };
+}
+
+/** Has the ask put again, or ends it when that has not helped often enough. */
+async function refuse(
+  services: Services,
+  { task, ask, violations }: { readonly task: Task; readonly ask: Ask; readonly violations: readonly Violation[] },
+): Promise<Receipt> {
+  const { store, clock, settings, log } = services;
+  const { key, digest } = ask;
+  const count = await store.refuse({ taskId: task.id, key, digest, violations: bounded(violations), nowMs: clock.now() });
+  if (count === undefined) return { type: "late" };
+  if (count < settings.refusalsMax) {
+    log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");
+    return { type: "invalid", violations };
   }
+  log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
+  return await recordAnswer(services, { task, ask, answer: { action: "cancel" } });
+}
+
+/** Violations name fields as the client sent them, as many and as long as it liked. */
+function bounded(violations: readonly Violation[]): Violation[] {
+  const short = (text: string) => (text.length > TEXT_KEPT ? `${text.slice(0, TEXT_KEPT)}…` : text);
+  return violations.slice(0, VIOLATIONS_KEPT).map(({ path, message }) => ({ path: short(path), message: short(message) }));
+}
+
+const VIOLATIONS_KEPT = 8;
+const TEXT_KEPT = 200;
+
+/** A reply to what is not open is compared with what was recorded. */
+async function answerClosed(
+  { store, queue, clock, settings, log }: Services,
+  { task, key, reply }: { readonly task: Task; readonly key: string; readonly reply: unknown },
+): Promise<Receipt> {
   const answer = readReplyByShape(reply);
   if (!answer) return { type: "unknown" };
   const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs });

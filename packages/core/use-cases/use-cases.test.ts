@@ -91,8 +91,8 @@ function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: P
       return reports;
     },
     task: (taskId: string) => getTask(services, { taskId, principal: alice }),
-    answer: (taskId: string, replies: Record<string, unknown>) =>
-      answerTask(services, { taskId, principal: alice, replies }).then(({ receipts }) => Object.fromEntries(receipts)),
+    answer: (taskId: string, replies: Record<string, unknown>, options: { countRefusals?: boolean } = {}) =>
+      answerTask(services, { taskId, principal: alice, replies, ...options }).then(({ receipts }) => Object.fromEntries(receipts)),
   };
 }
 
@@ -165,6 +165,58 @@ describe("answers", () => {
     expect(await wrong(null)).toMatchObject({ type: "invalid" });
     expect(await subject.task(taskId)).toMatchObject({ status: "input_required" });
     expect(subject.queue.length).toBe(0);
+  });
+
+  test("a refusal that is counted stands with the open ask, bounded, and wakes whoever puts it again", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const woken = Promise.withResolvers<void>();
+    await subject.services.events.watch(taskId, woken.resolve);
+
+    expect(await subject.answer(taskId, { size: { action: "accept", content: { n: 21 } } }, { countRefusals: true })).toEqual({
+      size: { type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] },
+    });
+    await woken.promise;
+    expect((await subject.task(taskId)).asks).toMatchObject([
+      { key: "size", refused: { count: 1, violations: [{ path: "/content/n", message: "must be <= 20" }] } },
+    ]);
+
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}${"x".repeat(1_000)}`, true]));
+    const strict: AskRequest = { ...size, schema: { ...size.schema, additionalProperties: false } };
+    const other = deployment(async ({ ask }) => ({ content: [{ type: "text", text: JSON.stringify(await ask("size", strict)) }] }));
+    const otherId = await other.create();
+    await other.work();
+    await other.answer(otherId, { size: { action: "accept", content: { n: 1, ...many } } }, { countRefusals: true });
+    const [ask] = (await other.task(otherId)).asks;
+    expect(ask?.refused?.count).toBe(1);
+    expect(JSON.stringify(ask?.refused).length).toBeLessThan(5_000);
+  });
+
+  test("a client that answers wrongly by machine is asked ten times, then its question counts as cancelled", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const wrong = async () => (await subject.answer(taskId, { size: "nonsense" }, { countRefusals: true }))["size"]?.type;
+
+    for (let i = 1; i < 10; i += 1) expect(await wrong()).toBe("invalid");
+    expect(await wrong()).toBe("accepted");
+
+    expect(await subject.work()).toEqual(["finished"]);
+    expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: '{"action":"cancel"}' }] } });
+    expect(subject.logged.some((line) => line.includes("question cancelled"))).toBe(true);
+    expect(await subject.answer(taskId, { size: { action: "cancel" } })).toEqual({ size: { type: "duplicate" } });
+  });
+
+  test("a wrong reply that comes behind the right one is late, and the question is not put again", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const right = subject.answer(taskId, { size: { action: "accept", content: { n: 4 } } });
+    const wrong = subject.answer(taskId, { size: { action: "accept", content: { n: 21 } } }, { countRefusals: true });
+    expect(await right).toEqual({ size: { type: "accepted" } });
+    expect(await wrong).toEqual({ size: { type: "late" } });
+    expect(await subject.task(taskId)).toMatchObject({ status: "working", asks: [] });
   });
 
   test("the same answer again is a duplicate, another one is late, an unknown key is unknown", async () => {

@@ -22,7 +22,7 @@ if ask then
   if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
   -- Removing the open ask is the claim: of racing answers only one finds it.
-  redis.call('HDEL', task, field)
+  remove_ask(key)
   redis.call('HSET', journal, field, entry)
   state.status = status_by_asks()
   tell(state, now_ms)

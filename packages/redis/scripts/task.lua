@@ -4,6 +4,7 @@ A task's hash holds
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt [token answers]
   call         what was called, as JSON; written by create alone
   ask:<key>    an open ask: digest run JSON
+  refused:<key>   how often replies to an open ask did not fit, and what was wrong with the last: count JSON
   message, immediate, outcome   when there is one
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. Token and answers
@@ -74,12 +75,18 @@ local function status_by_asks()
   return #open_asks() > 0 and 'input_required' or 'working' -- I3
 end
 
+-- An ask leaves with what is noted about it. 0 when it was not open.
+local function remove_ask(key)
+  redis.call('HDEL', task, 'refused:' .. key)
+  return redis.call('HDEL', task, 'ask:' .. key)
+end
+
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
 local function close_asks()
   for _, field in ipairs(open_asks()) do
     local digest = string.match(redis.call('HGET', task, field), '^%S+')
     redis.call('HSETNX', journal, field, digest .. ' {"type":"closed"}')
-    redis.call('HDEL', task, field)
+    remove_ask(string.sub(field, 5))
   end
 end
 

@@ -1,0 +1,21 @@
+--[[ refuse.lua: notes that a reply to an open ask did not fit, so that the ask is put again.
+
+KEYS  task journal feed due
+ARGV  key, digest (of the ask that the reply was judged by), violations (JSON), now_ms
+
+Returns how often the ask was refused, this time included; nil when that ask is not open any more.
+
+Settles the race between a reply that does not fit and one that does: behind the answer nothing is noted, so nobody puts again what is
+settled. Sent twice it counts twice: the count bounds a client that never learns, it is no record. ]]
+local key, digest, violations, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local state = read_state(task)
+local ask = state and redis.call('HGET', task, 'ask:' .. key)
+if not ask or string.match(ask, '^%S+') ~= digest then return nil end -- I4
+
+local before = redis.call('HGET', task, 'refused:' .. key)
+local count = (before and tonumber(string.match(before, '^%d+')) or 0) + 1
+write_field('refused:' .. key, count .. ' ' .. violations)
+tell(state, now_ms)
+write_state(state)
+return count
