@@ -109,3 +109,8 @@ export function parseError(problem = "the body is not valid JSON"): Reply {
 export function invalidRequest(problem: string, id?: RequestId): Reply {
   return { httpStatus: 400, message: errorMessage(id, { code: INVALID_REQUEST, message: problem }) };
 }
+
+/** Names from outside, cut so that an error never grows with its cause. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+}

@@ -1,5 +1,6 @@
 /** What clients declare, what asks and tools need, and the difference, which is `data.requiredCapabilities` of -32021. */
 import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
+import { readCapabilities as askable, usesTools } from "../capabilities.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 import { TASKS_EXTENSION } from "./names.ts";
 
@@ -15,26 +16,13 @@ export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTEN
 
 /** Reads them from the raw `_meta`. The path of the first member that is no object comes back as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
-  for (const key of ["elicitation", "sampling", "roots", "extensions"]) {
-    const value = own(declared, key);
-    if (value !== undefined && !isObject(value)) return key;
-  }
-  for (const [id, settings] of Object.entries(own(declared, "extensions") ?? {})) if (!isObject(settings)) return `extensions.${id}`;
-  const elicitation = own(declared, "elicitation");
-  const sampling = own(declared, "sampling");
-  return {
-    // A bare `elicitation: {}` means that forms are understood; `{url: {}}` alone means that they are not.
-    ...(isObject(elicitation)
-      ? {
-          elicitation: {
-            form: isObject(own(elicitation, "form")) || !isObject(own(elicitation, "url")),
-            url: isObject(own(elicitation, "url")),
-          },
-        }
-      : {}),
-    ...(isObject(sampling) ? { sampling: { tools: isObject(own(sampling, "tools")) } } : {}),
-    ...(isObject(own(declared, "roots")) ? { roots: true } : {}),
-  };
+  const capabilities = askable(declared);
+  if (typeof capabilities === "string") return capabilities;
+  const extensions = own(declared, "extensions");
+  if (extensions === undefined) return capabilities;
+  if (!isObject(extensions)) return "extensions";
+  for (const [id, settings] of Object.entries(extensions)) if (!isObject(settings)) return `extensions.${id}`;
+  return capabilities;
 }
 
 export function declaresTasks(declared: Wire): boolean {
@@ -68,10 +56,6 @@ export function requiredCapabilities(requests: readonly AskRequest[], declared: 
     },
     declared,
   );
-}
-
-function usesTools(request: AskRequest): boolean {
-  return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
 }
 
 /** The error to throw, with the table's code and the data that MCP wants. */

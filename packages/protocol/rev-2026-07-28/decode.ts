@@ -13,6 +13,7 @@ import {
   isObject,
   METHOD_NOT_FOUND,
   own,
+  quoted,
   shapeOf,
   type RequestId,
   type RpcRequest,
@@ -159,9 +160,4 @@ function versionMismatch(header: string, version: string): Mismatch {
 function missing(id: RequestId, what: string, requiredCapabilities: RequiredCapabilities): Rejected {
   const message = `${what} needs a capability that the request did not declare`;
   return rejected({ httpStatus: 400, message: errorMessage(id, { code: MISSING_CAPABILITY, message, data: { requiredCapabilities } }) });
-}
-
-/** Names from outside, cut so that an error never grows with its cause. */
-function quoted(text: string): string {
-  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,7 +1,7 @@
-/** Notifications: those of a listen stream, which all carry its id, and those on the stream of a call (S26 basic/patterns/subscriptions). */
-import { LOG_LEVELS, type FeedItem, type JsonObject } from "@parley/core";
+/** Notifications of a listen stream, which all carry its id (S26 basic/patterns/subscriptions). */
+import type { JsonObject } from "@parley/core";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
-import type { ClientFacts, Listen } from "./intents.ts";
+import type { Listen } from "./intents.ts";
 import { SUBSCRIPTION_ID } from "./names.ts";
 
 export type ListKind = "tools" | "prompts" | "resources";
@@ -34,22 +34,4 @@ export function resourceUpdated(uri: string, subscriptionId: RequestId): RpcNoti
 
 export function listenEnd(subscriptionId: RequestId, meta: JsonObject): object {
   return { resultType: "complete", _meta: { ...meta, [SUBSCRIPTION_ID]: subscriptionId } };
-}
-
-/** MUST NOT be sent to a client that gave no progress token, or no log level, with the very request. */
-export function feedNotification(
-  item: FeedItem,
-  { progressToken, logLevel }: Pick<ClientFacts, "progressToken" | "logLevel">,
-): RpcNotification | undefined {
-  switch (item.type) {
-    case "progress": {
-      const { type: _, ...progress } = item;
-      return progressToken === undefined ? undefined : notificationMessage("notifications/progress", { progressToken, ...progress });
-    }
-    case "log": {
-      const { type: _, ...log } = item;
-      const wanted = logLevel !== undefined && LOG_LEVELS.indexOf(item.level) >= LOG_LEVELS.indexOf(logLevel);
-      return wanted ? notificationMessage("notifications/message", log) : undefined;
-    }
-  }
 }

@@ -3,9 +3,10 @@
  *
  * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
-import { isFinished, type JsonObject, type Outcome, type Receipt, type Task } from "@parley/core";
+import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
 import type { ServerFacts } from "../dialect.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
+import { taskTimes, ttlMs } from "../task-times.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { SUBSCRIPTION_ID } from "./names.ts";
@@ -50,17 +51,10 @@ function handle(task: Task, { facts, nowMs }: Saying): object {
     taskId: task.id,
     status: task.status,
     ...(message === undefined ? {} : { statusMessage: message }),
-    createdAt: new Date(task.call.createdAtMs).toISOString(),
-    lastUpdatedAt: new Date(task.updatedAtMs).toISOString(),
+    ...taskTimes(task),
     ttlMs: ttlMs(task, nowMs),
     pollIntervalMs: facts.pollIntervalMs,
   };
-}
-
-/** Counted from the task's creation. An unfinished task is kept at least its retention longer than now, so its time grows with every look. */
-export function ttlMs({ call, status, expiresAtMs }: Task, nowMs: number): number {
-  if (isFinished(status)) return Math.trunc(expiresAtMs - call.createdAtMs);
-  return Math.trunc(Math.max(call.retentionMs, nowMs - call.createdAtMs + call.retentionMs));
 }
 
 function detail(task: Task): object {

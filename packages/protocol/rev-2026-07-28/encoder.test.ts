@@ -102,7 +102,7 @@ describe("server/discover", () => {
     const message = say.discover(catalogue);
     expect(message).toEqual({
       resultType: "complete",
-      supportedVersions: ["2026-07-28"],
+      supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"],
       capabilities: {
         tools: { listChanged: true },
         prompts: { listChanged: true },

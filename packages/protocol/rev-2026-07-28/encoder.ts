@@ -4,10 +4,11 @@
  */
 import type { Ask, Catalogue, FeedItem, JsonObject, Receipt, ResourceContents, Task } from "@parley/core";
 import type { ServerFacts } from "../dialect.ts";
+import { feedNotification } from "../feed.ts";
 import type { Reply, RequestId, RpcNotification } from "../json-rpc.ts";
 import { callResult, inputRequired, promptResult } from "./encode-call.ts";
-import { completion, discover, promptList, resourceContents, resourceList, templateList, toolList } from "./encode-catalogue.ts";
-import { acknowledged, feedNotification, listChanged, listenEnd, resourceUpdated, type Filter, type ListKind } from "./encode-listen.ts";
+import { cachedLists, completion, discover, resourceContents } from "./encode-catalogue.ts";
+import { acknowledged, listChanged, listenEnd, resourceUpdated, type Filter, type ListKind } from "./encode-listen.ts";
 import { acknowledgement, createTaskResult, detailedTask, taskNotification } from "./encode-task.ts";
 import { failure, type Failure } from "./errors.ts";
 import type { ClientFacts } from "./intents.ts";
@@ -60,10 +61,7 @@ export function encoder(facts: ServerFacts): Encoder {
   };
   return {
     discover: (catalogue) => discover(catalogue, { facts, meta }),
-    toolList: (catalogue, cursor) => toolList(catalogue, { facts, meta, cursor }),
-    promptList: (catalogue, cursor) => promptList(catalogue, { facts, meta, cursor }),
-    resourceList: (catalogue, cursor) => resourceList(catalogue, { facts, meta, cursor }),
-    templateList: (catalogue, cursor) => templateList(catalogue, { facts, meta, cursor }),
+    ...cachedLists({ facts, meta }),
     resourceContents: (contents) => resourceContents(contents, meta),
     completion: (values) => completion(values, meta),
     createTaskResult: (task, nowMs) => createTaskResult(task, { facts, meta, nowMs }),
@@ -77,7 +75,7 @@ export function encoder(facts: ServerFacts): Encoder {
     listChanged,
     resourceUpdated,
     listenEnd: (subscriptionId) => listenEnd(subscriptionId, meta),
-    feedNotification,
+    feedNotification: (item, wants) => feedNotification(item, wants),
     failure: (thrown) => failure(thrown, meta),
   };
 }

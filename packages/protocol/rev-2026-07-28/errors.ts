@@ -3,7 +3,8 @@
  *
  * -32602 and -32603 of a handler travel with HTTP 200; what the specification forbids outright travels with 400.
  */
-import { describeViolations, ParleyError, RpcFailure, type ErrorCode, type JsonObject } from "@parley/core";
+import { ParleyError, RpcFailure, type ErrorCode, type JsonObject } from "@parley/core";
+import { explained } from "../failures.ts";
 import { errorMessage, INTERNAL_ERROR, INVALID_PARAMS, resultMessage, type Reply, type RequestId } from "../json-rpc.ts";
 import { callResult } from "./encode-call.ts";
 import type { Intent } from "./intents.ts";
@@ -60,11 +61,6 @@ export interface Failure {
   readonly defectId: string;
 }
 
-/** True for what only the log may explain: log it with its stack under the defect id. */
-export function isDefect(error: unknown): boolean {
-  return !(error instanceof ParleyError || error instanceof RpcFailure);
-}
-
 export function failure({ id, intent, error, defectId }: Failure, meta: JsonObject): Reply {
   if (error instanceof ParleyError) {
     // The model can mend its arguments only if it sees what is wrong with them, and errors of the protocol do not reach it (SEP-1303).
@@ -90,7 +86,5 @@ function dataOf({ code, hint, violations, data }: ParleyError): object {
 }
 
 function argumentsResult(error: ParleyError, meta: JsonObject): object {
-  const violations = error.violations ?? [];
-  const text = violations.length === 0 ? error.message : `${error.message}: ${describeViolations(violations)}`;
-  return callResult({ content: [{ type: "text", text }], isError: true }, meta);
+  return callResult({ content: [{ type: "text", text: explained(error) }], isError: true }, meta);
 }

@@ -19,6 +19,8 @@ export interface SessionDialect {
   decode(message: unknown): SessionMessage;
   /** Whether a client that declared these capabilities can be put that ask, in this revision. */
   canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean;
+  /** A reply to a request that `ask` made, in the words of the ask: to be judged by core's `readReply`. */
+  readReply(request: AskRequest, reply: unknown): unknown;
   encoder(facts: ServerFacts): SessionEncoder;
 }
 

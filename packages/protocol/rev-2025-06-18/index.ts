@@ -1,0 +1,33 @@
+/** MCP 2025-06-18: elicitation by forms, structured results, titles; no tasks, no url mode, no icons. */
+import { ENTRIES, present, servedCapabilities, without, type Entries } from "../entries.ts";
+import { canAsk } from "../sessions/can-ask.ts";
+import type { SessionDialect } from "../sessions/dialect.ts";
+import { failure } from "../sessions/errors.ts";
+import { readOlderReply } from "../sessions/form.ts";
+import { SESSION_METHODS } from "../sessions/methods.ts";
+import { noTasks } from "../sessions/no-tasks.ts";
+import { olderAsk } from "../sessions/older-ask.ts";
+import { callResult, plainResult } from "../sessions/results.ts";
+import { sessionDialect } from "../sessions/session-dialect.ts";
+
+const VERSION = "2025-06-18";
+
+const entries: Entries = { ...ENTRIES, tool: (tool) => without(ENTRIES.tool(tool), "icons") };
+
+export const rev20250618: SessionDialect = sessionDialect({
+  version: VERSION,
+  batches: false,
+  closesEarly: false,
+  methods: SESSION_METHODS,
+  capabilities: servedCapabilities,
+  serverInfo: ({ name, version, title }) => present({ name, version, title }),
+  entries,
+  callResult,
+  promptResult: plainResult,
+  related: () => ({}),
+  tasks: () => noTasks(VERSION),
+  canAsk,
+  ask: olderAsk,
+  readReply: readOlderReply,
+  failure,
+});

@@ -1,0 +1,17 @@
+/** What a client can be asked, by what it declared in `initialize`. */
+import type { AskRequest, ClientCapabilities } from "@parley/core";
+import { usesTools } from "../capabilities.ts";
+
+/** Forms, sampling without tools, and roots: what every revision with sessions knows, or understands when it is declared. */
+export function canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean {
+  switch (request.type) {
+    case "form":
+      return capabilities.elicitation?.form === true;
+    case "url":
+      return false;
+    case "sampling":
+      return capabilities.sampling !== undefined && !usesTools(request);
+    case "roots":
+      return capabilities.roots === true;
+  }
+}

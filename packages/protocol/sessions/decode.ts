@@ -1,0 +1,67 @@
+/**
+ * From one parsed message of a session to what it wants, or to the error to send back.
+ *
+ * Errors of a request travel with HTTP 200, as any answer to it does: before 2026 no status but those of sessions and of what is no message
+ * has a meaning (S25 basic/transports).
+ */
+import {
+  errorMessage,
+  INVALID_PARAMS,
+  invalidRequest,
+  isRequestId,
+  METHOD_NOT_FOUND,
+  own,
+  quoted,
+  shapeOf,
+  type RequestId,
+  type RpcRequest,
+  type Wire,
+} from "../json-rpc.ts";
+import { BadParams, readParams } from "../params.ts";
+import type { SessionMessage } from "./dialect.ts";
+import type { Notice } from "./intents.ts";
+import { metaOf, type Methods } from "./methods.ts";
+
+export function sessionDecoder(version: string, methods: Methods): (message: unknown) => SessionMessage {
+  return (message) => {
+    const shape = shapeOf(message);
+    switch (shape.type) {
+      case "invalid":
+        return { type: "rejected", ...invalidRequest(shape.problem, shape.id) };
+      case "response":
+        return { type: "response", id: shape.id, reply: replyIn(shape.message) };
+      case "notification":
+        return { type: "notification", method: shape.method, ...noticeIn(shape) };
+      case "request":
+        return decodeRequest(shape, { version, methods });
+    }
+  };
+}
+
+function decodeRequest(
+  { id, method, params }: RpcRequest,
+  { version, methods }: { readonly version: string; readonly methods: Methods },
+): SessionMessage {
+  const read = methods.get(method);
+  if (!read) return refused(id, METHOD_NOT_FOUND, `${quoted(method)} is not a method of ${version}`);
+  const intent = readParams((inner) => (metaOf(inner), read(inner)), params);
+  if (intent instanceof BadParams) return refused(id, INVALID_PARAMS, intent.message);
+  return { type: "request", id, method, intent };
+}
+
+function refused(id: RequestId, code: number, message: string): SessionMessage {
+  return { type: "rejected", httpStatus: 200, message: errorMessage(id, { code, message }) };
+}
+
+/** A client that answers by an error cannot or will not ask its user: nobody has decided anything, as when a form is closed. */
+function replyIn(message: Wire): unknown {
+  return Object.hasOwn(message, "result") ? message["result"] : { action: "cancel" };
+}
+
+/** A cancellation that names no request is ignored, as the specification wants of a malformed one. */
+function noticeIn({ method, params }: { readonly method: string; readonly params: Wire }): { readonly notice?: Notice } {
+  const requestId = own(params, "requestId");
+  if (method !== "notifications/cancelled" || !isRequestId(requestId)) return {};
+  const reason = own(params, "reason");
+  return { notice: { type: "cancelled", requestId, ...(typeof reason === "string" ? { reason } : {}) } };
+}

@@ -1,0 +1,143 @@
+/**
+ * Forms in the words of revisions before 2025-11-25, and answers back into the words of the ask.
+ *
+ *   string oneOf const + title      →  enum + enumNames
+ *   default of anything but boolean →  said in the description
+ *   array of choices                →  one boolean for each choice      ← the list of those that are true
+ *
+ * The answer is judged by the schema that the tool asked with, so what comes back must be what that schema means: the names of the booleans
+ * follow from the schema alone, and are found again whichever front end the answer reaches.
+ */
+import type { AskRequest, Json, JsonObject } from "@parley/core";
+import { isObject, own, type Wire } from "../json-rpc.ts";
+
+export function olderForm(schema: JsonObject): JsonObject {
+  const choices = choiceFields(schema);
+  const required = texts(schema["required"]).filter((name) => !choices.has(name));
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      fieldsOf(schema).flatMap(([name, field]) => {
+        const options = choices.get(name);
+        return options ? options.map((option) => [option.key, boolean(name, field, option)]) : [[name, olderField(field)]];
+      }),
+    ),
+    ...(required.length > 0 ? { required } : {}),
+  };
+}
+
+/** The reply to a form that was put by `olderForm`, as the ask's own schema wants it. */
+export function readOlderReply(request: AskRequest, reply: unknown): unknown {
+  if (request.type !== "form" || !isObject(reply)) return reply;
+  const content = own(reply, "content");
+  if (!isObject(content)) return reply;
+  const choices = choiceFields(request.schema);
+  if (choices.size === 0) return reply;
+  const asked = new Set([...choices.values()].flat().map(({ key }) => key));
+  const rest = Object.entries(content).filter(([name]) => !asked.has(name));
+  const chosen = [...choices].flatMap(([name, options]) => {
+    if (Object.hasOwn(content, name)) return [];
+    const value = chosenOf(content, options, { schema: request.schema, name });
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...reply, content: Object.fromEntries([...rest, ...chosen]) };
+}
+
+/** The list of what was chosen; undefined where the field was left out. What is no boolean stays what it is, and is refused by the schema. */
+function chosenOf(content: Wire, options: readonly Option[], { schema, name }: { schema: JsonObject; name: string }): unknown {
+  const given = options.filter(({ key }) => Object.hasOwn(content, key));
+  const wrong = given.find(({ key }) => typeof content[key] !== "boolean");
+  if (wrong) return content[wrong.key];
+  const values = given.filter(({ key }) => content[key] === true).map(({ value }) => value);
+  if (values.length > 0 || texts(schema["required"]).includes(name)) return values;
+  // Nothing chosen where nothing need be: left out when all was left untouched, or when the field allows no empty list.
+  const least = fieldsOf(schema).find(([field]) => field === name)?.[1]["minItems"];
+  return given.length === 0 || (typeof least === "number" && least > 0) ? undefined : values;
+}
+
+interface Option {
+  /** The boolean's name in the form. */
+  readonly key: string;
+  readonly value: string;
+  readonly title: string;
+}
+
+/** The options of every field that takes several, by the field's name. */
+function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]> {
+  const fields = fieldsOf(schema);
+  const taken = new Set(fields.map(([name]) => name));
+  return new Map(
+    fields
+      .filter(([, field]) => field["type"] === "array" && isObject(field["items"]))
+      .map(([name, field]) => [
+        name,
+        choicesIn(field["items"] as JsonObject).map((choice) => ({ ...choice, key: free(name, choice.value) })),
+      ]),
+  );
+
+  // Some clients make identifiers of names, and all show them where a title is missing.
+  function free(name: string, value: string): string {
+    const wanted = `${name}_${value.replaceAll(/[^A-Za-z0-9]+/g, "_").slice(0, 40)}`;
+    let key = wanted;
+    for (let count = 2; taken.has(key); count += 1) key = `${wanted}_${count}`;
+    taken.add(key);
+    return key;
+  }
+}
+
+/** `enum`, or alternatives of `const` and `title`. */
+function choicesIn(items: JsonObject): readonly { readonly value: string; readonly title: string }[] {
+  const alternatives = items["anyOf"] ?? items["oneOf"];
+  if (!Array.isArray(alternatives)) return texts(items["enum"]).map((value) => ({ value, title: value }));
+  return alternatives.flatMap((alternative) => {
+    const value = isObject(alternative) ? alternative["const"] : undefined;
+    if (typeof value !== "string") return [];
+    const title = (alternative as JsonObject)["title"];
+    return [{ value, title: typeof title === "string" ? title : value }];
+  });
+}
+
+function boolean(name: string, field: JsonObject, { title, value }: Option): JsonObject {
+  const label = typeof field["title"] === "string" ? field["title"] : name;
+  const defaults = field["default"];
+  return {
+    type: "boolean",
+    title: `${label}: ${title}`,
+    ...described(field, howMany(field)),
+    ...(Array.isArray(defaults) ? { default: defaults.includes(value) } : {}),
+  };
+}
+
+function howMany({ minItems, maxItems }: JsonObject): string | undefined {
+  const least = typeof minItems === "number" && minItems > 0 ? minItems : undefined;
+  const most = typeof maxItems === "number" ? maxItems : undefined;
+  if (least !== undefined && most !== undefined) return least === most ? `Choose ${least}.` : `Choose ${least} to ${most}.`;
+  if (least !== undefined) return `Choose at least ${least}.`;
+  return most === undefined ? undefined : `Choose at most ${most}.`;
+}
+
+function olderField(field: JsonObject): JsonObject {
+  const { oneOf, default: preset, ...rest } = field;
+  const choices = Array.isArray(oneOf) ? choicesIn({ oneOf }) : [];
+  const options = choices.length > 0 ? { enum: choices.map(({ value }) => value), enumNames: choices.map(({ title }) => title) } : {};
+  if (preset === undefined) return { ...rest, ...options };
+  if (typeof preset === "boolean") return { ...rest, ...options, default: preset };
+  const shown = choices.find(({ value }) => value === preset)?.title ?? preset;
+  return { ...rest, ...options, ...described(field, `Default: ${typeof shown === "string" ? shown : JSON.stringify(shown)}.`) };
+}
+
+function described({ description }: JsonObject, note: string | undefined): JsonObject {
+  const said = [description, note].filter((text): text is string => typeof text === "string" && text !== "");
+  return said.length > 0 ? { description: said.join(" ") } : {};
+}
+
+function fieldsOf(schema: JsonObject): readonly (readonly [string, JsonObject])[] {
+  const properties = schema["properties"];
+  return isObject(properties)
+    ? Object.entries(properties as JsonObject).filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
+    : [];
+}
+
+function texts(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,0 +1,35 @@
+/** `initialize`, the request that opens a session: the same in every revision, since it is what settles on one (S25 basic/lifecycle). */
+import { readCapabilities } from "../capabilities.ts";
+import { errorMessage, INVALID_PARAMS, isObject, own, shapeOf, type Reply, type RequestId, type Wire } from "../json-rpc.ts";
+import { BadParams, member, readParams, required } from "../params.ts";
+import type { Initialize } from "./intents.ts";
+
+export type InitializeRead = { readonly type: "initialize"; readonly initialize: Initialize } | ({ readonly type: "rejected" } & Reply);
+
+/** Names and versions of clients are kept with their sessions: longer ones are cut. */
+const CLIENT_INFO_CHARS = 100;
+
+/** Undefined when the message is no `initialize`. `served` has the newest first: it is offered to clients of revisions that are not served. */
+export function readInitializeOf(served: readonly [string, ...string[]], message: unknown): InitializeRead | undefined {
+  const shape = shapeOf(message);
+  if (shape.type !== "request" || shape.method !== "initialize") return undefined;
+  const initialize = readParams((params) => read(served, shape.id, params), shape.params);
+  if (!(initialize instanceof BadParams)) return { type: "initialize", initialize };
+  return { type: "rejected", httpStatus: 200, message: errorMessage(shape.id, { code: INVALID_PARAMS, message: initialize.message }) };
+}
+
+function read(served: readonly [string, ...string[]], id: RequestId, params: Wire): Initialize {
+  const requested = required(params, "protocolVersion");
+  const capabilities = readCapabilities(member(params, "capabilities", isObject, "an object"));
+  if (typeof capabilities === "string") throw new BadParams(`capabilities.${capabilities} must be an object`);
+  return { id, version: served.includes(requested) ? requested : served[0], capabilities, ...clientInfo(params) };
+}
+
+/** For logs only, so that a client that leaves it out is served all the same. */
+function clientInfo(params: Wire): Pick<Initialize, "clientInfo"> {
+  const info = own(params, "clientInfo");
+  if (!isObject(info)) return {};
+  const [name, version] = [own(info, "name"), own(info, "version")];
+  if (typeof name !== "string" || typeof version !== "string") return {};
+  return { clientInfo: { name: name.slice(0, CLIENT_INFO_CHARS), version: version.slice(0, CLIENT_INFO_CHARS) } };
+}

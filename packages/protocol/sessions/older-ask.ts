@@ -1,0 +1,21 @@
+/** How clients of revisions before 2025-11-25 are asked (S0618 client/elicitation): no modes, no tasks, simpler forms. */
+import { messageOf, serverRequest, singleBlocks } from "./ask.ts";
+import type { SessionEncoder } from "./dialect.ts";
+import { olderForm } from "./form.ts";
+
+export const olderAsk: SessionEncoder["ask"] = (put, { requestId }) => {
+  const { request } = put;
+  switch (request.type) {
+    case "form":
+      return serverRequest(requestId, "elicitation/create", {
+        message: messageOf({ ...put, request }),
+        requestedSchema: olderForm(request.schema),
+      });
+    case "url":
+      throw new Error("url mode is newer than this revision: see canAsk");
+    case "sampling":
+      return serverRequest(requestId, "sampling/createMessage", singleBlocks(request.params));
+    case "roots":
+      return serverRequest(requestId, "roots/list", {});
+  }
+};
