@@ -1,12 +1,9 @@
 /** Asks as requests from the server to the client. */
-import type { Ask, AskRequest, JsonObject, Violation } from "@parley/core";
+import type { Ask, AskRequest, JsonObject } from "@parley/core";
 import { isObject, own, type RequestId } from "../json-rpc.ts";
 import type { RpcServerRequest } from "./dialect.ts";
 
 type Worded = Extract<AskRequest, { message: string }>;
-
-/** An ask that was answered wrongly before says so. */
-type Reasked = Ask & { readonly refused?: { readonly count: number; readonly violations: readonly Violation[] } };
 
 const VIOLATIONS_SHOWN = 5;
 
@@ -15,7 +12,7 @@ export function serverRequest(id: RequestId, method: string, params: object): Rp
 }
 
 /** The question, and what was wrong with the last answer to it, by the names that the form shows. */
-export function messageOf(ask: Reasked & { readonly request: Worded }): string {
+export function messageOf(ask: Ask & { readonly request: Worded }): string {
   const { request, refused } = ask;
   if (!refused || refused.violations.length === 0) return request.message;
   const properties = request.type === "form" ? request.schema["properties"] : undefined;

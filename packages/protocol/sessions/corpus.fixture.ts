@@ -1,0 +1,10 @@
+/** Corpora: one case is one JSON file, which says why it is there. */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** The cases of a folder beside the given module. */
+export function corpus<Case>(folder: string, base: string | URL): readonly ({ readonly file: string; readonly why: string } & Case)[] {
+  const url = new URL(`${folder}/`, base);
+  return readdirSync(url)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => ({ file, ...(JSON.parse(readFileSync(new URL(file, url), "utf8")) as Case & { why: string }) }));
+}

@@ -1,0 +1,67 @@
+import { ClientRequestSchema, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { SESSION_DIALECTS, sessionDialect } from "../index.ts";
+import { corpus } from "./corpus.fixture.ts";
+
+/** What comes in, and the whole of what must be made of it. `{version}` in a text is the revision's own name. */
+interface Case {
+  readonly message: unknown;
+  readonly expect: { readonly type: string };
+}
+
+const shared = corpus<Case>("corpus/messages", import.meta.url);
+
+/** Where the official schemas say something else, and why they are not followed. */
+const OWN_WAYS: { readonly [file: string]: string } = {
+  "send-input.json": "FastMCP's dialect is in no specification",
+  "send-input-to-the-open-one.json": "the same",
+  "call-task-unlimited.json": "null is no ttl of a request in the schema; clients send it for no limit all the same",
+  "call-task-malformed.json": "the schema is of 2025-11-25, where params.task has a meaning",
+  "response-text.json": "a reply of the wrong shape is judged with its question, which is then asked again",
+  "response-null.json": "the same",
+  "response-both.json": "the same",
+  "params-meta-text.json": "it is a request with wrong params, not a wrong message",
+  "params-progress-token.json": "the same",
+};
+
+describe.each(SESSION_DIALECTS.map((dialect) => ({ version: dialect.version })))("messages of $version", ({ version }) => {
+  const dialect = sessionDialect(version);
+  const own = corpus<Case>(`../rev-${version}/corpus/messages`, import.meta.url);
+  const cases = [...shared, ...own];
+
+  test.each(cases)("$why ($file)", ({ message, expect: expected }) => {
+    expect(dialect?.decode(message)).toEqual(JSON.parse(JSON.stringify(expected).replaceAll("{version}", version)));
+  });
+
+  test.each(cases.filter(({ file, expect: expected }) => expected.type === "request" && !(file in OWN_WAYS)))(
+    "the official schema knows the request: $file",
+    ({ message }) => {
+      JSONRPCMessageSchema.parse(message);
+      ClientRequestSchema.parse(message);
+    },
+  );
+
+  test("what the official schema refuses is refused here", () => {
+    const refused = shared.filter(({ file, message }) => !(file in OWN_WAYS) && !JSONRPCMessageSchema.safeParse(message).success);
+    expect(refused.length).toBeGreaterThan(5);
+    for (const { file, message } of refused)
+      expect({ file, ...dialect?.decode(message) }).toMatchObject({ file, type: "rejected", httpStatus: 400 });
+  });
+});
+
+test("a revision that is not served has no dialect", () => {
+  for (const version of ["2026-07-28", "2024-11-05", "", "__proto__"]) expect(sessionDialect(version)).toBeUndefined();
+});
+
+describe("keys from outside", () => {
+  test("an answer called __proto__ changes no prototype", () => {
+    const message: unknown = JSON.parse(
+      `{"jsonrpc":"2.0","id":1,"method":"tasks/sendInput","params":{"taskId":"t","__proto__":{"action":"accept"},"content":{"__proto__":{"admin":true}}}}`,
+    );
+    const decoded = sessionDialect("2025-11-25")?.decode(message);
+    expect(decoded).toMatchObject({ type: "request", intent: { type: "sendInput" } });
+    if (decoded?.type !== "request" || decoded.intent.type !== "sendInput") throw new Error("not an input");
+    expect(Object.keys(decoded.intent.reply as object)).toEqual(["content"]);
+    expect(({} as { admin?: boolean }).admin).toBeUndefined();
+  });
+});
