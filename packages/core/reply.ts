@@ -1,5 +1,6 @@
 /**
- * From what a client sent to an answer: MCP's ElicitResult, CreateMessageResult or ListRootsResult, judged against the ask.
+ * From what a client sent to an answer: MCP's ElicitResult, CreateMessageResult or ListRootsResult, judged against the ask. A request for
+ * sampling or roots may also be declined or cancelled, in an elicitation's words.
  *
  * A reply of the wrong shape or with content that breaks the requested schema is refused with its violations, and the ask stays open.
  */
@@ -16,9 +17,9 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
     case "url":
       return readElicitation(reply, () => ({ ok: true, answer: { action: "accept" } }));
     case "sampling":
-      return judged(reply, validate(SAMPLING_RESULT, reply));
+      return readRefusal(reply) ?? judged(reply, validate(SAMPLING_RESULT, reply));
     case "roots":
-      return judged(reply, validate(ROOTS_RESULT, reply));
+      return readRefusal(reply) ?? judged(reply, validate(ROOTS_RESULT, reply));
   }
 }
 
@@ -34,6 +35,12 @@ export function readReplyByShape(reply: unknown): Answer | undefined {
     answer: isObject(content) ? { action: "accept", content } : { action: "accept" },
   }));
   return read.ok ? read.answer : undefined;
+}
+
+/** Neither a completion nor a list of roots: what an error in place of the result reads as. Undefined for anything else. */
+function readRefusal(reply: JsonObject): ReplyRead | undefined {
+  const { action } = reply;
+  return action === "decline" || action === "cancel" ? { ok: true, answer: { action } } : undefined;
 }
 
 function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyRead): ReplyRead {

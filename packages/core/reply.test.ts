@@ -1,0 +1,43 @@
+import { createValidator } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { readReply, readReplyByShape } from "./reply.ts";
+import type { AskRequest } from "./task.ts";
+
+const validate = createValidator();
+const requests: readonly AskRequest[] = [
+  { type: "form", message: "?", schema: { type: "object", properties: { n: { type: "number" } } } },
+  { type: "url", message: "?", url: "https://example.com/" },
+  { type: "sampling", params: { messages: [], maxTokens: 1 } },
+  { type: "roots" },
+];
+const completion = { role: "assistant", content: { type: "text", text: "Paris." }, model: "m" };
+
+describe("a client's reply", () => {
+  test.each(requests)("to $type may say no, in the same words for every kind", (request) => {
+    for (const action of ["decline", "cancel"] as const) {
+      expect(readReply(request, { action, content: { n: 1 }, _meta: {} }, validate)).toEqual({ ok: true, answer: { action } });
+      expect(readReplyByShape({ action })).toEqual({ action });
+    }
+  });
+
+  test.each(requests)("to $type is never read as what only the server writes", (request) => {
+    for (const action of ["timeout", "unavailable", "reply", "closed", "ACCEPT", "", null, ["cancel"], { cancel: true }]) {
+      for (const reply of [{ action }, { action, content: { n: 1 } }, { action, result: {} }, { action, result: { action } }]) {
+        expect(readReply(request, reply, validate)).toMatchObject({ ok: false });
+        expect(readReplyByShape(reply)).toBeUndefined();
+      }
+    }
+  });
+
+  test("to sampling and roots is taken as it is, what travels beside it left out", () => {
+    const [, , sampling, roots] = requests;
+    if (!sampling || !roots) throw new Error("no request");
+    expect(readReply(sampling, { ...completion, _meta: { x: 1 } }, validate)).toEqual({
+      ok: true,
+      answer: { action: "reply", result: completion },
+    });
+    expect(readReply(roots, { roots: [{ uri: "file:///a" }] }, validate)).toMatchObject({ ok: true, answer: { action: "reply" } });
+    expect(readReply(sampling, { action: "accept", content: {} }, validate)).toMatchObject({ ok: false });
+    expect(readReply(roots, { action: "accept" }, validate)).toMatchObject({ ok: false });
+  });
+});
