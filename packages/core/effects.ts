@@ -12,7 +12,7 @@ export interface Effects {
   /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
   readonly signal: AbortSignal;
 
-  /** Puts a question. Settles when it is answered or its deadline passes; until then the run parks. */
+  /** Puts a question. Settles when it is answered, its deadline passes or the client cannot be asked; until then the run parks. */
   ask(name: string, request: AskRequest, options?: AskOptions): Promise<Answer>;
 
   /**

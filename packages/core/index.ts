@@ -15,6 +15,7 @@ export * from "./task.ts";
 export * from "./use-cases/answer-task.ts";
 export * from "./use-cases/cancel-task.ts";
 export * from "./use-cases/create-task.ts";
+export * from "./use-cases/declare-unavailable.ts";
 export * from "./use-cases/get-task.ts";
 export * from "./use-cases/list-tasks.ts";
 export * from "./use-cases/run-task.ts";

@@ -180,6 +180,28 @@ describe("asks", () => {
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "ASK_TIMEOUT" } });
   });
 
+  test("an ask that the client cannot be put says so; a default for its timeout stands in only where the deployment wants it", async () => {
+    const withDefault = async ({ ask }: Effects) => ({
+      answer: (await ask("size", form("How many?"), { onTimeout: { default: { n: 2 } } })) as unknown as JsonObject,
+    });
+    const withPolicy = async ({ ask }: Effects) => ({
+      answer: (await ask("size", form("How many?"), { onTimeout: "decline" })) as unknown as JsonObject,
+    });
+    const outcome = async (handler: typeof withDefault, settings: Partial<Settings>) => {
+      const task = subject(handler, settings);
+      await task.run();
+      task.answer("size", { action: "unavailable" });
+      return task.run();
+    };
+    const unavailable = { type: "returned", result: { answer: { action: "unavailable" } } };
+    expect(await outcome(withDefault, {})).toMatchObject(unavailable);
+    expect(await outcome(withPolicy, { withoutCapability: "default" })).toMatchObject(unavailable);
+    expect(await outcome(withDefault, { withoutCapability: "default" })).toMatchObject({
+      type: "returned",
+      result: { answer: { action: "accept", content: { n: 2 } } },
+    });
+  });
+
   test("a name that is not allowed is refused with what is", async () => {
     const task = subject(async ({ ask }) => ({ got: (await ask("Wie viele?", form("?"))) as unknown as JsonObject }));
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_NAME" } });

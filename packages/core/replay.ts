@@ -248,8 +248,11 @@ export async function replay({ task, journal, handler, signal, ports, settings }
   }
 
   function settled(id: string, answer: Answer, options: AskOptions): Answer | Promise<never> {
-    if (answer.action !== "timeout") return answer;
     const policy = options.onTimeout ?? "cancel";
+    if (answer.action === "unavailable" && settings.withoutCapability === "default" && typeof policy === "object") {
+      return { action: "accept", content: policy.default };
+    }
+    if (answer.action !== "timeout") return answer;
     if (policy === "cancel") return answer;
     if (policy === "decline") return { action: "decline" };
     if (policy !== "fail") return { action: "accept", content: policy.default };

@@ -25,6 +25,11 @@ export interface Settings {
   readonly repliesMax: number;
   /** After how many replies that do not fit an ask of a client that can only be asked again counts as cancelled. */
   readonly refusalsMax: number;
+  /**
+   * What an ask becomes that the client cannot be put: a failure that tools see, or, where the ask has a default for its timeout, that.
+   * Read on every replay: a change of it reaches tasks that have gone on behind such an ask, and ends those that it makes diverge.
+   */
+  readonly withoutCapability: "fail" | "default";
 }
 
 const SECOND = 1_000;
@@ -44,4 +49,5 @@ export const DEFAULT_SETTINGS: Settings = {
   storedValueMax: 256 * 1_024,
   repliesMax: 64,
   refusalsMax: 10,
+  withoutCapability: "fail",
 };

@@ -107,7 +107,9 @@ export type Answer =
   /** The reply to a sampling or roots request, in MCP's shape. */
   | { readonly action: "reply"; readonly result: JsonObject }
   /** Nobody answered before the deadline; written by a worker, never by a client. */
-  | { readonly action: "timeout" };
+  | { readonly action: "timeout" }
+  /** The client cannot be asked that, and nobody else can; written by a front end, never by a client. */
+  | { readonly action: "unavailable" };
 
 /** What became of an answer. */
 export type Receipt =

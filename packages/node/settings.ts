@@ -27,6 +27,10 @@ export const coreEnvironment = {
   PARLEY_REFUSALS_MAX: whole(DEFAULT_SETTINGS.refusalsMax).describe(
     "After how many answers that do not fit a question of a client with a session counts as cancelled.",
   ),
+  PARLEY_WITHOUT_CAPABILITY: z
+    .enum(["fail", "default"])
+    .default(DEFAULT_SETTINGS.withoutCapability)
+    .describe("What a question becomes that the client cannot be asked: fail, or its default for timeouts where it has one."),
 };
 
 const coreSchema = z.object(coreEnvironment);
@@ -46,5 +50,6 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     storedValueMax: environment.PARLEY_STORED_VALUE_MAX,
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
+    withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,
   };
 }

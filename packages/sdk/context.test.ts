@@ -6,12 +6,13 @@ import {
   type Schema,
   type ToolReturn,
   Declined,
+  ParleyError,
   StepFailed,
   TimedOut,
   ToolError,
   defineTool,
 } from "./index.ts";
-import { accept, cancel, decline, runTool, startTool, timeout } from "./testing.ts";
+import { accept, cancel, decline, runTool, startTool, timeout, unavailable } from "./testing.ts";
 
 function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
@@ -309,6 +310,17 @@ describe("asking the client", () => {
     expect(run.text).toBe("Paris file:///home");
   });
 
+  test("no is Declined and a dismissal Cancelled there, too", async () => {
+    const both = tool(async (ctx) => {
+      const names: string[] = [];
+      await ctx.sample("model", { messages: [], maxTokens: 1 }).catch((error: Error) => names.push(error.name));
+      await ctx.roots("folders").catch((error: Error) => names.push(error.name));
+      return names.join();
+    });
+    expect((await runTool(both, {}, { answers: { model: decline, folders: cancel } })).text).toBe("Declined,Cancelled");
+    expect((await runTool(both, {}, { answers: { model: cancel, folders: decline } })).text).toBe("Cancelled,Declined");
+  });
+
   test("nobody answering is TimedOut there, too", async () => {
     const asking = tool(async (ctx) => {
       try {
@@ -319,5 +331,70 @@ describe("asking the client", () => {
       return "answered";
     });
     expect((await runTool(asking, {}, { answers: { roots: timeout } })).text).toBe("true");
+  });
+});
+
+describe("a client that cannot be asked", () => {
+  const every = {
+    form: (ctx: Context) => ctx.elicit("question", { message: "How many?", schema: COUNT }),
+    ask: (ctx: Context) => ctx.ask("question", { message: "How many?", schema: COUNT }),
+    url: (ctx: Context) => ctx.elicit("question", { message: "Pay here", url: "https://example.com/pay" }),
+    sampling: (ctx: Context) => ctx.sample("question", { messages: [], maxTokens: 1 }),
+    tools: (ctx: Context) => ctx.sample("question", { messages: [], maxTokens: 1, tools: [] } as never),
+    roots: (ctx: Context) => ctx.roots("question"),
+  };
+  const required = {
+    form: { elicitation: { form: {} } },
+    ask: { elicitation: { form: {} } },
+    url: { elicitation: { url: {} } },
+    sampling: { sampling: {} },
+    tools: { sampling: { tools: {} } },
+    roots: { roots: {} },
+  };
+
+  test.each(Object.keys(every) as (keyof typeof every)[])("%s throws what it lacks, and the model reads what to do", async (kind) => {
+    let thrown: unknown;
+    const run = await runTool(
+      tool(async (ctx) => {
+        await every[kind](ctx).catch((error: unknown) => {
+          thrown = error;
+          throw error;
+        });
+      }),
+      {},
+      { answers: { question: unavailable } },
+    );
+    expect(thrown).toMatchObject({ name: "ParleyError", code: "CAPABILITY_REQUIRED", data: { required: required[kind] } });
+    expect(run.task.status).toBe("completed");
+    expect(run.result).toMatchObject({ isError: true });
+    const capability = { form: "elicitation", ask: "elicitation", url: "elicitation.url", tools: "sampling.tools" } as Record<
+      string,
+      string
+    >;
+    expect(run.text).toContain(`"question"`);
+    expect(run.text).toContain(`a client that declares the capability ${capability[kind] ?? kind} and`);
+  });
+
+  test("a tool may go another way", async () => {
+    const polite = tool((ctx) =>
+      ctx.elicit("question", { message: "How many?", schema: COUNT }).then(
+        ({ count }) => `for ${count}`,
+        (error: unknown) => {
+          if (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED") return "call us";
+          throw error;
+        },
+      ),
+    );
+    expect((await runTool(polite, {}, { answers: { question: unavailable } })).text).toBe("call us");
+    expect((await runTool(polite, {}, { answers: { question: { count: 2 } } })).text).toBe("for 2");
+  });
+
+  test("the default for a timeout stands in where the deployment says so, and only there", async () => {
+    const withDefault = asking({ message: "How many?", schema: COUNT, onTimeout: { default: { count: 7 } } });
+    const script = { answers: { question: unavailable } } as const;
+    expect((await runTool(withDefault, {}, { ...script, withoutCapability: "default" })).text).toBe('{"count":7}');
+    expect((await runTool(withDefault, {}, script)).result).toMatchObject({ isError: true });
+    const without = asking({ message: "How many?", schema: COUNT });
+    expect((await runTool(without, {}, { ...script, withoutCapability: "default" })).result).toMatchObject({ isError: true });
   });
 });

@@ -8,6 +8,7 @@ import type {
   Announcement,
   Answer,
   AskOptions,
+  AskRequest,
   ClientCapabilities,
   Effects,
   JsonObject,
@@ -19,7 +20,7 @@ import type {
 import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
-import { Cancelled, Declined, DefinitionError, TimedOut } from "./failures.ts";
+import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
@@ -84,13 +85,14 @@ export interface Context {
 
   /**
    * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
-   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question.
+   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question, CAPABILITY_REQUIRED when the
+   * client cannot be asked it. Where the deployment says so, such a question takes the default that it has for its timeout.
    */
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
 
-  /** As `elicit`, for those who want to branch: returns what became of the question instead of throwing. */
+  /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
   ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
 
@@ -120,11 +122,14 @@ export interface Context {
   /** Tells every client that a list or a resource has changed. */
   announce(announcement: Announcement): void;
 
-  /** Has the client's model complete something. Throws Declined, Cancelled or TimedOut. */
+  /** Has the client's model complete something. Throws Declined, Cancelled or TimedOut; ParleyError CAPABILITY_REQUIRED. */
   sample(name: string, request: SamplingRequest, options?: WaitOptions): Promise<SamplingReply>;
-  /** The folders that the client works in. Throws Declined, Cancelled or TimedOut. */
+  /** The folders that the client works in. Throws Declined, Cancelled or TimedOut; ParleyError CAPABILITY_REQUIRED. */
   roots(name?: string, options?: WaitOptions): Promise<readonly Root[]>;
 }
+
+/** What becomes of a question that the client can be asked. */
+type PutAnswer = Exclude<Answer, { action: "unavailable" }>;
 
 export function createContext(effects: Effects): Context {
   async function put(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<AskResult<unknown>> {
@@ -137,7 +142,7 @@ export function createContext(effects: Effects): Context {
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions(ask.timeout, policy);
     for (let message = ask.message; ;) {
-      const answer = await effects.ask(name, { type: "form", message, schema: form }, options);
+      const answer = await putRequest(name, { type: "form", message, schema: form }, options);
       if (answer.action !== "accept") return refusal(answer);
       const content = await check(schema, answer.content ?? {});
       if (content.ok) return { action: "accept", content: content.value };
@@ -150,7 +155,7 @@ export function createContext(effects: Effects): Context {
     const url = URL.parse(String(ask.url));
     if (!url) throw invalidUrl(name, "is not an absolute url");
     if (url.username !== "" || url.password !== "") throw invalidUrl(name, "carries credentials, which everybody on the way can read");
-    const answer = await effects.ask(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask.timeout, ask.onTimeout));
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask.timeout, ask.onTimeout));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -159,7 +164,14 @@ export function createContext(effects: Effects): Context {
     return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
   }
 
-  async function replyTo(name: string, answer: Answer): Promise<JsonObject> {
+  async function putRequest(name: string, request: AskRequest, options: AskOptions): Promise<PutAnswer> {
+    const answer = await effects.ask(name, request, options);
+    if (answer.action === "unavailable") throw cannotAsk(name, request);
+    return answer;
+  }
+
+  async function replyTo(name: string, request: AskRequest, { timeout }: WaitOptions): Promise<JsonObject> {
+    const answer = await putRequest(name, request, askOptions(timeout, undefined));
     if (answer.action === "reply") return answer.result;
     return throwUnanswered(name, refusal(answer).action);
   }
@@ -192,11 +204,10 @@ export function createContext(effects: Effects): Context {
     announce: (announcement: Announcement) => effects.announce(announcement),
     async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
       const params = plainJson(`the sampling request "${name}"`, request) as JsonObject;
-      const reply = await replyTo(name, await effects.ask(name, { type: "sampling", params }, askOptions(options.timeout, undefined)));
-      return reply as unknown as SamplingReply;
+      return (await replyTo(name, { type: "sampling", params }, options)) as unknown as SamplingReply;
     },
     async roots(name = "roots", options: WaitOptions = {}) {
-      const reply = await replyTo(name, await effects.ask(name, { type: "roots" }, askOptions(options.timeout, undefined)));
+      const reply = await replyTo(name, { type: "roots" }, options);
       return (reply as { roots?: readonly Root[] }).roots ?? [];
     },
   };
@@ -253,7 +264,7 @@ function invalidUrl(name: string, problem: string): ParleyError {
   return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: its url ${problem}`, { violations });
 }
 
-function refusal(answer: Answer): Exclude<AskResult<never>, { action: "accept" }> {
+function refusal(answer: PutAnswer): Exclude<AskResult<never>, { action: "accept" }> {
   if (answer.action === "decline" || answer.action === "cancel" || answer.action === "timeout") return { action: answer.action };
   throw new Error(`an ask was answered by ${answer.action}`);
 }

@@ -1,4 +1,5 @@
 /** What authors can meet, beside core's ToolError, RpcFailure, StepFailed and ParleyError. */
+import { type AskRequest, type Json, ParleyError, ToolError } from "@parley/core";
 
 /** A tool, prompt or resource that cannot be served as it is written. Thrown while modules load, so that a deployment fails before it starts. */
 export class DefinitionError extends Error {
@@ -37,4 +38,31 @@ export class TimedOut extends Unanswered {
   constructor(ask: string) {
     super(ask, `Nobody answered the question "${ask}" in time. The tool stopped there.`);
   }
+}
+
+/** The client cannot be asked what the tool asks: CAPABILITY_REQUIRED, with what it would have to declare in `data.required`. */
+export function cannotAsk(ask: string, request: AskRequest): ParleyError {
+  const { does, capability, required } = NEEDS[needOf(request)];
+  const message = `To go on, the tool ${does} ("${ask}"), and this client cannot be asked that. Call the tool from a client that declares the capability ${capability} and accepts event streams.`;
+  return new ParleyError("CAPABILITY_REQUIRED", message, { data: { required } });
+}
+
+type Need = AskRequest["type"] | "samplingWithTools";
+
+function needOf(request: AskRequest): Need {
+  return request.type === "sampling" && request.params["tools"] !== undefined ? "samplingWithTools" : request.type;
+}
+
+const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability: string; readonly required: Json }>> = {
+  form: { does: "asks the user to fill in a form", capability: "elicitation", required: { elicitation: { form: {} } } },
+  url: { does: "sends the user to a page", capability: "elicitation.url", required: { elicitation: { url: {} } } },
+  sampling: { does: "asks the client's model", capability: "sampling", required: { sampling: {} } },
+  samplingWithTools: { does: "asks the client's model, with tools", capability: "sampling.tools", required: { sampling: { tools: {} } } },
+  roots: { does: "asks for the client's folders", capability: "roots", required: { roots: {} } },
+};
+
+/** Whether the error is the tool's own word to the model, rather than a failure of the call or of the tool. */
+export function isForModel(error: unknown): error is Error {
+  if (error instanceof ToolError) return !error.retryable;
+  return error instanceof Unanswered || (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED");
 }

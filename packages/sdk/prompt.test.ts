@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { ToolError, definePrompt } from "./index.ts";
-import { decline, runTool } from "./testing.ts";
+import { decline, runTool, unavailable } from "./testing.ts";
 
 const review = definePrompt({
   name: "review",
@@ -45,6 +45,8 @@ describe("definePrompt", () => {
   test("fails the request where a tool would have a result with isError", async () => {
     const declined = await runTool(review, { file: "a.ts" }, { answers: { focus: decline } });
     expect(declined.error).toEqual({ code: -32_603, message: 'The user declined to answer "focus". The tool stopped there.' });
+    const unaskable = await runTool(review, { file: "a.ts" }, { answers: { focus: unavailable } });
+    expect(unaskable.error).toMatchObject({ code: -32_603, message: expect.stringContaining("declares the capability elicitation") });
     const failing = definePrompt({
       name: "failing",
       run() {

@@ -1,10 +1,10 @@
 /** `definePrompt`: a prompt runs as a task, like a tool, and may ask. */
 import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
-import { ParleyError, RpcFailure, ToolError } from "@parley/core";
+import { ParleyError, RpcFailure } from "@parley/core";
 import type { GetPromptResult, PromptMessage } from "./content.ts";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
-import { DefinitionError, Unanswered } from "./failures.ts";
+import { DefinitionError, isForModel } from "./failures.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
@@ -59,8 +59,7 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
       try {
         return promptResult(name, description, await definition.run(values as PromptValues<A>, createContext(effects)));
       } catch (error) {
-        if (error instanceof Unanswered || (error instanceof ToolError && !error.retryable))
-          throw new RpcFailure(INTERNAL_ERROR, error.message);
+        if (isForModel(error)) throw new RpcFailure(INTERNAL_ERROR, error.message);
         throw error;
       }
     },

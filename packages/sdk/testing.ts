@@ -26,6 +26,7 @@ import {
   answerTask,
   cancelTask,
   createTask,
+  declareUnavailable,
   describeViolations,
   entryKey,
   isFinished,
@@ -35,6 +36,7 @@ import {
 import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
+import { present } from "./present.ts";
 import { createTestClock, createTestIds, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
@@ -43,9 +45,19 @@ export const accept: unique symbol = Symbol("accept");
 export const decline: unique symbol = Symbol("decline");
 export const cancel: unique symbol = Symbol("cancel");
 export const timeout: unique symbol = Symbol("timeout");
+/** Not a person's: the client cannot be asked that. */
+export const unavailable: unique symbol = Symbol("unavailable");
 
 /** The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. */
-export type Reply = JsonObject | string | readonly string[] | typeof accept | typeof decline | typeof cancel | typeof timeout;
+export type Reply =
+  | JsonObject
+  | string
+  | readonly string[]
+  | typeof accept
+  | typeof decline
+  | typeof cancel
+  | typeof timeout
+  | typeof unavailable;
 
 /** Replies by ask key: the name, then `name#2`, `name#3` …; a function sees the ask and decides. */
 export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };
@@ -58,6 +70,8 @@ export interface TestOptions {
   readonly now?: Date;
   /** Kills the run after every recorded step. */
   readonly interrupt?: boolean;
+  /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
+  readonly withoutCapability?: "fail" | "default";
 }
 
 export interface TestTask {
@@ -199,7 +213,12 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       validate: validateJson,
       log: SILENT,
       // Every sleep parks, so that the clock decides how long it takes.
-      settings: { ...DEFAULT_SETTINGS, inlineSleepMaxMs: 0, divergenceWaitMs: 50 },
+      settings: {
+        ...DEFAULT_SETTINGS,
+        inlineSleepMaxMs: 0,
+        divergenceWaitMs: 50,
+        ...present({ withoutCapability: options.withoutCapability }),
+      },
     },
     clock,
     runs,
@@ -258,12 +277,17 @@ async function createTestTask(stage: Stage, taskId: string): Promise<TestTask> {
     },
     async answer(replies) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
-      const raw = Object.entries(replies).map(([key, reply]) => {
+      const { principal } = task.call;
+      const raw: Record<string, JsonObject> = {};
+      const impossible: string[] = [];
+      for (const [key, reply] of Object.entries(replies)) {
         const ask = open.get(key);
         if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
-        return [key, rawReply(ask, reply)] as const;
-      });
-      const { receipts } = await answerTask(services, { taskId, principal: task.call.principal, replies: Object.fromEntries(raw) });
+        if (reply === unavailable) impossible.push(key);
+        else raw[key] = rawReply(ask, reply);
+      }
+      for (const key of impossible) await declareUnavailable(services, { taskId, principal, key });
+      const { receipts } = await answerTask(services, { taskId, principal, replies: raw });
       for (const [key, receipt] of receipts) {
         if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
         if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
@@ -300,7 +324,7 @@ function withoutBackoff(tool: Tool | Prompt): Tool | Prompt {
   return markDefinition({ ...tool, run: atOnce });
 }
 
-function rawReply({ key, request }: Ask, reply: Reply): JsonObject {
+function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {
   if (reply === timeout) throw new Error(`"${key}" cannot be answered with timeout: advance the clock`);
   if (reply === accept || reply === decline || reply === cancel) return { action: reply.description ?? "" };
   if (request.type === "sampling") {

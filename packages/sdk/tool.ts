@@ -2,10 +2,10 @@
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
 import type { ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
-import { type Duration, ParleyError, ToolError, describeViolations, parseDuration } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
-import { DefinitionError, Unanswered } from "./failures.ts";
+import { DefinitionError, isForModel } from "./failures.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
@@ -98,7 +98,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       const returned = await definition.run(read.value, createContext(effects));
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
-      if (error instanceof Unanswered || (error instanceof ToolError && !error.retryable)) return errorResult(error.message);
+      if (isForModel(error)) return errorResult(error.message);
       throw error;
     }
   }

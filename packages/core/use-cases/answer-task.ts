@@ -59,7 +59,10 @@ interface One {
 }
 
 async function answerOne(services: Services, { task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
-  if (!ask) return await answerClosed(services, { task, key, reply });
+  if (!ask) {
+    const answer = readReplyByShape(reply);
+    return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
+  }
   const read = readReply(ask.request, reply, services.validate);
   if (read.ok) return await recordAnswer(services, { task, ask, answer: read.answer });
   return countRefusals
@@ -111,13 +114,11 @@ function bounded(violations: readonly Violation[]): Violation[] {
 const VIOLATIONS_KEPT = 8;
 const TEXT_KEPT = 200;
 
-/** A reply to what is not open is compared with what was recorded. */
-async function answerClosed(
+/** An answer to what is not open is compared with what was recorded. */
+export async function compareAnswer(
   { store, queue, clock, settings, log }: Services,
-  { task, key, reply }: { readonly task: Task; readonly key: string; readonly reply: unknown },
+  { task, key, answer }: { readonly task: Task; readonly key: string; readonly answer: Answer },
 ): Promise<Receipt> {
-  const answer = readReplyByShape(reply);
-  if (!answer) return { type: "unknown" };
   const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs });
   // Whoever recorded it may have died before it added the run: adding it again is adding it once.
   if (recorded.nextRun !== undefined && !isFinished(task.status))

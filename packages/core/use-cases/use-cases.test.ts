@@ -10,6 +10,7 @@ import type { AskRequest, JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { createTask } from "./create-task.ts";
+import { declareUnavailable } from "./declare-unavailable.ts";
 import { getSettledTask, getTask } from "./get-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
@@ -230,6 +231,32 @@ describe("answers", () => {
     await subject.work();
     expect(await subject.answer(taskId, { size: reply })).toEqual({ size: { type: "duplicate" } });
     expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: expect.stringContaining('"n":2') }] } });
+  });
+
+  test("an ask that the client cannot be put ends for its tool, and races with answers like an answer", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    const declare = () => declareUnavailable(subject.services, { taskId, principal: alice, key: "size" });
+
+    const [first, second, answered] = await Promise.all([declare(), declare(), subject.answer(taskId, { size: { action: "decline" } })]);
+
+    expect([first, second, answered["size"]]).toEqual([{ type: "accepted" }, { type: "duplicate" }, { type: "late" }]);
+    expect(await declare()).toEqual({ type: "duplicate" });
+    expect(await subject.work()).toEqual(["finished"]);
+    expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: '{"action":"unavailable"}' }] } });
+  });
+
+  test("an answer that came first stands, and who then says that nobody can be asked is late", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create();
+    await subject.work();
+    await subject.answer(taskId, { size: { action: "decline" } });
+    expect(await declareUnavailable(subject.services, { taskId, principal: alice, key: "size" })).toEqual({ type: "late" });
+    expect(await declareUnavailable(subject.services, { taskId, principal: alice, key: "never" })).toEqual({ type: "unknown" });
+    await expect(declareUnavailable(subject.services, { taskId, principal: "mallory", key: "size" })).rejects.toMatchObject({
+      code: "TASK_NOT_FOUND",
+    });
   });
 
   test("of a hundred racing answers one is accepted (I2)", async () => {

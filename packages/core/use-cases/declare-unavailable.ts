@@ -1,0 +1,16 @@
+import type { Receipt } from "../task.ts";
+import { compareAnswer, recordAnswer } from "./answer-task.ts";
+import { getTask, type TaskRef } from "./get-task.ts";
+import type { Services } from "./services.ts";
+
+/**
+ * Says that the client of a hidden task cannot be put one of its asks, so that the tool goes on instead of waiting for nobody.
+ *
+ * Recorded like an answer, and races like one (I2): of two front ends that say so one is accepted, and where a reply came first it stands.
+ */
+export async function declareUnavailable(services: Services, { key, ...ref }: TaskRef & { readonly key: string }): Promise<Receipt> {
+  const task = await getTask(services, ref);
+  const ask = task.asks.find((open) => open.key === key);
+  const answer = { action: "unavailable" } as const;
+  return ask ? await recordAnswer(services, { task, ask, answer }) : await compareAnswer(services, { task, key, answer });
+}
