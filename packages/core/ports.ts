@@ -179,6 +179,8 @@ export interface RunQueue {
 export interface TaskEvents {
   /** Resolves once no later change can be missed. Call the returned function to stop. */
   watch(taskId: string, onChange: () => void): Promise<() => void>;
+  /** Whether the task's wake-ups come to this process already, so that watching it costs no round trip. */
+  isWatched(taskId: string): boolean;
   /** Tells every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;

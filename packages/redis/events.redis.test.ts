@@ -37,7 +37,7 @@ describe("wake-ups over Redis", () => {
     await vi.waitFor(() => expect(calls).toEqual(["two"]));
   });
 
-  test("a channel is subscribed once for all its listeners, and left with the last of them", async () => {
+  test("a channel is subscribed once for all its listeners, and left a moment after the last of them", async () => {
     const taskId = await aLife(direct.store).create();
     const subscribers = async () =>
       Number(((await direct.redis.call("PUBSUB", "NUMSUB", `${direct.prefix}:{p0}:task:${taskId}`)) as unknown[])[1]);
@@ -50,8 +50,10 @@ describe("wake-ups over Redis", () => {
     await watching.ping();
     expect(await subscribers()).toBe(1);
     stops[2]?.();
+    expect(watching.events.isWatched(taskId)).toBe(true);
 
-    await vi.waitFor(async () => expect(await subscribers()).toBe(0));
+    await vi.waitFor(async () => expect(await subscribers()).toBe(0), { timeout: 5_000 });
+    expect(watching.events.isWatched(taskId)).toBe(false);
   });
 
   test("who watches right after the last listener left still hears of the next change", async () => {

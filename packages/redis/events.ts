@@ -25,6 +25,12 @@ export interface RedisEvents extends TaskEvents {
   listen(channel: string, onMessage: (message?: string) => void): Promise<() => void>;
 }
 
+/**
+ * A channel without listeners is left within this time and not at once: clients come back for the tasks that they called or answered a
+ * moment ago, and channels that are left together cost one command.
+ */
+const LINGER_MS = 1_000;
+
 interface Channel {
   readonly listeners: Set<(message?: string) => void>;
   readonly subscribed: Promise<unknown>;
@@ -32,6 +38,7 @@ interface Channel {
 
 export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsOptions): RedisEvents {
   const channels = new Map<string, Channel>();
+  const lingering = new Set<string>();
 
   subscriber.on("message", (name: string, message: string) => {
     for (const listener of channels.get(name)?.listeners ?? []) listener(message);
@@ -64,20 +71,30 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
     // A listener of its own, so that one function can listen twice.
     const listener = (message?: string) => onMessage(message);
     listeners.add(listener);
-    const stop = () => {
-      if (!listeners.delete(listener) || listeners.size > 0 || channels.get(name)?.listeners !== listeners) return;
-      channels.delete(name);
-      // Commands of one connection keep their order, so a subscribe that follows at once is not undone. A failed unsubscribe means that
-      // the connection is gone, and the subscription with it.
-      subscriber.unsubscribe(name).catch(() => undefined);
-    };
     try {
       await reached(subscribed);
     } catch (error) {
-      stop();
+      // Not to be waited for by others: the next one who listens tries again.
+      if (channels.get(name)?.subscribed === subscribed) channels.delete(name);
       throw error;
     }
-    return stop;
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) linger(name);
+    };
+  }
+
+  function linger(name: string): void {
+    if (lingering.size === 0) setTimeout(leaveChannels, LINGER_MS).unref();
+    lingering.add(name);
+  }
+
+  function leaveChannels(): void {
+    const names = [...lingering].filter((name) => channels.get(name)?.listeners.size === 0);
+    lingering.clear();
+    for (const name of names) channels.delete(name);
+    // Commands of one connection keep their order, so a subscribe that follows is not undone. A failed unsubscribe means that the connection
+    // is gone, and the subscription with it.
+    if (names.length > 0) subscriber.unsubscribe(...names).catch(() => undefined);
   }
 
   return {
@@ -86,6 +103,10 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return () => undefined; // what cannot be a task does not change
       return await listen(taskKeys[0], () => onChange());
+    },
+    isWatched(taskId) {
+      const taskKeys = keys.task(taskId);
+      return taskKeys !== undefined && channels.has(taskKeys[0]);
     },
     async announce(announcement) {
       await reached(redis.publish(keys.announcements, JSON.stringify(announcement)));

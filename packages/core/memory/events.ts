@@ -25,6 +25,7 @@ export function createMemoryEvents(): MemoryEvents {
         if (watching.size === 0 && watchers.get(taskId) === watching) watchers.delete(taskId);
       };
     },
+    isWatched: (taskId) => watchers.has(taskId),
     async announce(announcement) {
       for (const listener of listeners) queueMicrotask(() => listener(announcement));
     },

@@ -8,10 +8,8 @@ export interface TaskRef {
 }
 
 /** The task as it is now. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
-export async function getTask({ store }: Services, { taskId, principal }: TaskRef): Promise<Task> {
-  const task = await store.load(taskId);
-  if (!task || task.call.principal !== principal) throw new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
-  return task;
+export async function getTask({ store }: Services, ref: TaskRef): Promise<Task> {
+  return known(await store.load(ref.taskId), ref);
 }
 
 /**
@@ -19,10 +17,35 @@ export async function getTask({ store }: Services, { taskId, principal }: TaskRe
  * answer; one that read `working` then would sleep for a whole poll interval.
  */
 export async function getSettledTask(services: Services, ref: TaskRef): Promise<Task> {
-  const task = await getTask(services, ref);
-  const graceMs = services.settings.settleGraceMs - (services.clock.now() - task.updatedAtMs);
-  if (task.status !== "working" || graceMs <= 0) return task;
-  return await waitForTask(services, { task, until: isSettled, timeoutMs: graceMs });
+  // A task that is watched from before is read once until it changes; any other is worth a watch only if it is about to change.
+  if (!services.events.isWatched(ref.taskId)) {
+    const task = await getTask(services, ref);
+    if (graceLeftMs(services, task) <= 0) return task;
+  }
+  const over = new AbortController();
+  const done = new AbortController();
+  let last: Task | undefined;
+  try {
+    for await (const task of followTask(services, { taskId: ref.taskId, signal: over.signal })) {
+      const leftMs = graceLeftMs(services, known(task, ref));
+      if (leftMs <= 0) return task;
+      if (!last) void services.clock.sleep(leftMs, done.signal).then(() => over.abort());
+      last = task;
+    }
+  } finally {
+    done.abort();
+  }
+  return known(last, ref);
+}
+
+/** For how long a read should wait for the task; 0 or less for one that is at rest, or works for longer than a moment. */
+function graceLeftMs({ clock, settings }: Services, task: Task): number {
+  return isSettled(task) ? 0 : settings.settleGraceMs - (clock.now() - task.updatedAtMs);
+}
+
+function known(task: Task | undefined, { taskId, principal }: TaskRef): Task {
+  if (!task || task.call.principal !== principal) throw new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
+  return task;
 }
 
 /** At rest: finished, or waiting for a person. */
