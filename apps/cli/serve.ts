@@ -1,7 +1,9 @@
 /** The commands that run Parley itself. Loaded by them alone: the client commands start in a third of the time without. */
-import { readEnvironment } from "@parley/node";
+import { readFileSync } from "node:fs";
+import { readEnvironment, withLogFields } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
+import { createTelemetry } from "@parley/telemetry";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
 import type { StartOptions } from "./commands/start.ts";
 import { untilStopped } from "./until-stopped.ts";
@@ -17,8 +19,12 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
     ...(tools !== undefined && { PARLEY_TOOLS: tools }),
   };
   try {
-    const server = await startServer(serverConfig(readEnvironment(SERVER_SETTINGS, environment)));
-    const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)));
+    const frontEnd = serverConfig(readEnvironment(SERVER_SETTINGS, environment));
+    const { allowedHosts } = frontEnd;
+    const telemetry = await createTelemetry(frontEnd.telemetry, { process: "all", version: VERSION, allowedHosts, withLogFields });
+    const server = await startServer(frontEnd, telemetry);
+    const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)), telemetry);
+    await telemetry.open();
     const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
     process.stdout.write(
       `Parley serves ${server.url}\n  Redis: ${redis}\n  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
@@ -27,6 +33,7 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
     untilStopped(async () => {
       await server.close();
       const drained = await worker.close();
+      await telemetry.close();
       await embedded?.close();
       return drained;
     });
@@ -55,3 +62,5 @@ function endWith({ ended, closing }: EmbeddedRedis, dataDir: string): void {
     process.exit(1);
   });
 }
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

@@ -9,16 +9,19 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogue, Services } from "@parley/core";
 import { rev20260728, type ServerFacts } from "@parley/protocol";
+import type { Telemetry } from "@parley/telemetry";
 import { announcements } from "./announcements.ts";
 import type { Limits, Times } from "./config.ts";
 import { gate } from "./gate.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { lifecycle } from "./lifecycle.ts";
+import { showOperator } from "./operator-view.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
 import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import type { Authenticate } from "./principal.ts";
 import { requestStates } from "./request-state.ts";
 import type { Mcp } from "./routes/mcp/mcp.ts";
@@ -34,8 +37,9 @@ export interface AppDeps {
   readonly limits: Limits;
   readonly times: Times;
   readonly authenticate: Authenticate;
-  /** Resolves if the store answers. */
+  /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
+  readonly telemetry?: Telemetry;
 }
 
 export interface App {
@@ -48,7 +52,7 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, catalogue, facts, keys, trusted, limits, times, authenticate, reachable } = deps;
+  const { services, catalogue, facts, keys, trusted, limits, times, authenticate, reachable, telemetry } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -67,10 +71,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     log,
   };
 
-  const server = Fastify({ logger: false, forceCloseConnections: "idle", return503OnClosing: false });
+  const server = Fastify({ logger: false, genReqId: requestId, forceCloseConnections: "idle", return503OnClosing: false });
   securityHeaders(server);
   const requests = inFlight(server);
   requestLog(server, log);
+  watchedRequests(server, { telemetry, isTool: (name) => catalogue.tools.has(name) || catalogue.prompts.has(name) });
+  if (telemetry) showOperator(telemetry, { waits: mcp.waits, listens: mcp.listens, lifecycle: life, reachable });
   health(server, { lifecycle: life, reachable });
   await server.register(async (scope) => {
     trustedCallers(scope, trusted);

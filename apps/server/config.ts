@@ -3,18 +3,20 @@
  *
  * Durations carry a unit (`30s`, `2d`); the parsed config holds milliseconds.
  */
-import { coreEnvironment, coreSettings, duration, list, logEnvironment, whole } from "@parley/node";
+import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, LOCAL_HOSTS, logEnvironment, whole } from "@parley/node";
 import { type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
+import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
 
-const LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
 const LOCAL_ORIGINS = LOCAL_HOSTS.flatMap((host) => [`http://${host}`, `https://${host}`]);
 
 export const SERVER_SETTINGS = z.object({
   ...redisSettings.shape,
   ...coreEnvironment,
   ...logEnvironment,
+  ...hostsEnvironment,
+  ...telemetryEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -24,9 +26,6 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe("Port to listen on; 0 takes a free one."),
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
-  ),
-  PARLEY_ALLOWED_HOSTS: list(LOCAL_HOSTS).describe(
-    "Host headers that are served: names, or name:port; * for all. Guards against DNS rebinding.",
   ),
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
@@ -74,6 +73,7 @@ export interface ServerConfig {
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
   readonly logLevel: string;
+  readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;
@@ -111,6 +111,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
+    telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     limits: {
       bodyBytesMax: environment.PARLEY_BODY_BYTES_MAX,

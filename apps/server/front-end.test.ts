@@ -148,7 +148,13 @@ describe("the log", () => {
       const found = here.logged.filter(({ message }) => message === "request answered");
       return found.length === 2 && found;
     });
-    expect(lines[0]!.fields).toEqual({ method: "POST", rpcMethod: "tools/call", status: 200, ms: expect.any(Number) });
+    expect(lines[0]!.fields).toEqual({
+      requestId: expect.any(String),
+      method: "POST",
+      rpcMethod: "tools/call",
+      status: 200,
+      ms: expect.any(Number),
+    });
     expect(JSON.stringify(here.logged)).not.toContain(secret);
   });
 });

@@ -93,6 +93,7 @@ export class Outlet {
   /** Sends the answer and closes. */
   end({ httpStatus, message }: Reply): void {
     if (this.#streaming) {
+      noteError(this.#reply, message);
       if (this.#reply.raw.destroyed) return;
       this.#stopBeat?.();
       this.#reply.raw.end(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
@@ -129,5 +130,11 @@ export class Outlet {
 
 /** Sends a body that is serialised here, once: Fastify's own way looks for schemas first. */
 export function sendJson(reply: FastifyReply, httpStatus: number, body: object): void {
+  noteError(reply, body);
   void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+}
+
+/** For whoever counts: a JSON-RPC error travels with HTTP 200. */
+function noteError(reply: FastifyReply, message: object): void {
+  if ("error" in message) reply.request.rpcError = (message.error as { readonly code: number }).code;
 }

@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Services } from "@parley/core";
-import { createLogger, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { createLogger, createValidator, sha256Digest, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
+import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous } from "./principal.ts";
+import { oncePer } from "./once-per.ts";
 import { agreedStateKeys } from "./state-keys.ts";
 
 export interface RunningServer {
@@ -18,16 +20,24 @@ export interface RunningServer {
 
 /**
  * Connects to Redis, loads the tools and listens. Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that
- * does not serve, and Node's error for an address that cannot be listened on.
+ * does not serve, and Node's error for an address that cannot be listened on. A telemetry that is shared is opened and closed by whoever
+ * shares it.
  */
-export async function startServer(config: ServerConfig): Promise<RunningServer> {
+export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
   const catalogue = await loadCatalogue(config.tools);
-  const redis = await connectRedis(config.redis, { log });
+  const { allowedHosts } = config;
+  const telemetry =
+    shared ?? (await createTelemetry(config.telemetry, { process: "server", version: VERSION, allowedHosts, withLogFields }));
+  const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
+  const close = async () => {
+    await redis.close();
+    if (!shared) await telemetry.close();
+  };
   try {
     const { store, queue, events, ids } = redis;
     const services: Services = {
-      store,
+      store: telemetry.watchStore(store),
       queue,
       events,
       ids,
@@ -36,6 +46,7 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
       validate: createValidator(),
       log,
       settings: config.core,
+      ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times } = config;
     const app = await buildApp({
@@ -47,20 +58,25 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
       limits,
       times,
       authenticate: anonymous,
-      reachable: () => redis.ping(),
+      reachable: oncePer(1_000, () => redis.writable()),
+      telemetry,
     });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
-    log.info({ url, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size }, "front end ready");
+    const operator = shared ? undefined : await telemetry.open();
+    log.info(
+      { url, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
+      "front end ready",
+    );
     return {
       url,
       async close() {
         await app.close();
-        await redis.close();
+        await close();
       },
     };
   } catch (error) {
-    await redis.close();
+    await close();
     throw error;
   }
 }

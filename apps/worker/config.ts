@@ -1,12 +1,15 @@
 /** Every setting of a worker. */
-import { coreEnvironment, coreSettings, duration, list, logEnvironment, whole } from "@parley/node";
+import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, whole } from "@parley/node";
 import { redisSettings, toRedisSettings } from "@parley/redis";
+import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
 
 export const WORKER_SETTINGS = z.object({
   ...redisSettings.shape,
   ...coreEnvironment,
   ...logEnvironment,
+  ...hostsEnvironment,
+  ...telemetryEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -21,6 +24,8 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     redis: toRedisSettings(environment),
     core: coreSettings(environment),
     logLevel: environment.PARLEY_LOG_LEVEL,
+    allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
+    telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,

@@ -1,22 +1,31 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
+import { readFileSync } from "node:fs";
 import { runTask, type Services, sweep } from "@parley/core";
-import { createLogger, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { createLogger, createValidator, sha256Digest, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
+import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
   /** Takes no more runs, waits for those at work up to the drain timeout, disconnects. True when all had ended. */
   close(): Promise<boolean>;
 }
 
-/** Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that does not serve. */
-export async function startWorker(config: WorkerConfig): Promise<Worker> {
+/**
+ * Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that does not serve, and Node's error for an operator's
+ * port that cannot be listened on. A telemetry that is shared is opened and closed by whoever shares it.
+ */
+export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
   const log = createLogger("worker", config.logLevel);
-  const catalogue = await loadCatalogue(config.tools);
-  const redis = await connectRedis(config.redis, { log });
+  const { allowedHosts, core, concurrency } = config;
+  const telemetry =
+    shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
+  const catalogue = telemetry.watchCatalogue(await loadCatalogue(config.tools));
+  const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const services: Services = {
-    store: redis.store,
+    store: telemetry.watchStore(redis.store),
     queue: redis.queue,
     events: redis.events,
     ids: redis.ids,
@@ -24,27 +33,41 @@ export async function startWorker(config: WorkerConfig): Promise<Worker> {
     digest: sha256Digest,
     validate: createValidator(),
     log,
-    settings: config.core,
+    settings: core,
+    ...(telemetry.observer && { observer: telemetry.observer }),
   };
-  await redis.consumeRuns({
-    concurrency: config.concurrency,
-    run: (ref) => runTask(services, catalogue, ref),
-    sweep: (partition) => sweep(services, { partition }),
-  });
-  log.info({ tools: catalogue.tools.size, concurrency: config.concurrency, partitions: redis.partitions.length }, "worker ready");
+  const draining = new AbortController();
+  const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
+  let operator: string | undefined;
+  try {
+    await redis.consumeRuns({
+      concurrency,
+      run: (run) => watched.run(run, () => runTask(services, catalogue, run)),
+      sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
+    });
+    operator = shared ? undefined : await telemetry.open();
+  } catch (error) {
+    await redis.close();
+    throw error;
+  }
+  log.info({ operator, tools: catalogue.tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
 
   return {
     async close() {
       log.info({}, "worker draining");
+      draining.abort();
       const drained = new AbortController();
       const ended = await Promise.race([
         redis.close().then(() => true),
         systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false),
       ]);
       drained.abort();
+      if (!shared) await telemetry.close();
       if (ended) log.info({}, "worker stopped");
       else log.warn({}, "worker stopped with runs at work, others take them over");
       return ended;
     },
   };
 }
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

@@ -2,6 +2,7 @@
 export * from "./clock.ts";
 export * from "./digest.ts";
 export * from "./environment.ts";
+export * from "./hosts.ts";
 export * from "./logger.ts";
 export * from "./settings.ts";
 export * from "./validate.ts";

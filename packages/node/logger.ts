@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { pino, type Logger } from "pino";
 import { z } from "zod";
 
@@ -10,5 +11,13 @@ export const logEnvironment = {
 
 /** JSON lines on standard error: standard output belongs to what a command prints. */
 export function createLogger(name: string, level: string): Logger {
-  return pino({ name, level, base: { name, pid: process.pid } }, pino.destination({ dest: 2, sync: false }));
+  const mixin = () => fieldsOfWork.getStore() ?? {};
+  return pino({ name, level, mixin, base: { name, pid: process.pid } }, pino.destination({ dest: 2, sync: false }));
+}
+
+const fieldsOfWork = new AsyncLocalStorage<object>();
+
+/** Every line that is logged within `work`, however deep, carries these fields beside those of the work around it. */
+export function withLogFields<T>(fields: object, work: () => T): T {
+  return fieldsOfWork.run({ ...fieldsOfWork.getStore(), ...fields }, work);
 }

@@ -1,5 +1,7 @@
 import type { Ids, Log, RunQueue, SessionStore, TaskEvents, TaskStore } from "@parley/core";
+import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { type Censuses, createCensuses } from "./census.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
 import { createRedisEvents } from "./events.ts";
@@ -24,8 +26,11 @@ export interface RedisBackend {
   readonly partitions: readonly number[];
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: Omit<ConsumeRuns, "partitions"> & { readonly partitions?: readonly number[] }): Promise<Consumer>;
+  readonly censuses: Censuses;
   /** Resolves if Redis answers. Throws UNAVAILABLE. */
   ping(): Promise<void>;
+  /** Resolves if Redis takes writes: one that is full, read-only or broken answers and does not. Throws UNAVAILABLE. */
+  writable(): Promise<void>;
   /** Ends the consumers, then the connections. */
   close(): Promise<void>;
 }
@@ -36,7 +41,7 @@ export interface RedisBackend {
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
-  { log }: { readonly log: Log },
+  { log, telemetry }: { readonly log: Log; readonly telemetry?: Telemetry | undefined },
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url, commandTimeoutMs } = settings;
@@ -54,7 +59,7 @@ export async function connectRedis(
   // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
-  const queue = createRedisQueue({ redis, keys, log });
+  const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log });
   const consumers = new Set<Consumer>();
@@ -68,14 +73,18 @@ export async function connectRedis(
     ids: createIds(settings),
     secret: createSharedSecret({ redis, keys }),
     partitions,
+    censuses: createCensuses({ redis, keys, queue, partitions }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });
-      const consumer = await consumeRuns({ partitions, ...request, redis: workers, keys, log });
+      const consumer = await consumeRuns({ partitions, ...request, redis: workers, keys, log, telemetry });
       consumers.add(consumer);
       return consumer;
     },
     async ping() {
       await reached(redis.ping());
+    },
+    async writable() {
+      await reached(redis.set(keys.ready, "", "PX", READY_KEPT_MS));
     },
     async close() {
       await Promise.all([...consumers].map((consumer) => consumer.close()));
@@ -84,3 +93,5 @@ export async function connectRedis(
     },
   };
 }
+
+const READY_KEPT_MS = 10_000;

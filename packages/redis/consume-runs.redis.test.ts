@@ -16,7 +16,7 @@ describe("the run queue and its consumers", () => {
     opened.consumeRuns({ concurrency: 4, run: async () => undefined, sweep: async () => undefined, ...how });
 
   test("a run that was added is handed out with its task and number, why it was added, and when", async () => {
-    const run = vi.fn(async (_ref: RunRef) => undefined);
+    const run = vi.fn(async (_run: TakenRun) => undefined);
     await consume({ run });
     const taskId = newTaskId();
 
@@ -24,11 +24,11 @@ describe("the run queue and its consumers", () => {
     await opened.queue.add({ taskId, run: 7, cause: "answered" });
 
     await vi.waitFor(() => expect(run.mock.calls).toEqual([[{ taskId, run: 7, cause: "answered", queuedAtMs: expect.any(Number) }]]));
-    expect((run.mock.calls[0]?.[0] as TakenRun).queuedAtMs - before).toBeLessThan(1_000);
+    expect(run.mock.calls[0]![0].queuedAtMs - before).toBeLessThan(1_000);
   });
 
   test("a run that was added twice is handed out once, and can be added again when it is over", async () => {
-    const run = vi.fn(async (_ref: RunRef) => undefined);
+    const run = vi.fn(async (_run: TakenRun) => undefined);
     const ref = { taskId: newTaskId(), run: 1 };
     await Promise.all([opened.queue.add(ref), opened.queue.add(ref), opened.queue.add(ref)]);
     await consume({ run });

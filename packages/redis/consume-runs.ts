@@ -5,7 +5,7 @@
  * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second), it would stay so.
  */
 import type { Log, RunCause, RunRef } from "@parley/core";
-import { type Job, Queue, Worker } from "bullmq";
+import { type Job, Queue, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, RUN_QUEUE, SWEEP_QUEUE } from "./keys.ts";
 import { EVENTS_KEPT, KEEP_NO_JOBS } from "./queue.ts";
@@ -44,13 +44,19 @@ export interface ConsumeOptions extends ConsumeRuns {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly log: Log;
+  readonly telemetry?: Telemetry | undefined;
 }
 
-export async function consumeRuns({ redis, keys, log, partitions, concurrency, run, sweep }: ConsumeOptions): Promise<Consumer> {
+export async function consumeRuns({ redis, keys, log, telemetry, partitions, concurrency, run, sweep }: ConsumeOptions): Promise<Consumer> {
   const each = Math.max(1, Math.ceil(concurrency / partitions.length));
   const parts = partitions.map((partition) => {
     const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
-    const runs = new Worker(RUN_QUEUE, async (job) => void (await run(runOf(job))), { ...shared, ...WORKER_SETTINGS, concurrency: each });
+    const runs = new Worker(RUN_QUEUE, async (job) => void (await run(runOf(job))), {
+      ...shared,
+      ...WORKER_SETTINGS,
+      concurrency: each,
+      ...(telemetry && { telemetry }),
+    });
     const sweeps = new Worker(SWEEP_QUEUE, async () => void (await sweep(partition)), { ...shared, ...WORKER_SETTINGS, concurrency: 1 });
     const schedule = new Queue(SWEEP_QUEUE, { ...shared, defaultJobOptions: KEEP_NO_JOBS, streams: { events: { maxLen: EVENTS_KEPT } } });
 

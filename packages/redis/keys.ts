@@ -5,10 +5,12 @@
  *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
  *   parley:{p0}:due                         tasks by the time at which they must run
+ *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:announcements                    a channel
+ *   parley:ready                            written to see whether Redis takes writes
  *   parley:secret                           seals requestState, when no operator gave a secret
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
@@ -34,6 +36,7 @@ export interface Keys {
   /** A task's key is this and its id. */
   taskPrefix(partition: number): string;
   due(partition: number): string;
+  census(partition: number): string;
   owner(partition: number, principal: string): string;
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
@@ -41,6 +44,7 @@ export interface Keys {
   session(sessionId: string): string | undefined;
   readonly announcements: string;
   readonly secret: string;
+  readonly ready: string;
 }
 
 export function createKeys(prefix = "parley"): Keys {
@@ -54,12 +58,14 @@ export function createKeys(prefix = "parley"): Keys {
     },
     taskPrefix: (partition) => `${slot(partition)}:task:`,
     due: (partition) => `${slot(partition)}:due`,
+    census: (partition) => `${slot(partition)}:census`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
+    ready: `${prefix}:ready`,
   };
 }
 

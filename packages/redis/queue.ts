@@ -1,5 +1,5 @@
 import type { Log, RunQueue } from "@parley/core";
-import { Queue } from "bullmq";
+import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
 import { reached } from "./unavailable.ts";
@@ -16,14 +16,23 @@ export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as co
 export interface RedisQueue extends RunQueue {
   /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
   open(partitions: readonly number[]): Promise<void>;
+  counts(partition: number): Promise<{ readonly waiting: number; readonly active: number }>;
   close(): Promise<void>;
+}
+
+export interface RedisQueueOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly log: Log;
+  /** BullMQ's own interface for traces. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /**
  * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
  * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; its name is why it was added, it has no data.
  */
-export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; readonly keys: Keys; readonly log: Log }): RedisQueue {
+export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
 
   function queueOf(partition: number): Promise<Queue> {
@@ -42,6 +51,7 @@ export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; 
       prefix: keys.queuePrefix(partition),
       defaultJobOptions: KEEP_NO_JOBS,
       streams: { events: { maxLen: EVENTS_KEPT } },
+      ...(telemetry && { telemetry }),
     });
     queue.on("error", (error) => log.warn({ partition, error: error.message }, "run queue in trouble"));
     await queue.waitUntilReady();
@@ -57,6 +67,10 @@ export function createRedisQueue({ redis, keys, log }: { readonly redis: Redis; 
       if (partition === undefined) throw new TypeError("a run needs a task id");
       const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: `${taskId}.${run}` });
       await reached(add());
+    },
+    async counts(partition) {
+      const { wait = 0, active = 0 } = await (await queueOf(partition)).getJobCounts("wait", "active");
+      return { waiting: wait, active };
     },
     async close() {
       const opened = await Promise.allSettled(queues.values());

@@ -16,7 +16,9 @@ export function requestLog(app: FastifyInstance, log: Log): void {
       raw.once("close", () => {
         const ms = Math.round((performance.now() - startedAtMs) * 10) / 10;
         const gone = raw.writableFinished ? {} : { gone: true };
-        log.info({ method, rpcMethod: request.rpcMethod, status: raw.statusCode, ms, ...gone }, "request answered");
+        const trace = request.traceId === undefined ? {} : { traceId: request.traceId };
+        const { id: requestId, rpcMethod } = request;
+        log.info({ requestId, ...trace, method, rpcMethod, status: raw.statusCode, ms, ...gone }, "request answered");
       });
     }
     done();

@@ -1,0 +1,23 @@
+import type { Telemetry } from "@parley/telemetry";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Gate } from "./gate.ts";
+
+export interface OperatorView {
+  readonly waits: Gate;
+  readonly listens: Gate;
+  readonly lifecycle: Lifecycle;
+  readonly reachable: () => Promise<void>;
+}
+
+/** What the operator's port shows of a front end beside its requests. */
+export function showOperator(telemetry: Telemetry, { waits, listens, lifecycle, reachable }: OperatorView): void {
+  telemetry.beforeReading(async () => {
+    telemetry.metrics?.listens.set(listens.open);
+    telemetry.metrics?.calls.set(waits.open);
+    telemetry.metrics?.draining.set(lifecycle.draining.aborted ? 1 : 0);
+  });
+  telemetry.readyWhen(async () => {
+    if (lifecycle.draining.aborted) throw new Error("draining");
+    await reachable();
+  });
+}

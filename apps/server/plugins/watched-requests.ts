@@ -1,0 +1,121 @@
+/**
+ * Gives each request an id and, where somebody watches, a place in the metrics and a trace of its own. Lines that are logged while it is
+ * answered carry both ids.
+ *
+ * Its span goes on from the traceparent in `_meta`, which the client's own code wrote, or else from the HTTP header, which may be the work
+ * of anything on the way.
+ */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { withLogFields } from "@parley/node";
+import { dialectLabel, methodLabel, type Telemetry } from "@parley/telemetry";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The code of the JSON-RPC error that it was answered with, if it was. */
+    rpcError: number | undefined;
+    traceId: string | undefined;
+  }
+}
+
+const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+const INTERNAL_ERROR = -32_603;
+
+export interface WatchedRequests {
+  readonly telemetry: Pick<Telemetry, "metrics" | "tracing"> | undefined;
+  /** Names from requests that may stand in a trace. */
+  readonly isTool: (name: string) => boolean;
+}
+
+export function watchedRequests(app: FastifyInstance, { telemetry, isTool }: WatchedRequests): void {
+  const { metrics, tracing } = telemetry ?? {};
+  app.decorateRequest("rpcError", undefined);
+  app.decorateRequest("traceId", undefined);
+
+  if (metrics) {
+    app.addHook("onRequest", (request, reply, done) => {
+      if (!PROBES.has(request.url)) {
+        const startedAtMs = performance.now();
+        const { raw } = reply;
+        raw.once("close", () => {
+          const labels = {
+            method: methodLabel(request.rpcMethod),
+            dialect: dialectLabel(versionOf(request)),
+            outcome: outcomeOf(request, raw),
+          };
+          metrics.requests.observe(labels, (performance.now() - startedAtMs) / 1_000);
+        });
+      }
+      done();
+    });
+  }
+
+  // After the body was read: what runs in its events would lose the context again.
+  app.addHook("preHandler", (request, reply, done) => {
+    if (!tracing) {
+      withLogFields({ requestId: request.id }, done);
+      return;
+    }
+    tracing.serve(carrierOf(request), (end) => {
+      const ids = tracing.ids();
+      request.traceId = ids?.traceId;
+      reply.raw.once("close", () => {
+        const outcome = outcomeOf(request, reply.raw);
+        const { name, attributes } = described(request, isTool);
+        end(name, { ...attributes, "parley.outcome": outcome }, outcome === "failed");
+      });
+      withLogFields({ requestId: request.id, ...(ids && { traceId: ids.traceId }) }, done);
+    });
+  });
+}
+
+type Outcome = "ok" | "refused" | "failed" | "gone";
+
+function outcomeOf({ rpcError }: FastifyRequest, raw: { readonly statusCode: number; readonly writableFinished: boolean }): Outcome {
+  if (!raw.writableFinished) return "gone";
+  if (raw.statusCode >= 500 || rpcError === INTERNAL_ERROR) return "failed";
+  return raw.statusCode >= 400 || rpcError !== undefined ? "refused" : "ok";
+}
+
+function described(request: FastifyRequest, isTool: (name: string) => boolean): { name: string; attributes: Record<string, string> } {
+  const method = methodLabel(request.rpcMethod);
+  const { name } = paramsOf(request.body);
+  const tool = typeof name === "string" && isTool(name) ? name : undefined;
+  return {
+    name: tool === undefined ? method : `${method} ${tool}`,
+    attributes: {
+      "mcp.method.name": method,
+      "mcp.protocol.version": dialectLabel(versionOf(request)),
+      "parley.request.id": request.id,
+      ...(tool !== undefined && { "gen_ai.tool.name": tool }),
+    },
+  };
+}
+
+function carrierOf({ body, headers }: FastifyRequest): { readonly traceparent?: unknown; readonly tracestate?: unknown } {
+  const { _meta: meta } = paramsOf(body);
+  if (typeof meta === "object" && meta !== null && "traceparent" in meta) return meta;
+  return { traceparent: headers["traceparent"], tracestate: headers["tracestate"] };
+}
+
+function paramsOf(body: unknown): { readonly name?: unknown; readonly _meta?: unknown } {
+  if (typeof body !== "object" || body === null || !("params" in body)) return {};
+  const { params } = body;
+  return typeof params === "object" && params !== null ? params : {};
+}
+
+function versionOf({ headers }: FastifyRequest): string | undefined {
+  const version = headers["mcp-protocol-version"];
+  return typeof version === "string" ? version : undefined;
+}
+
+const GIVEN_ID = /^[\w.:-]{1,64}$/;
+const process = randomBytes(4).toString("hex");
+let count = 0;
+
+/** The id that a proxy gave it (X-Request-Id), else one of its own. */
+export function requestId({ headers }: IncomingMessage): string {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && GIVEN_ID.test(given) ? given : `${process}-${(count += 1).toString(36)}`;
+}

@@ -1,0 +1,62 @@
+import type { RunReport, Settings } from "@parley/core";
+import type { RedisBackend, TakenRun } from "@parley/redis";
+import type { Telemetry } from "@parley/telemetry";
+
+/** A task that is this late is no longer on its way: the sweep adds what is late by the grace, each second. */
+const OVERDUE_AFTER_MS = 5_000;
+
+export interface WatchWorker {
+  readonly redis: Pick<RedisBackend, "censuses" | "writable">;
+  readonly core: Settings;
+  readonly concurrency: number;
+  readonly draining: AbortSignal;
+}
+
+export interface WatchedWork {
+  run(run: TakenRun, work: () => Promise<RunReport>): Promise<RunReport>;
+  sweep(partition: number, work: () => Promise<number>): Promise<number>;
+}
+
+/** What a worker tells beside its runs: how long they waited, what sweeps caught, and the deployment as it sees it. */
+export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, draining }: WatchWorker): WatchedWork {
+  telemetry.readyWhen(async () => {
+    if (draining.aborted) throw new Error("draining");
+    await redis.writable();
+  });
+  const { metrics } = telemetry;
+  if (!metrics) return { run: (_run, work) => work(), sweep: (_partition, work) => work() };
+
+  metrics.slots.set(concurrency);
+  telemetry.beforeReading(async () => {
+    metrics.draining.set(draining.aborted ? 1 : 0);
+    const nowMs = Date.now();
+    const census = await redis.censuses.read({ nowMs, parkedBeyondMs: core.leaseMs, overdueAfterMs: OVERDUE_AFTER_MS });
+    metrics.unfinished.set(census.unfinished);
+    metrics.parked.set(census.parked);
+    metrics.overdue.set(census.overdue);
+    metrics.queue.set({ state: "waiting" }, census.waitingRuns);
+    metrics.queue.set({ state: "active" }, census.activeRuns);
+    if (!census.asks) return;
+    metrics.openAsks.set(census.asks.open);
+    metrics.oldestAsk.set(census.asks.oldestAtMs === undefined ? 0 : (nowMs - census.asks.oldestAtMs) / 1_000);
+    metrics.censusAge.set((nowMs - census.asks.countedAtMs) / 1_000);
+  });
+
+  return {
+    async run({ cause, queuedAtMs }, work) {
+      // The clocks of two machines: what comes out negative took no time.
+      const waitedMs = Math.max(0, Date.now() - queuedAtMs);
+      const report = await work();
+      if (report.type === "refused") metrics.refusals.inc({ reason: report.reason });
+      else metrics.runWait.observe({ cause }, waitedMs / 1_000);
+      return report;
+    },
+    async sweep(partition, work) {
+      const runs = await work();
+      metrics.sweeps.inc();
+      metrics.swept.inc(runs);
+      await redis.censuses.count(partition, Date.now());
+      return runs;
+    },
+  };
+}

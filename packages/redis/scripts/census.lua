@@ -1,0 +1,39 @@
+--[[ census.lua: looks at a slice of a partition's unfinished tasks and counts their open asks; slice after slice makes a round.
+
+KEYS  census census census (a hash, in the places of the three keys that every script gets), due
+ARGV  slice (about how many tasks to look at), now_ms, keep_ms, task_key_prefix (as for overdue)
+
+Returns 'counted' when this slice ended a round | 'counting'.
+
+The hash holds the round under way (cursor, began_at_ms, asks, oldest_at_ms) and what the last whole one found (open_asks,
+oldest_ask_at_ms, counted_at_ms: when it began). It is for those who watch: nothing is decided by it, so two censuses at once, or a slice
+that is looked at twice as the set grows, cost a wrong number for a round and nothing else. ]]
+local census = KEYS[1]
+local slice, now_ms, keep_ms, task_key_prefix = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local cursor, began_at_ms, asks, oldest_at_ms = unpack(redis.call('HMGET', census, 'cursor', 'began_at_ms', 'asks', 'oldest_at_ms'))
+if not cursor or cursor == '0' then cursor, began_at_ms, asks, oldest_at_ms = '0', now_ms, 0, '' end
+asks = tonumber(asks)
+
+local page = redis.call('ZSCAN', due, cursor, 'COUNT', slice)
+for i = 1, #page[2], 2 do
+  local key = task_key_prefix .. page[2][i]
+  local state = read_state(key)
+  if state and state.status == 'input_required' then
+    for _, field in ipairs(redis.call('HKEYS', key)) do
+      if string.sub(field, 1, 4) == 'ask:' then
+        asks = asks + 1
+        -- digest run [position,asked_at_ms,…
+        local asked_at_ms = string.match(redis.call('HGET', key, field), '^%S+ %S+ %[%d+,(%d+)')
+        if asked_at_ms and (oldest_at_ms == '' or tonumber(asked_at_ms) < tonumber(oldest_at_ms)) then oldest_at_ms = asked_at_ms end
+      end
+    end
+  end
+end
+
+redis.call('HSET', census, 'cursor', page[1], 'began_at_ms', began_at_ms, 'asks', asks, 'oldest_at_ms', oldest_at_ms)
+if page[1] == '0' then
+  redis.call('HSET', census, 'open_asks', asks, 'oldest_ask_at_ms', oldest_at_ms, 'counted_at_ms', began_at_ms)
+end
+redis.call('PEXPIRE', census, keep_ms)
+return page[1] == '0' and 'counted' or 'counting'

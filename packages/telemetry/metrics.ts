@@ -1,0 +1,143 @@
+/**
+ * Every metric of Parley, in one place: docs/operations.md has the same table, and a test holds the two together.
+ *
+ * Labels are bounded: names come from the catalogue and from the lists below, never from a request. Whatever is not known is `other`.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+
+const FAST = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+const REQUEST = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300];
+const RUN = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600];
+const WAIT = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60];
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const PERSON = [1, 5, 15, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 3 * DAY, 7 * DAY, 30 * DAY];
+const ENTRIES = [1, 2, 5, 10, 25, 50, 100, 250, 1_000];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Counter({ name, help, labelNames: [...labelNames], registers });
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Gauge({ name, help, labelNames: [...labelNames], registers });
+  const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: readonly Label[] = []) =>
+    new Histogram({ name, help, buckets, labelNames: [...labelNames], registers });
+
+  // The event loop's delay is sampled by a timer: every 10 ms, the default, would wake an idle process a hundred times a second.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
+
+  return {
+    registry,
+
+    // Front ends.
+    requests: histogram(
+      "parley_request_seconds",
+      "From a request's first byte to the end of its answer, by JSON-RPC method, protocol revision and outcome (ok, refused, failed, gone).",
+      REQUEST,
+      ["method", "dialect", "outcome"],
+    ),
+    listens: gauge("parley_listens_open", "Open subscriptions/listen streams."),
+    calls: gauge("parley_calls_held", "Calls that are held open until their hidden task ends."),
+    draining: gauge("parley_draining", "1 from SIGTERM to the end of the process."),
+    created: counter("parley_tasks_created_total", "Tasks created, by tool.", ["tool"]),
+    answers: counter("parley_answers_total", "Answers by tool and by what became of them (accepted, duplicate, late, invalid, unknown).", [
+      "tool",
+      "receipt",
+    ]),
+    answerWait: histogram("parley_answer_wait_seconds", "From an ask to its accepted answer, by tool.", PERSON, ["tool"]),
+
+    // Workers.
+    runs: histogram(
+      "parley_run_seconds",
+      "Runs by tool and end (parked, completed, failed, retrying, fenced, broken), from holding the task to writing down the end.",
+      RUN,
+      ["tool", "end"],
+    ),
+    runWait: histogram(
+      "parley_run_wait_seconds",
+      "From adding a run to a worker's taking it, by cause; answered is the resume latency.",
+      WAIT,
+      ["cause"],
+    ),
+    refusals: counter("parley_runs_refused_total", "Runs that were not begun, by reason: duplicates are normal.", ["reason"]),
+    active: gauge("parley_runs_active", "Runs at work in this process."),
+    slots: gauge("parley_run_slots", "Runs that this process takes at once (PARLEY_CONCURRENCY)."),
+    replays: histogram("parley_replay_entries", "Journal entries that a run began with, of runs that had some to replay.", ENTRIES),
+    divergences: counter("parley_divergences_total", "Tasks that failed because their tool no longer asks what it asked before, by tool.", [
+      "tool",
+    ]),
+    errors: counter("parley_tasks_failed_total", "Tasks that ended with a JSON-RPC error, by tool and error code.", ["tool", "code"]),
+    timedOut: counter("parley_asks_timed_out_total", "Asks that nobody answered in time."),
+    sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
+    swept: counter("parley_sweep_runs_total", "Overdue runs that sweeps added: deadlines, sleeps, and whatever was left behind."),
+
+    // The deployment, as any worker sees it.
+    queue: gauge("parley_queue_jobs", "Jobs in the run queue, by state (waiting, active).", ["state"]),
+    unfinished: gauge("parley_tasks_unfinished", "Tasks that have not ended."),
+    parked: gauge("parley_tasks_parked", "Tasks that wait for an answer or a time, and will not run within a lease unless answered."),
+    overdue: gauge("parley_tasks_overdue", "Tasks that should have begun a run more than a few seconds ago."),
+    openAsks: gauge("parley_asks_open", "Open asks, as counted by the last census."),
+    oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask, as found by the last census; 0 when none is open."),
+    censusAge: gauge("parley_census_age_seconds", "How old the census is that counted the asks."),
+
+    // Both.
+    redis: histogram("parley_redis_seconds", "Round trips of the task store to Redis, by operation.", FAST, ["operation"]),
+    build: gauge("parley_build_info", "Always 1; says what runs here.", ["version", "process"]),
+  };
+}
+
+/** The methods of every revision that is spoken; a request that never became a message has none. */
+const METHODS = new Set([
+  "completion/complete",
+  "elicitation/create",
+  "initialize",
+  "logging/setLevel",
+  "notifications/cancelled",
+  "notifications/initialized",
+  "notifications/progress",
+  "notifications/roots/list_changed",
+  "ping",
+  "prompts/get",
+  "prompts/list",
+  "resources/list",
+  "resources/read",
+  "resources/subscribe",
+  "resources/templates/list",
+  "resources/unsubscribe",
+  "server/discover",
+  "subscriptions/listen",
+  "tasks/cancel",
+  "tasks/get",
+  "tasks/list",
+  "tasks/result",
+  "tasks/sendInput",
+  "tasks/update",
+  "tools/call",
+  "tools/list",
+]);
+
+const DIALECTS = new Set(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
+
+export function methodLabel(method: string | undefined): string {
+  return method === undefined ? "none" : METHODS.has(method) ? method : "other";
+}
+
+export function dialectLabel(version: string | undefined): string {
+  return version === undefined ? "none" : DIALECTS.has(version) ? version : "other";
+}
+
+const TOOLS_MAX = 500;
+const tools = new Set<string>();
+
+/** A tool's or prompt's name. A catalogue that is larger than this, or ever new, must not fill the memory of whoever collects. */
+export function toolLabel({ kind, name }: { readonly kind: "tool" | "prompt"; readonly name: string }): string {
+  const label = kind === "tool" ? name : `prompts/${name}`;
+  if (tools.has(label)) return label;
+  if (tools.size >= TOOLS_MAX) return "other";
+  tools.add(label);
+  return label;
+}

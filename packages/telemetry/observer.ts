@@ -1,0 +1,79 @@
+import type { Observer, RunReport } from "@parley/core";
+import { type Metrics, toolLabel } from "./metrics.ts";
+import type { Tracing } from "./tracing.ts";
+
+/** Sets fields for every line that is logged within `work`. */
+export type WithLogFields = <T>(fields: object, work: () => T) => T;
+
+export interface ObserverOptions {
+  readonly metrics: Metrics | undefined;
+  readonly tracing: Tracing | undefined;
+  readonly withLogFields: WithLogFields;
+}
+
+/** What core tells, as metrics and as a trace. */
+export function createObserver({ metrics, tracing, withLogFields }: ObserverOptions): Observer {
+  /** Within a span of the task's story, with the trace in the log; without tracing just the work. */
+  async function told<T>(part: Parameters<Tracing["tell"]>[0], work: () => Promise<T>, ended?: (value: T) => object): Promise<T> {
+    if (!tracing) return await work();
+    return await tracing.tell(part, async (span) => {
+      const ids = tracing.ids();
+      const value = await (ids ? withLogFields({ traceId: ids.traceId }, work) : work());
+      if (ended) span.setAttributes(ended(value) as Record<string, string>);
+      return value;
+    });
+  }
+
+  return {
+    traceparent: () => tracing?.traceparent(),
+
+    created(call) {
+      metrics?.created.inc({ tool: toolLabel(call) });
+    },
+
+    async answering({ task, key, ask }, work) {
+      const attributes = { "parley.task.id": task.id, "parley.tool": task.call.name, "parley.ask": ask?.key ?? "(not open)" };
+      const name = ask ? `answer ${key}` : "answer";
+      const receipt = await told({ name, traceparent: task.call.traceparent, attributes }, work, ({ type }) => ({
+        "parley.receipt": type,
+      }));
+      if (metrics) {
+        const tool = toolLabel(task.call);
+        metrics.answers.inc({ tool, receipt: receipt.type });
+        if (ask && receipt.type === "accepted") metrics.answerWait.observe({ tool }, Math.max(0, Date.now() - ask.askedAtMs) / 1_000);
+      }
+      return receipt;
+    },
+
+    async running({ task, journal, attempt }, work) {
+      const startedAtMs = performance.now();
+      const attributes = {
+        "parley.task.id": task.id,
+        "parley.tool": task.call.name,
+        "parley.run": task.run,
+        "parley.attempt": attempt,
+        "parley.journal.entries": journal.size,
+      };
+      let end = "broken";
+      metrics?.active.inc();
+      if (journal.size > 0) metrics?.replays.observe(journal.size);
+      try {
+        const part = { name: `run ${task.call.name}`, traceparent: task.call.traceparent, attributes };
+        const report = await told(part, work, (of) => ({ "parley.end": endOf(of), ...("code" in of && { "error.type": of.code }) }));
+        end = endOf(report);
+        if (metrics && report.type === "finished" && report.code !== undefined) {
+          metrics.errors.inc({ tool: toolLabel(task.call), code: report.code });
+          if (report.code === "REPLAY_DIVERGED") metrics.divergences.inc({ tool: toolLabel(task.call) });
+        }
+        return report;
+      } finally {
+        metrics?.active.dec();
+        metrics?.runs.observe({ tool: toolLabel(task.call), end }, (performance.now() - startedAtMs) / 1_000);
+      }
+    },
+  };
+}
+
+function endOf(report: RunReport): string {
+  return report.type === "finished" ? report.status : report.type;
+}

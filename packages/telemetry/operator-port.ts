@@ -1,0 +1,94 @@
+/**
+ * A port for the operator alone: /metrics for Prometheus, /healthz and /readyz for whatever starts and stops processes.
+ *
+ * It is apart from the port that serves clients, so that a load balancer never passes it on. Web pages cannot read it either: it sends no
+ * CORS headers, refuses requests that a page of another origin made, and answers only to names that no attacker can own (DNS rebinding):
+ * addresses, names without a dot, and the hosts that are allowed by name.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, isIP } from "node:net";
+
+export interface OperatorPort {
+  /** Without a path. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface OperatorPortOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names beside addresses and names without a dot; `*` for all. */
+  readonly allowedHosts: readonly string[];
+  /** The text of /metrics and its content type. */
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Resolves if the process can do its work; rejects with why not. */
+  readonly ready: () => Promise<void>;
+}
+
+/** Rejects with Node's error for an address that cannot be listened on. */
+export async function openOperatorPort(options: OperatorPortOptions): Promise<OperatorPort> {
+  const server = createServer((request, response) => {
+    answer(options, request, response).catch((error: unknown) => {
+      send(response, 500, "text/plain; charset=utf-8", `${reasonOf(error)}\n`);
+    });
+  });
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed);
+    server.listen(options.port, options.host, listening);
+  });
+  // Watching a process must not keep it alive.
+  server.unref();
+  const { address, port, family } = server.address() as AddressInfo;
+  return {
+    url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((closed) => server.close(() => closed()));
+    },
+  };
+}
+
+async function answer(options: OperatorPortOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, headers } = request;
+  const path = (request.url ?? "/").replace(/\?.*$/, "");
+  const site = headers["sec-fetch-site"];
+  if (headers.origin !== undefined || (site !== undefined && site !== "none" && site !== "same-origin")) {
+    sendJson(response, 403, { problem: "web pages are not served here" });
+  } else if (!isTrusted(headers.host, options.allowedHosts)) {
+    sendJson(response, 403, { problem: "this Host is not served here (PARLEY_ALLOWED_HOSTS)" });
+  } else if (method !== "GET" && method !== "HEAD") {
+    sendJson(response, 405, { problem: "this port takes GET only" });
+  } else if (path === "/metrics") {
+    const { contentType, text } = await options.metrics();
+    send(response, 200, contentType, text);
+  } else if (path === "/healthz") {
+    sendJson(response, 200, { status: "ok" });
+  } else if (path === "/readyz") {
+    await options.ready().then(
+      () => sendJson(response, 200, { status: "ok" }),
+      (error: unknown) => sendJson(response, 503, { status: "unavailable", problem: reasonOf(error) }),
+    );
+  } else {
+    sendJson(response, 404, { problem: "there are /metrics, /healthz and /readyz here" });
+  }
+}
+
+function isTrusted(host: string | undefined, allowed: readonly string[]): boolean {
+  if (host === undefined) return false;
+  const name = host.toLowerCase().replace(/:\d+$/, "");
+  const known = () => allowed.some((item) => item === "*" || item.toLowerCase() === name || item.toLowerCase() === host.toLowerCase());
+  return !name.includes(".") || isIP(name.replace(/^\[|\]$/g, "")) !== 0 || known();
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  send(response, status, "application/json; charset=utf-8", JSON.stringify(body));
+}
+
+function send(response: ServerResponse, status: number, contentType: string, text: string): void {
+  response.writeHead(status, { "content-type": contentType, "x-content-type-options": "nosniff", "cache-control": "no-store" });
+  response.end(text);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

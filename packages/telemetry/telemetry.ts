@@ -1,0 +1,123 @@
+/**
+ * Whatever watches one process: metrics on a port for the operator, traces to a receiver, or neither, which costs nothing.
+ *
+ * A front end and a worker in one process share one of these.
+ */
+import type { Catalogue, Observer, TaskStore } from "@parley/core";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { createObserver, type WithLogFields } from "./observer.ts";
+import { openOperatorPort } from "./operator-port.ts";
+import type { TelemetrySettings } from "./settings.ts";
+import { timedStore } from "./timed-store.ts";
+import type { Tracing } from "./tracing.ts";
+
+export interface Telemetry {
+  readonly metrics: Metrics | undefined;
+  readonly tracing: Tracing | undefined;
+  /** Undefined when nothing watches. */
+  readonly observer: Observer | undefined;
+  /** The store with its times taken, and with its parks in the task's trace. */
+  watchStore(store: TaskStore): TaskStore;
+  /** The tools with their steps in the task's trace. */
+  watchCatalogue(catalogue: Catalogue): Catalogue;
+  /** Called before metrics are read. What it throws is the reader's. */
+  beforeReading(refresh: () => Promise<void>): void;
+  /** What /readyz of the operator's port asks. */
+  readyWhen(check: () => Promise<void>): void;
+  /** Opens the operator's port, if there is to be one. Returns its address. */
+  open(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+export interface TelemetryOptions {
+  readonly process: string;
+  readonly version: string;
+  readonly allowedHosts: readonly string[];
+  readonly withLogFields: WithLogFields;
+}
+
+export async function createTelemetry(settings: TelemetrySettings, options: TelemetryOptions): Promise<Telemetry> {
+  const metrics = settings.metrics && createMetrics();
+  metrics?.build.set({ version: options.version, process: options.process }, 1);
+  // OpenTelemetry takes a tenth of a second to load: only who wants traces waits for it.
+  const tracing =
+    settings.traces &&
+    (await import("./tracing.ts")).startTracing(settings.traces, { service: `parley-${options.process}`, version: options.version });
+  const refreshes: (() => Promise<void>)[] = [];
+  const checks: (() => Promise<void>)[] = [];
+  let port: { close(): Promise<void> } | undefined;
+
+  return {
+    metrics,
+    tracing,
+    observer: metrics || tracing ? createObserver({ metrics, tracing, withLogFields: options.withLogFields }) : undefined,
+    watchStore(store) {
+      const timed = metrics ? timedStore(store, (operation, ms) => metrics.redis.observe({ operation }, ms / 1_000)) : store;
+      return tracing || metrics ? { ...timed, ...watchedEnds(timed, { metrics, tracing }) } : timed;
+    },
+    watchCatalogue: (catalogue) => (tracing ? watchedSteps(catalogue, tracing) : catalogue),
+    beforeReading: (refresh) => void refreshes.push(refresh),
+    readyWhen: (check) => void checks.push(check),
+    async open() {
+      if (!settings.metrics || !metrics) return undefined;
+      const opened = await openOperatorPort({
+        ...settings.metrics,
+        allowedHosts: options.allowedHosts,
+        async metrics() {
+          await Promise.all(refreshes.map((refresh) => refresh()));
+          return { contentType: metrics.registry.contentType, text: await metrics.registry.metrics() };
+        },
+        async ready() {
+          await Promise.all(checks.map((check) => check()));
+        },
+      });
+      port = opened;
+      return opened.url;
+    },
+    async close() {
+      await port?.close();
+      // A receiver that is away must not keep a process from ending.
+      await tracing?.close().catch(() => undefined);
+    },
+  };
+}
+
+/** How a run puts asks and how asks end without an answer: only the store is told of both. */
+function watchedEnds(
+  { park, answer }: TaskStore,
+  { metrics, tracing }: Pick<Telemetry, "metrics" | "tracing">,
+): Pick<TaskStore, "park" | "answer"> {
+  return {
+    async park(request) {
+      const work = () => park(request);
+      if (!tracing) return await work();
+      const attributes = { "parley.task.id": request.taskId, "parley.asks": request.asks.map(({ key }) => key) };
+      return await tracing.tell({ name: "park", attributes }, work);
+    },
+    async answer(request) {
+      const recorded = await answer(request);
+      if (request.token !== undefined && recorded.receipt === "accepted") metrics?.timedOut.inc();
+      return recorded;
+    },
+  };
+}
+
+function watchedSteps(catalogue: Catalogue, tracing: Tracing): Catalogue {
+  const watch = <Of extends (Catalogue["tools"] extends ReadonlyMap<string, infer Tool> ? Tool : never)>(tool: Of): Of => ({
+    ...tool,
+    run: (args, effects) =>
+      tool.run(args, {
+        ...effects,
+        step: (name, work, options) =>
+          effects.step(
+            name,
+            (attempt) => {
+              const attributes = { "parley.step": name, "parley.attempt": attempt.attempt };
+              return tracing.tell({ name: `step ${name}`, attributes }, async () => await work(attempt));
+            },
+            options,
+          ),
+      }),
+  });
+  return { ...catalogue, tools: new Map([...catalogue.tools].map(([name, tool]) => [name, watch(tool)])) };
+}

@@ -1,0 +1,195 @@
+/**
+ * Traces by OpenTelemetry: one story for each task, however long it waits and whoever goes on with it.
+ *
+ *   tools/call ─┬─ add ── process ── run ─┬─ step …
+ *               │                         └─ park
+ *               ├─ answer ── add ── process ── run ── step …      (its request, in a trace of its own, is linked)
+ *               ┊
+ *
+ * The trace of the call is kept with the task as a traceparent. What happens to the task later hangs below it: below the active span where
+ * that belongs to the same trace (BullMQ carries it from whoever added a run to the worker that takes it), else below the call itself,
+ * with a link to the active span. Loaded only when traces are collected.
+ *
+ * Spans hold ids, names of tools, steps and asks, and kinds of errors: never arguments, answers or messages of errors.
+ *
+ * Source: W3C Trace Context; specification 2026-07-28, basic/index, "_meta" (traceparent, SEP-414); OpenTelemetry's conventions for MCP.
+ */
+import {
+  type Attributes,
+  type Context,
+  context,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+} from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { BullMQOtel } from "bullmq-otel";
+import type { TraceSettings } from "./settings.ts";
+
+export interface Tracing {
+  /** For BullMQ's queues and workers. */
+  readonly bullmq: BullMQOtel;
+  /** Of the active span, where it is sampled. */
+  traceparent(): string | undefined;
+  /** Of the active span, for the log. */
+  ids(): { readonly traceId: string; readonly spanId: string } | undefined;
+  /** Runs `work` within a span that goes on where the carrier's traceparent came from; the span ends when `end` is called. */
+  serve(carrier: Carrier, work: (end: (name: string, attributes: Attributes, failed: boolean) => void) => void): void;
+  /** A part of a task's story. */
+  tell<T>(part: Part, work: (span: Span) => Promise<T>): Promise<T>;
+  /** Sends what was not sent yet. */
+  close(): Promise<void>;
+}
+
+/** As they came: judged here. */
+export interface Carrier {
+  readonly traceparent?: unknown;
+  readonly tracestate?: unknown;
+}
+
+export interface Part {
+  readonly name: string;
+  /** The trace of the task. Absent: the part hangs below the active span. */
+  readonly traceparent?: string | undefined;
+  readonly attributes: Attributes;
+}
+
+const SCOPE = "parley";
+
+export interface TracingOptions {
+  readonly service: string;
+  readonly version: string;
+}
+
+/** Once per process: OpenTelemetry's API is global. */
+export function startTracing(settings: TraceSettings, { service, version }: TracingOptions): Tracing {
+  const provider = new TracerProvider({
+    sampler: samplerOf(settings),
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have the last word.
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ "service.name": service, "service.version": version, "process.pid": process.pid }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: settings.url }), scheduledDelayMillis: 1_000 })],
+  });
+  const contexts = new AsyncLocalStorageContextManager().enable();
+  const propagator = new W3CTraceContextPropagator();
+  trace.setGlobalTracerProvider(provider);
+  context.setGlobalContextManager(contexts);
+  propagation.setGlobalPropagator(propagator);
+  const tracer = provider.getTracer(SCOPE, version);
+
+  return {
+    bullmq: quiet(new BullMQOtel({ tracerName: SCOPE, version })),
+
+    traceparent() {
+      const active = trace.getSpanContext(context.active());
+      if (!active || !isSpanContextValid(active) || (active.traceFlags & TraceFlags.SAMPLED) === 0) return undefined;
+      return `00-${active.traceId}-${active.spanId}-01`;
+    },
+
+    ids() {
+      const active = trace.getSpanContext(context.active());
+      return active && isSpanContextValid(active) ? { traceId: active.traceId, spanId: active.spanId } : undefined;
+    },
+
+    serve(carrier, work) {
+      const { traceparent, tracestate } = carrier;
+      const given = {
+        ...(typeof traceparent === "string" && { traceparent }),
+        ...(typeof tracestate === "string" && { tracestate }),
+      };
+      const parent = propagation.extract(ROOT_CONTEXT, given);
+      const span = tracer.startSpan("request", { kind: SpanKind.SERVER }, parent);
+      context.with(trace.setSpan(parent, span), () =>
+        work((name, attributes, failed) => {
+          span.updateName(name).setAttributes(attributes);
+          if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+          span.end();
+        }),
+      );
+    },
+
+    async tell({ name, traceparent, attributes }, work) {
+      const { parent, links } = placeOf(traceparent);
+      const span = tracer.startSpan(name, { attributes, links }, parent);
+      try {
+        return await context.with(trace.setSpan(parent, span), () => work(span));
+      } catch (error) {
+        span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute("error.type", error instanceof Error ? error.name : typeof error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+
+    async close() {
+      await provider.shutdown();
+      trace.disable();
+      context.disable();
+      propagation.disable();
+    },
+  };
+}
+
+/** Where a part of a task's story hangs. */
+function placeOf(traceparent: string | undefined): { parent: Context; links: { context: SpanContext }[] } {
+  const active = context.active();
+  if (traceparent === undefined) return { parent: active, links: [] };
+  const at = trace.getSpanContext(active);
+  const stored = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, { traceparent }));
+  if (!stored || at?.traceId === stored.traceId) return { parent: active, links: [] };
+  return { parent: trace.setSpanContext(active, stored), links: at && isSpanContextValid(at) ? [{ context: at }] : [] };
+}
+
+function samplerOf({ sampler, share }: TraceSettings): Sampler {
+  const [base, root] = sampler.startsWith("parentbased_")
+    ? (["parentbased", sampler.slice("parentbased_".length)] as const)
+    : ["", sampler];
+  const own =
+    root === "always_on" ? new AlwaysOnSampler() : root === "always_off" ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(share);
+  return base === "parentbased" ? new ParentBasedSampler({ root: own }) : own;
+}
+
+/**
+ * BullMQ tells of its housekeeping too, each time in a trace of its own, and records errors with their messages, which can hold what a
+ * person answered. What remains is how a run was added and taken.
+ */
+function quiet(telemetry: BullMQOtel): BullMQOtel {
+  const { tracer } = telemetry;
+  const start = tracer.startSpan.bind(tracer);
+  tracer.startSpan = (name, options, within) => {
+    const worthIt = /^(add|process) /.test(name);
+    if (!worthIt) return SILENT as never;
+    const span = start(name, options, within);
+    span.recordException = () => undefined;
+    return span;
+  };
+  return telemetry;
+}
+
+const SILENT = {
+  setSpanOnContext: (within: Context) => within,
+  setAttribute: () => undefined,
+  setAttributes: () => undefined,
+  addEvent: () => undefined,
+  recordException: () => undefined,
+  end: () => undefined,
+};
