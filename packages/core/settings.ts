@@ -30,6 +30,9 @@ export interface Settings {
    * Read on every replay: a change of it reaches tasks that have gone on behind such an ask, and ends those that it makes diverge.
    */
   readonly withoutCapability: "fail" | "default";
+  /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
+  readonly retentionMinMs: number;
+  readonly retentionMaxMs: number;
 }
 
 const SECOND = 1_000;
@@ -50,4 +53,6 @@ export const DEFAULT_SETTINGS: Settings = {
   repliesMax: 64,
   refusalsMax: 10,
   withoutCapability: "fail",
+  retentionMinMs: 60 * SECOND,
+  retentionMaxMs: 30 * DAY,
 };

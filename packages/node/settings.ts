@@ -31,6 +31,12 @@ export const coreEnvironment = {
     .enum(["fail", "default"])
     .default(DEFAULT_SETTINGS.withoutCapability)
     .describe("What a question becomes that the client cannot be asked: fail, or its default for timeouts where it has one."),
+  PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
+    "The shortest that a client may have its finished task kept; shorter wishes become this.",
+  ),
+  PARLEY_RETENTION_MAX: duration(DEFAULT_SETTINGS.retentionMaxMs).describe(
+    "The longest that a client may have its finished task kept; longer wishes become this.",
+  ),
 };
 
 const coreSchema = z.object(coreEnvironment);
@@ -51,5 +57,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
     withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,
+    retentionMinMs: environment.PARLEY_RETENTION_MIN,
+    retentionMaxMs: environment.PARLEY_RETENTION_MAX,
   };
 }

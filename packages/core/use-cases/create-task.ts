@@ -1,5 +1,6 @@
 import type { Runnable } from "../catalogue.ts";
 import { describeViolations, ParleyError } from "../errors.ts";
+import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
@@ -10,6 +11,8 @@ export interface CreateTask {
   readonly hidden: boolean;
   /** Replies that came with the call, by ask key, as sent. */
   readonly replies?: JsonObject;
+  /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
+  readonly retentionMs?: number;
   /** Given when the caller had to know the id before, to watch it. */
   readonly taskId?: string;
 }
@@ -37,7 +40,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     principal: request.principal,
     capabilities: request.capabilities,
     createdAtMs: nowMs,
-    retentionMs: runnable.settings.retentionMs,
+    retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
     hidden: request.hidden,
     ...(request.replies && { replies: request.replies }),
     ...(traceparent !== undefined && { traceparent }),
@@ -56,4 +59,9 @@ export async function createTask(services: Services, runnable: Runnable, request
     expiresAtMs: nowMs + call.retentionMs,
     asks: [],
   };
+}
+
+/** In whole milliseconds. `Infinity` becomes the longest that is kept. */
+function clampRetention({ retentionMinMs, retentionMaxMs }: Settings, wantedMs: number): number {
+  return Math.min(Math.max(Math.ceil(wantedMs), retentionMinMs), retentionMaxMs);
 }

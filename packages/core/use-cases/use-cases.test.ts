@@ -124,6 +124,29 @@ describe("a task's life", () => {
     expect(subject.queue.length).toBe(0);
   });
 
+  test("a client may say how long its finished task is kept, within bounds; else the tool says it", async () => {
+    const subject = deployment(async () => ({ content: [] }));
+    const { services, catalogue } = subject;
+    const { retentionMinMs, retentionMaxMs } = services.settings;
+    const tool = catalogue.tools.get("subject");
+    if (!tool) throw new Error("no tool");
+    const wanted = [undefined, HOUR, 90_000.4, 0, -1, 2 ** 53, Infinity];
+    const kept = [DAY, HOUR, 90_001, retentionMinMs, retentionMinMs, retentionMaxMs, retentionMaxMs];
+    const tasks = [];
+    for (const retentionMs of wanted) {
+      const wish = retentionMs === undefined ? {} : { retentionMs };
+      tasks.push(await createTask(services, tool, { principal: alice, arguments: {}, capabilities: {}, hidden: false, ...wish }));
+    }
+    expect(tasks.map(({ call }) => call.retentionMs)).toEqual(kept);
+    expect(tasks.map(({ expiresAtMs, call }) => expiresAtMs - call.createdAtMs)).toEqual(kept);
+
+    await subject.work();
+    for (const [i, { id }] of tasks.entries()) {
+      const task = await subject.task(id);
+      expect(task.expiresAtMs).toBe(task.updatedAtMs + (kept[i] ?? 0));
+    }
+  });
+
   test("a foreign task is as unknown as one that never was (I10)", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
