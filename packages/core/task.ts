@@ -134,7 +134,9 @@ export interface Violation {
 /** One line of a task's feed: what a run reported while it worked. */
 export type FeedItem =
   | { readonly type: "progress"; readonly progress: number; readonly total?: number; readonly message?: string }
-  | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string };
+  | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string }
+  /** The client need not hold its connection while the tool works on: for front ends, never told to a client. */
+  | { readonly type: "release" };
 
 export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -266,6 +266,7 @@ describe("time, chance and reports", () => {
       ctx.progress(1, 2, "half");
       ctx.log("plain");
       ctx.log("warning", { left: 3 }, "stock");
+      ctx.releaseCall();
       await ctx.elicit("question", { message: "?", schema: COUNT });
       ctx.progress(2, 2);
       return "done";
@@ -277,6 +278,7 @@ describe("time, chance and reports", () => {
       { type: "progress", progress: 1, total: 2, message: "half" },
       { type: "log", level: "info", data: "plain" },
       { type: "log", level: "warning", data: { left: 3 }, logger: "stock" },
+      { type: "release" },
       { type: "progress", progress: 2, total: 2 },
     ]);
   });

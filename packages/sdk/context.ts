@@ -117,6 +117,11 @@ export interface Context {
   status(message: string): void;
   log(message: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
+  /**
+   * Lets the client's connection go while the tool works on: a client that can come back for the rest is told to, and others wait as before.
+   * For tools that are busy for minutes: a question lets the worker go by itself, not the connection.
+   */
+  releaseCall(): void;
   /** Text that the model may read while the task waits. */
   immediateResponse(text: string): void;
   /** Tells every client that a list or a resource has changed. */
@@ -200,6 +205,7 @@ export function createContext(effects: Effects): Context {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
     },
+    releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(text),
     announce: (announcement: Announcement) => effects.announce(announcement),
     async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {

@@ -79,6 +79,7 @@ export interface TestTask {
   readonly task: Task;
   /** Every question that was put, in order. */
   readonly asks: readonly Ask[];
+  /** What was reported: progress, logs, and `release` where the tool let its caller's connection go. */
   readonly feed: readonly FeedItem[];
   /** What was recorded, in order: `step:hold-table`, `ask:party-size` … Each stands here once, however often the tool was started. */
   readonly journal: readonly string[];

@@ -342,4 +342,8 @@ describe("the feed of a call", () => {
     expect(say.feedNotification(log, { logLevel: "warning" })).toBeUndefined();
     expect(say.feedNotification(log, { progressToken: 1 })).toBeUndefined();
   });
+
+  test("has nothing to say of a connection that may be let go", () => {
+    expect(say.feedNotification({ type: "release" }, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
+  });
 });
