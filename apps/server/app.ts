@@ -7,8 +7,8 @@
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import type { Catalogue, Services } from "@parley/core";
-import { rev20260728, type ServerFacts } from "@parley/protocol";
+import type { Catalogue, Services, SessionStore } from "@parley/core";
+import { rev20260728, SESSION_DIALECTS, type ServerFacts } from "@parley/protocol";
 import type { Telemetry } from "@parley/telemetry";
 import { announcements } from "./announcements.ts";
 import type { Limits, Times } from "./config.ts";
@@ -24,12 +24,16 @@ import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.t
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import type { Authenticate } from "./principal.ts";
 import { requestStates } from "./request-state.ts";
-import type { Mcp } from "./routes/mcp/mcp.ts";
+import type { FrontEnd } from "./routes/mcp/mcp.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
+import { askIds } from "./routes/sessions/ask-ids.ts";
+import { eventIds } from "./routes/sessions/event-ids.ts";
+import { signatures } from "./signatures.ts";
 import type { StateKeys } from "./state-keys.ts";
 
 export interface AppDeps {
   readonly services: Services;
+  readonly sessions: SessionStore;
   readonly catalogue: Catalogue;
   readonly facts: ServerFacts;
   readonly keys: StateKeys;
@@ -52,23 +56,32 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, catalogue, facts, keys, trusted, limits, times, authenticate, reachable, telemetry } = deps;
+  const { services, sessions, catalogue, facts, keys, trusted, limits, times, authenticate, reachable, telemetry } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
   const told = await announcements(services.events);
-  const mcp: Mcp = {
+  const frontEnd: FrontEnd = {
     services,
     catalogue,
-    encode: rev20260728.encoder(facts),
-    states: requestStates(keys),
     announcements: told,
     lifecycle: life,
-    waits: gate("calls of clients without tasks (PARLEY_WAITS_MAX)", limits.waitsMax),
+    heartbeat: beat,
+    waits: gate("calls that wait for their task (PARLEY_WAITS_MAX)", limits.waitsMax),
     listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
     limits,
     times,
+    pageSize: facts.pageSize,
     log,
+  };
+  const mcp = { ...frontEnd, encode: rev20260728.encoder(facts), states: requestStates(keys) };
+  const signed = signatures(keys);
+  const door = {
+    ...frontEnd,
+    sessions,
+    askIds: askIds(signed),
+    eventIds: eventIds(signed),
+    encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
   };
 
   const server = Fastify({ logger: false, genReqId: requestId, forceCloseConnections: "idle", return503OnClosing: false });
@@ -76,15 +89,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const requests = inFlight(server);
   requestLog(server, log);
   watchedRequests(server, { telemetry, isTool: (name) => catalogue.tools.has(name) || catalogue.prompts.has(name) });
-  if (telemetry) showOperator(telemetry, { waits: mcp.waits, listens: mcp.listens, lifecycle: life, reachable });
+  if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
   health(server, { lifecycle: life, reachable });
   await server.register(async (scope) => {
     trustedCallers(scope, trusted);
-    mcpRoute(scope, { mcp, authenticate, heartbeat: beat });
+    mcpRoute(scope, { mcp, door, authenticate });
   });
 
   async function close(): Promise<void> {
-    log.info({ waits: mcp.waits.open, listens: mcp.listens.open }, "front end draining");
+    log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");
     life.drain();
     await clock.sleep(times.shutdownDelayMs);
     life.close();

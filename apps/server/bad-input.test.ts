@@ -1,3 +1,4 @@
+import { SUPPORTED_VERSIONS } from "@parley/protocol";
 import { describe, expect, test } from "vitest";
 import { rpc } from "./client.fixture.ts";
 import { deploy, type Deployment, type Front } from "./deployment.fixture.ts";
@@ -155,7 +156,7 @@ describe("an envelope", () => {
     const version = "1900-01-01";
     const options = { headers: { "mcp-protocol-version": version }, meta: { "io.modelcontextprotocol/protocolVersion": version } };
     const refused = await rpc(here, "tools/list", {}, options);
-    expect(refused).toMatchObject({ status: 400, error: { code: -32022, data: { supported: ["2026-07-28"], requested: version } } });
+    expect(refused).toMatchObject({ status: 400, error: { code: -32022, data: { supported: SUPPORTED_VERSIONS, requested: version } } });
   });
 });
 
@@ -179,7 +180,7 @@ describe("a method", () => {
   test("of HTTP other than POST is refused with 405 and says which is allowed", async () => {
     const here = await front();
     for (const method of ["GET", "DELETE"]) {
-      const response = await fetch(here.url, { method });
+      const response = await fetch(here.url, { method, headers: { "mcp-protocol-version": "2026-07-28" } });
       expect(response.status, method).toBe(405);
       expect(response.headers.get("allow")).toContain("POST");
     }

@@ -49,10 +49,22 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
   PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
 
+  PARLEY_SESSION_TTL: duration("1h").describe("How long a session of a 2025 client lives after its last use."),
+  PARLEY_RESUMABLE_AFTER: duration("100ms").describe(
+    "When a session's call that is still at work is answered as a stream, which its client can resume on any front end.",
+  ),
+  PARLEY_RETRY: duration("1s").describe("How long clients are told to wait before they resume a stream that ended."),
+  PARLEY_TASK_GRACE: duration("100ms").describe(
+    "How long the answer to a session's task-augmented call, and to an answer, waits for the task to come to rest.",
+  ),
+
   PARLEY_BODY_BYTES_MAX: whole(1_048_576).describe("Largest request body, in bytes."),
   PARLEY_BODY_DEPTH_MAX: whole(64, { max: 1_000 }).describe("How deep arrays and objects of a request body may nest."),
   PARLEY_WAITS_MAX: whole(5_000).describe("Most calls of clients without tasks that one front end holds open at once."),
   PARLEY_LISTENS_MAX: whole(10_000).describe("Most listen streams that one front end holds open at once."),
+  PARLEY_SESSION_TASKS_MAX: whole(1_000).describe("Most unfinished tasks that one session is told about on its own stream."),
+  PARLEY_SESSION_SUBSCRIPTIONS_MAX: whole(1_000).describe("Most resources that one session may subscribe to."),
+  PARLEY_BATCH_MAX: whole(100).describe("Most messages in one batch (2025-03-26)."),
   PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
 
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
@@ -85,6 +97,9 @@ export interface Limits {
   readonly waitsMax: number;
   readonly listensMax: number;
   readonly listenTasksMax: number;
+  readonly sessionTasksMax: number;
+  readonly sessionSubscriptionsMax: number;
+  readonly batchMax: number;
 }
 
 /** All in milliseconds. */
@@ -96,6 +111,10 @@ export interface Times {
   readonly stallTimeoutMs: number;
   readonly pollIntervalMs: number;
   readonly listTtlMs: number;
+  readonly sessionTtlMs: number;
+  readonly resumableAfterMs: number;
+  readonly retryMs: number;
+  readonly taskGraceMs: number;
   readonly shutdownDelayMs: number;
   readonly shutdownTimeoutMs: number;
 }
@@ -119,6 +138,9 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       waitsMax: environment.PARLEY_WAITS_MAX,
       listensMax: environment.PARLEY_LISTENS_MAX,
       listenTasksMax: environment.PARLEY_LISTEN_TASKS_MAX,
+      sessionTasksMax: environment.PARLEY_SESSION_TASKS_MAX,
+      sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
+      batchMax: environment.PARLEY_BATCH_MAX,
     },
     times: {
       callTimeoutMs: environment.PARLEY_CALL_TIMEOUT,
@@ -128,6 +150,10 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       stallTimeoutMs: environment.PARLEY_STALL_TIMEOUT,
       pollIntervalMs: environment.PARLEY_POLL_INTERVAL,
       listTtlMs: environment.PARLEY_LIST_TTL,
+      sessionTtlMs: environment.PARLEY_SESSION_TTL,
+      resumableAfterMs: environment.PARLEY_RESUMABLE_AFTER,
+      retryMs: environment.PARLEY_RETRY,
+      taskGraceMs: environment.PARLEY_TASK_GRACE,
       shutdownDelayMs: environment.PARLEY_SHUTDOWN_DELAY,
       shutdownTimeoutMs: environment.PARLEY_SHUTDOWN_TIMEOUT,
     },

@@ -1,6 +1,6 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
 import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type Settings } from "@parley/core";
-import { createMemoryEvents, createMemoryQueue, createMemoryStore } from "@parley/core/memory";
+import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createValidator, sha256Digest, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
@@ -66,10 +66,12 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     onTestFinished(() => worker.close());
   }
 
+  const sessions = createMemorySessions({ clock, events });
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
       services,
+      sessions,
       catalogue: request.catalogue,
       facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
       keys: stateKeys(["a secret that every front end of this test knows"]),

@@ -14,7 +14,7 @@ describe("what is served", () => {
     const here = await one();
     const { result } = await rpc(here, "server/discover", {});
     expect(result).toMatchObject({
-      supportedVersions: ["2026-07-28"],
+      supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"],
       capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
     });
     expect(result!["capabilities"]).not.toHaveProperty("tasks");

@@ -1,13 +1,15 @@
 /**
  * The way back to the client of one request: one JSON body, or a stream of events that ends with the same message.
  *
- *   json ──open() or send()──▶ streaming ──end()──▶ ended
- *     └───────────end()───────────────────────────────┘
+ *   json ──open() or send()──▶ streaming ──end() or letGo()──▶ ended
+ *     └───────────end()────────────────────────────────────────┘
  *
  * It stays JSON as long as nothing has to be said before the end, so short calls cost no stream. A stream is kept open by comments; its
  * reader's pace is respected: whoever sends much waits for `drained` between messages, and a reader that takes nothing is dropped.
  *
- * Source: specification 2026-07-28, basic/transports/streamable-http.
+ * In a session an event may carry an id, with which the client comes back for what follows it.
+ *
+ * Source: specification 2026-07-28, basic/transports/streamable-http; specification 2025-11-25, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Reply } from "@parley/protocol";
@@ -69,10 +71,16 @@ export class Outlet {
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
   }
 
-  /** Sends a notification ahead of the answer. */
-  send(message: object): void {
+  /** Sends a message ahead of the answer. */
+  send(message: object, eventId?: string): void {
     this.open();
-    this.#write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    this.#write(event(message, eventId));
+  }
+
+  /** An event without a message: gives the client an id to come back with before there is anything to say. */
+  prime(eventId: string, retryMs: number): void {
+    this.open();
+    this.#write(`id: ${eventId}\nretry: ${retryMs}\ndata: \n\n`);
   }
 
   /** Resolves when the reader has taken what was sent, or is gone. */
@@ -91,21 +99,32 @@ export class Outlet {
   }
 
   /** Sends the answer and closes. */
-  end({ httpStatus, message }: Reply): void {
-    if (this.#streaming) {
-      noteError(this.#reply, message);
-      if (this.#reply.raw.destroyed) return;
-      this.#stopBeat?.();
-      this.#reply.raw.end(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-    } else {
+  end({ httpStatus, message }: Reply, eventId?: string): void {
+    if (!this.#streaming) {
       sendJson(this.#reply, httpStatus, message);
+      return;
     }
+    noteError(this.#reply, message);
+    this.#write(event(message, eventId));
+    this.#close();
+  }
+
+  /** Ends the stream without an answer. With `retryMs` the client comes back for what is missing, after that time. */
+  letGo(retryMs?: number): void {
+    this.open();
+    if (retryMs !== undefined) this.#write(`retry: ${retryMs}\n\n`);
+    this.#close();
   }
 
   /** For a client that is gone: nothing is sent. */
   abandon(): void {
     if (!this.#streaming) this.#reply.hijack();
     this.#reply.raw.destroy();
+  }
+
+  #close(): void {
+    this.#stopBeat?.();
+    if (!this.#reply.raw.destroyed) this.#reply.raw.end();
   }
 
   #write(text: string): void {
@@ -126,6 +145,10 @@ export class Outlet {
     if (this.#silent) raw.write(": keep-alive\n\n");
     this.#silent = true;
   }
+}
+
+function event(message: object, id: string | undefined): string {
+  return `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }
 
 /** Sends a body that is serialised here, once: Fastify's own way looks for schemas first. */

@@ -35,7 +35,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     if (!shared) await telemetry.close();
   };
   try {
-    const { store, queue, events, ids } = redis;
+    const { store, queue, events, ids, sessions } = redis;
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
@@ -51,6 +51,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const { pageSize, limits, times } = config;
     const app = await buildApp({
       services,
+      sessions,
       catalogue,
       facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
       keys: await agreedStateKeys(config.secrets, redis.secret),

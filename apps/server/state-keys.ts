@@ -1,5 +1,6 @@
 /**
- * The keys under which requestState is sealed: the same in every front end, so that a retried call can land on any of them.
+ * The keys under which requestState is sealed and the ids of a session's questions and events are signed: the same in every front end, so
+ * that a client can go on at any of them.
  *
  * They are derived from secrets. The operator gives one or several (PARLEY_SECRET: the first seals, all open, so a new one is put in front
  * and the old one kept until its states have expired). When none is given, the first front end puts a random one into Redis and every other
@@ -10,6 +11,8 @@ import { hkdfSync, randomBytes } from "node:crypto";
 export interface StateKeys {
   readonly sealing: StateKey;
   readonly byKid: ReadonlyMap<string, Uint8Array>;
+  /** For HMAC-SHA256: the first signs, all verify. */
+  readonly signing: readonly Uint8Array[];
 }
 
 export interface StateKey {
@@ -29,7 +32,7 @@ export function stateKeys(secrets: readonly string[]): StateKeys {
   const keys = secrets.map(derive);
   const [sealing] = keys;
   if (!sealing) throw new RangeError("at least one secret is needed");
-  return { sealing, byKid: new Map(keys.map(({ kid, key }) => [kid, key])) };
+  return { sealing, byKid: new Map(keys.map(({ kid, key }) => [kid, key])), signing: keys.map(({ signing }) => signing) };
 }
 
 /** The operator's secrets, or else the one that the deployment shares. */
@@ -38,7 +41,11 @@ export async function agreedStateKeys(secrets: readonly string[], shared: Shared
   return stateKeys([await shared.agree(randomBytes(32).toString("base64url"))]);
 }
 
-function derive(secret: string): StateKey {
+function derive(secret: string): StateKey & { readonly signing: Uint8Array } {
   const bytes = (info: string, length: number) => new Uint8Array(hkdfSync("sha256", secret, "", info, length));
-  return { kid: Buffer.from(bytes("parley requestState kid", 6)).toString("base64url"), key: bytes("parley requestState key", 32) };
+  return {
+    kid: Buffer.from(bytes("parley requestState kid", 6)).toString("base64url"),
+    key: bytes("parley requestState key", 32),
+    signing: bytes("parley signing key", 32),
+  };
 }

@@ -58,6 +58,7 @@ function unclaimed({ headers, body }: Inbound): ReturnType<typeof unsupportedVer
 
 export type { Decoded, Dialect, Headers, Inbound, ProgressToken, ServerFacts } from "./dialect.ts";
 export { isDefect } from "./failures.ts";
+export { headerValue } from "./header-value.ts";
 export { jsonDepthExceeds } from "./json-depth.ts";
 export {
   errorMessage,

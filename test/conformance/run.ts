@@ -29,6 +29,7 @@ const TASKS = ["lifecycle", "capability-negotiation", "wire-fields", "request-st
 
 /** The full scores of 0.2.0-alpha.12, which other servers have reached. */
 const GROUPS: readonly Group[] = [
+  { name: "2025-11-25", runs: [["--suite", "all", "--spec-version", "2025-11-25"]], scenarios: 33, checks: 84 },
   { name: "2026-07-28", runs: [["--suite", "all", "--spec-version", "2026-07-28"]], scenarios: 40, checks: 152 },
   { name: "tasks", runs: TASKS.map((name) => ["--scenario", `tasks-${name}`]), scenarios: 10, checks: 44 },
 ];

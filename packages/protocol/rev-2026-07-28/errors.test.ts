@@ -20,7 +20,7 @@ test("the catalogue's codes travel as the specification says", () => {
     REQUEST_STATE_INVALID: { code: -32602, httpStatus: 200 },
     CALL_TIMEOUT: { code: -32603, httpStatus: 200 },
     TOO_MANY_ANSWERS: { code: -32602, httpStatus: 200 },
-    TOO_MANY_TASKS: { code: -32602, httpStatus: 200 },
+    TOO_MANY_SUBSCRIPTIONS: { code: -32602, httpStatus: 200 },
     OVERLOADED: { code: -32603, httpStatus: 200 },
     INVALID_ASK: { code: -32603, httpStatus: 200 },
     INVALID_NAME: { code: -32603, httpStatus: 200 },

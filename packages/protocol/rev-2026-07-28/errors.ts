@@ -40,7 +40,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   STEP_TIMEOUT: SERVER,
   ASK_TIMEOUT: SERVER,
   TOO_LARGE: CALLER,
-  TOO_MANY_TASKS: CALLER,
+  TOO_MANY_SUBSCRIPTIONS: CALLER,
   OVERLOADED: SERVER,
   UNAVAILABLE: SERVER,
   // Only sessions meet these; a caller's mistake all the same.

@@ -7,7 +7,7 @@ import { VERSION } from "./names.ts";
 
 export const rev20260728: Dialect<Intent, Encoder> = { version: VERSION, claims, decode, encoder };
 
-export { capabilityRequired, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
+export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { ERROR_CODES, type Failure } from "./errors.ts";
 export type { Encoder } from "./encoder.ts";
 export type { Filter, ListKind } from "./encode-listen.ts";

@@ -1,4 +1,4 @@
-import { ParleyError } from "@parley/core";
+import { type Catalogue, ParleyError } from "@parley/core";
 import type { Complete } from "@parley/protocol";
 import type { Mcp } from "./mcp.ts";
 
@@ -6,10 +6,11 @@ import type { Mcp } from "./mcp.ts";
  * completion/complete: nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served.
  */
 export async function complete({ catalogue, encode }: Mcp, intent: Complete): Promise<object> {
-  return encode.completion(await valuesOf(catalogue, intent));
+  return encode.completion(await completionsOf(catalogue, intent));
 }
 
-async function valuesOf({ prompts, templates }: Mcp["catalogue"], { of, argument, value, others }: Complete): Promise<readonly string[]> {
+export async function completionsOf({ prompts, templates }: Catalogue, intent: Complete): Promise<readonly string[]> {
+  const { of, argument, value, others } = intent;
   if (of.type === "prompt") {
     const prompt = prompts.get(of.name);
     if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(of.name.slice(0, 100))}`);

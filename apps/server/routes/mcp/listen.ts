@@ -14,11 +14,14 @@ import { type Marks, marks } from "./marks.ts";
 /** Tasks that are read at once. */
 const READ_TOGETHER = 32;
 
-/** Throws TOO_MANY_TASKS, OVERLOADED. */
+/** Throws TOO_MANY_SUBSCRIPTIONS, OVERLOADED. */
 export async function listen(mcp: Mcp, intent: Listen & ClientFacts, exchange: Exchange): Promise<Handled> {
   const { listenTasksMax } = mcp.limits;
   if (intent.taskIds.length > listenTasksMax) {
-    throw new ParleyError("TOO_MANY_TASKS", `${intent.taskIds.length} tasks; the limit is ${listenTasksMax} (PARLEY_LISTEN_TASKS_MAX)`);
+    throw new ParleyError(
+      "TOO_MANY_SUBSCRIPTIONS",
+      `${intent.taskIds.length} tasks; the limit is ${listenTasksMax} (PARLEY_LISTEN_TASKS_MAX)`,
+    );
   }
   const leave = mcp.listens.enter();
   const changed = marks();

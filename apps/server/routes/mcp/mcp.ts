@@ -3,24 +3,32 @@ import type { CallTool, ClientFacts, Encoder, GetPrompt, RequestId } from "@parl
 import type { Announcements } from "../../announcements.ts";
 import type { Limits, Times } from "../../config.ts";
 import type { Gate } from "../../gate.ts";
+import type { Heartbeat } from "../../heartbeat.ts";
 import type { Lifecycle } from "../../lifecycle.ts";
 import type { Outlet } from "../../outlet.ts";
 import type { RequestStates } from "../../request-state.ts";
 
-/** What every handler works with; one per process. */
-export interface Mcp {
+/** What the handlers of every dialect work with; one per process. */
+export interface FrontEnd {
   readonly services: Services;
   readonly catalogue: Catalogue;
-  readonly encode: Encoder;
-  readonly states: RequestStates;
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
-  /** Calls that wait for their hidden task. */
+  readonly heartbeat: Heartbeat;
+  /** Calls that wait for their task. */
   readonly waits: Gate;
+  /** Streams that tell of changes. */
   readonly listens: Gate;
   readonly limits: Limits;
   readonly times: Times;
+  readonly pageSize: number;
   readonly log: Log;
+}
+
+/** What the handlers of 2026-07-28 work with. */
+export interface Mcp extends FrontEnd {
+  readonly encode: Encoder;
+  readonly states: RequestStates;
 }
 
 /** One request on its way to its answer. */

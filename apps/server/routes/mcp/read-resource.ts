@@ -1,4 +1,4 @@
-import { ParleyError, type ResourceContents } from "@parley/core";
+import { type Catalogue, ParleyError, type ResourceContents } from "@parley/core";
 import type { ReadResource } from "@parley/protocol";
 import type { Mcp } from "./mcp.ts";
 
@@ -7,7 +7,7 @@ export async function readResource({ catalogue, encode }: Mcp, { uri }: ReadReso
   return encode.resourceContents(await contentsOf(catalogue, uri));
 }
 
-async function contentsOf({ resources, templates }: Mcp["catalogue"], uri: string): Promise<readonly ResourceContents[]> {
+export async function contentsOf({ resources, templates }: Catalogue, uri: string): Promise<readonly ResourceContents[]> {
   const resource = resources.get(uri);
   if (resource) return await resource.read();
   for (const template of templates) {

@@ -1,10 +1,9 @@
 /**
  * The MCP endpoint: one request = one parse, one decoding, one dispatch, one encoding. Everything about MCP is packages/protocol's and the
- * handlers'; this file only moves messages between them and HTTP.
+ * handlers'; this file only moves messages between them and HTTP. A request that does not claim 2026-07-28 goes to routes/sessions.
  */
 import type { FastifyInstance } from "fastify";
 import {
-  decode,
   errorMessage,
   INTERNAL_ERROR,
   invalidRequest,
@@ -13,17 +12,19 @@ import {
   parseError,
   type Reply,
   resultMessage,
+  rev20260728,
 } from "@parley/protocol";
-import type { Heartbeat } from "../../heartbeat.ts";
 import { Outlet, sendJson } from "../../outlet.ts";
 import type { Authenticate } from "../../principal.ts";
 import { dispatch } from "./dispatch.ts";
+import type { Door } from "../sessions/door.ts";
+import { sessionHandlers } from "../sessions/route.ts";
 import type { Mcp } from "./mcp.ts";
 
 export interface McpRoute {
   readonly mcp: Mcp;
+  readonly door: Door;
   readonly authenticate: Authenticate;
-  readonly heartbeat: Heartbeat;
 }
 
 declare module "fastify" {
@@ -33,10 +34,11 @@ declare module "fastify" {
   }
 }
 
-export function mcpRoute(app: FastifyInstance, { mcp, authenticate, heartbeat }: McpRoute): void {
-  const { catalogue, limits, times, encode, services, log } = mcp;
+export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpRoute): void {
+  const { catalogue, limits, times, encode, services, log, heartbeat } = mcp;
   const tool = (name: string) => catalogue.tools.get(name);
   const outletOptions = { heartbeat, stallTimeoutMs: times.stallTimeoutMs };
+  const sessions = sessionHandlers({ door, authenticate, outletOptions });
 
   app.decorateRequest("rpcMethod", undefined);
   acceptJsonOnly(app);
@@ -48,7 +50,11 @@ export function mcpRoute(app: FastifyInstance, { mcp, authenticate, heartbeat }:
       sendJson(reply, tooDeep.httpStatus, tooDeep.message);
       return reply;
     }
-    const decoded = decode({ headers: request.headers, body, tool });
+    if (!rev20260728.claims({ headers: request.headers, body })) {
+      await sessions.post(request, reply);
+      return reply;
+    }
+    const decoded = rev20260728.decode({ headers: request.headers, body, tool });
     if (decoded.type === "rejected") {
       sendJson(reply, decoded.httpStatus, decoded.message);
       return reply;
@@ -71,14 +77,17 @@ export function mcpRoute(app: FastifyInstance, { mcp, authenticate, heartbeat }:
     return reply;
   });
 
-  // There are no sessions in this revision: nothing to get, nothing to end.
   app.route({
     method: ["GET", "DELETE"],
     url: "/mcp",
-    handler: (_request, reply) => {
-      const refused = invalidRequest("this endpoint takes POST only");
-      void reply.header("allow", "POST, OPTIONS");
-      sendJson(reply, 405, refused.message);
+    handler: async (request, reply) => {
+      // 2026-07-28 has no sessions: nothing to get, nothing to end.
+      if (rev20260728.claims({ headers: request.headers, body: undefined })) {
+        void reply.header("allow", "POST, OPTIONS");
+        sendJson(reply, 405, invalidRequest("this endpoint takes POST only").message);
+      } else if (request.method === "GET") await sessions.get(request, reply);
+      else await sessions.delete(request, reply);
+      return reply;
     },
   });
 

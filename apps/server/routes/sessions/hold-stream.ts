@@ -1,0 +1,57 @@
+/**
+ * A stream's hold on its session: says to the other front ends that the stream lives, so that each question is put on one stream only.
+ */
+import type { Door } from "./door.ts";
+
+export interface Held {
+  /** True once another holder has taken the stream over, or the session is gone. */
+  readonly lost: boolean;
+  /** Whether the question is put on this stream: it is on no other that lives. */
+  claims(elicitationId: string): Promise<boolean>;
+  drop(): Promise<void>;
+}
+
+/** A hold lives this many heartbeats beyond its last renewal. */
+const LEASE_BEATS = 3;
+
+export interface HoldStream {
+  readonly sessionId: string;
+  readonly stream: string;
+  /** Called when the session has changed, `lost` included: another stream began or ended, what it follows is another. */
+  readonly onChange: () => void;
+}
+
+export async function holdStream(door: Door, { sessionId, stream, onChange }: HoldStream): Promise<Held> {
+  const { sessions, services, heartbeat, times, log } = door;
+  const token = services.ids.uuid();
+  const hold = () => ({ sessionId, stream, token, nowMs: services.clock.now(), leaseMs: LEASE_BEATS * times.keepAliveMs });
+  let lost = false;
+  /** What holds the stream keeps the session, too. */
+  const keep = async (after: () => void) => {
+    try {
+      const [kept] = await Promise.all([sessions.keepStream(hold()), sessions.touch(sessionId, times.sessionTtlMs)]);
+      lost = kept === "lost";
+      after();
+    } catch (error) {
+      // Redis is away: the next beat tries again.
+      log.warn({ err: error }, "stream not renewed yet");
+    }
+  };
+  const unwatch = await sessions.watch(sessionId, () => void keep(onChange));
+  const stopBeat = heartbeat.onBeat(() => void keep(() => lost && onChange()));
+  await sessions.holdStream(hold());
+  return {
+    get lost() {
+      return lost;
+    },
+    claims: async (elicitationId) =>
+      (await sessions.claimAsk({ sessionId, elicitationId, stream, nowMs: services.clock.now() })) !== "elsewhere",
+    async drop() {
+      stopBeat();
+      unwatch();
+      await sessions
+        .dropStream({ sessionId, stream, token })
+        .catch((error: unknown) => log.warn({ err: error }, "stream not given up yet"));
+    },
+  };
+}
