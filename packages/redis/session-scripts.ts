@@ -4,6 +4,7 @@ import { loadScripts } from "./load-scripts.ts";
 
 export interface SessionScripts {
   open(key: string, args: { session: string; level: string | undefined; ttlMs: number }): Promise<"opened">;
+  touch(key: string, args: { ttlMs: number }): Promise<[session: string | null, level: string | null]>;
   note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
   add(key: string, args: { kind: "uri:" | "task:"; name: string; most: number }): Promise<"added" | "full" | "gone">;
   hold(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"held" | "gone">;
@@ -14,13 +15,14 @@ export interface SessionScripts {
 
 export function defineSessionScripts(redis: Redis): SessionScripts {
   const run = loadScripts(redis, {
-    names: ["open", "note", "add", "hold", "keep", "drop", "claim"],
+    names: ["open", "touch", "note", "add", "hold", "keep", "drop", "claim"],
     folder: "session/",
     shared: "session",
     keyCount: () => 1,
   });
   return {
     open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
+    touch: (key, { ttlMs }) => run.touch([key, ttlMs]) as never,
     note: (key, { field, value }) => run.note([key, field, value]) as never,
     add: (key, { kind, name, most }) => run.add([key, kind, name, most]) as never,
     hold: (key, { stream, token, leaseUntilMs }) => run.hold([key, stream, token, leaseUntilMs]) as never,
