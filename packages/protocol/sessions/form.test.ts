@@ -1,0 +1,114 @@
+import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.js";
+import { createValidator } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { readReply, type Ask, type JsonObject } from "@parley/core";
+import { SESSION_DIALECTS } from "../index.ts";
+import { corpus } from "./corpus.fixture.ts";
+
+/** A form as a tool asks it, as older revisions put it, and what is made of the replies to that. */
+interface Case {
+  readonly schema: JsonObject;
+  readonly older: JsonObject & { readonly properties: { readonly [field: string]: JsonObject } };
+  readonly replies: readonly { readonly why: string; readonly given: unknown; readonly read: unknown; readonly fits: boolean }[];
+}
+
+const cases = corpus<Case>("corpus/forms", import.meta.url);
+const validate = createValidator();
+const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+
+const [newest, ...older] = SESSION_DIALECTS;
+const askOf = (schema: JsonObject): Ask => ({
+  key: "question",
+  digest: "d",
+  request: { type: "form", message: "Tell me.", schema },
+  askedAtMs: 0,
+  deadlineMs: 1,
+  onTimeout: "cancel",
+});
+const IDS = { requestId: "r", elicitationId: "t:question" };
+
+describe.each(older.map((dialect) => ({ version: dialect.version, dialect })))("forms of $version", ({ dialect }) => {
+  const say = dialect.encoder(facts);
+
+  test.each(cases)("$why ($file)", ({ schema, older: expected, replies }) => {
+    const { request } = askOf(schema);
+    expect(say.ask(askOf(schema), IDS)).toEqual({
+      jsonrpc: "2.0",
+      id: "r",
+      method: "elicitation/create",
+      params: { message: "Tell me.", requestedSchema: expected },
+    });
+    for (const { why, given, read, fits } of replies) {
+      expect({ why, read: dialect.readReply(request, given) }).toEqual({ why, read });
+      expect({ why, fits: readReply(request, read, validate).ok }).toEqual({ why, fits });
+    }
+  });
+
+  test.each(cases)("have the words of that revision and no others: $file", ({ schema }) => {
+    const { params } = say.ask(askOf(schema), IDS);
+    ElicitRequestFormParamsSchema.parse(params);
+    const { requestedSchema } = params as { requestedSchema: { properties: { [field: string]: JsonObject }; required?: string[] } };
+    for (const field of Object.values(requestedSchema.properties)) expect(wordsOf(field)).toEqual([]);
+    for (const name of requestedSchema.required ?? []) expect(Object.keys(requestedSchema.properties)).toContain(name);
+  });
+
+  test("leave other replies alone", () => {
+    const reply = { role: "assistant", content: { type: "text", text: "x" }, model: "m" };
+    expect(dialect.readReply({ type: "sampling", params: {} }, reply)).toBe(reply);
+    expect(dialect.readReply({ type: "url", message: "?", url: "https://x" }, { action: "accept" })).toEqual({ action: "accept" });
+  });
+});
+
+/** S0618 schema.ts, PrimitiveSchemaDefinition, and the `pattern` that its prose has: what of a field it does not know. */
+function wordsOf(field: JsonObject): readonly string[] {
+  const common = ["type", "title", "description"];
+  const known: { readonly [type: string]: readonly string[] } = {
+    string: [...common, "minLength", "maxLength", "format", "pattern", "enum", "enumNames"],
+    number: [...common, "minimum", "maximum"],
+    integer: [...common, "minimum", "maximum"],
+    boolean: [...common, "default"],
+  };
+  const words = known[String(field["type"])];
+  return words ? Object.keys(field).filter((word) => !words.includes(word)) : [`type ${JSON.stringify(field["type"])}`];
+}
+
+describe("forms of 2025-11-25", () => {
+  test.each(cases)("are put in the tool's own words, and so are the replies: $file", ({ schema, replies }) => {
+    const { params } = newest.encoder(facts).ask(askOf(schema), IDS);
+    expect(params).toEqual({ mode: "form", message: "Tell me.", requestedSchema: schema });
+    ElicitRequestFormParamsSchema.parse(params);
+    for (const { given } of replies) expect(newest.readReply(askOf(schema).request, given)).toBe(given);
+  });
+});
+
+describe("whatever a tool asks", () => {
+  test("an answer that was given choice by choice fits when the list of choices would", () => {
+    const values = ["a", "b", "c"];
+    for (const limits of [{}, { minItems: 1 }, { minItems: 2, maxItems: 2 }, { maxItems: 1 }]) {
+      const schema = {
+        type: "object",
+        properties: { pick: { type: "array", items: { type: "string", enum: values }, ...limits } },
+        required: ["pick"],
+      };
+      for (let chosen = 0; chosen < 8; chosen += 1) {
+        const list = values.filter((_, index) => chosen & (1 << index));
+        const content = Object.fromEntries(values.map((value) => [`pick_${value}`, list.includes(value)]));
+        const read = older[0].readReply(askOf(schema).request, { action: "accept", content });
+        expect(read).toEqual({ action: "accept", content: { pick: list } });
+        expect(readReply(askOf(schema).request, read, validate).ok).toBe(validate(schema, { pick: list }).length === 0);
+      }
+    }
+  });
+
+  test("a field called __proto__ is a field like any other", () => {
+    const schema = JSON.parse(
+      `{"type":"object","properties":{"__proto__":{"type":"array","items":{"type":"string","enum":["a"]}}},"required":["__proto__"]}`,
+    ) as JsonObject;
+    const [key] = Object.keys(
+      (older[0].encoder(facts).ask(askOf(schema), IDS).params as { requestedSchema: { properties: object } }).requestedSchema.properties,
+    );
+    const read = older[0].readReply(askOf(schema).request, { action: "accept", content: { [String(key)]: true } }) as { content: object };
+    expect(Object.entries(read.content)).toEqual([["__proto__", ["a"]]]);
+    expect(Object.getPrototypeOf(read.content)).toBe(Object.prototype);
+  });
+});
