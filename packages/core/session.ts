@@ -25,6 +25,7 @@ export interface Interests {
   readonly resources: readonly string[];
 }
 
+/** A session that is gone is never written to, and nothing brings it back: what comes late changes nothing. */
 export interface SessionStore {
   open(session: Session, ttlMs: number): Promise<void>;
 
@@ -35,8 +36,9 @@ export interface SessionStore {
   close(sessionId: string): Promise<boolean>;
 
   setLogLevel(sessionId: string, level: LogLevel): Promise<void>;
-  /** Wakes the watchers. `full` when the session has `most` subscriptions. */
+  /** Wakes the watchers. `full` when the session has `most` subscriptions, or is gone. */
   subscribe(sessionId: string, uri: string, most: number): Promise<"subscribed" | "full">;
+  /** Wakes the watchers. */
   unsubscribe(sessionId: string, uri: string): Promise<void>;
 
   /** Which task carries a request that is being answered, so that any front end can cancel it. `requestId` is its JSON. */
@@ -44,7 +46,7 @@ export interface SessionStore {
   callTask(sessionId: string, requestId: string): Promise<string | undefined>;
   forgetCall(sessionId: string, requestId: string): Promise<void>;
 
-  /** Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`: it is not told about then. */
+  /** Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told about then. */
   follow(sessionId: string, taskId: string, most: number): Promise<"following" | "full">;
   unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
   interests(sessionId: string): Promise<Interests>;
@@ -58,7 +60,7 @@ export interface SessionStore {
 
   /**
    * Settles on which of a session's streams a question is put: each on one only. `claimed`: on this one, and it was on none that lives;
-   * `own`: on this one, since before; `elsewhere`: another stream that is held has it.
+   * `own`: on this one, since before, by whoever held it then; `elsewhere`: another stream that is held has it, or the session is gone.
    */
   claimAsk(request: {
     readonly sessionId: string;

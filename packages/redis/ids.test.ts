@@ -26,6 +26,12 @@ describe("ids and keys", () => {
     expect(keys.owner(7, "ada@example.test")).toMatch(/^acme:\{p7\}:owner:[\w-]{22}$/);
   });
 
+  test("a session is one key on a slot of its own, and what cannot be a session id gets none", () => {
+    const keys = createKeys("acme");
+    expect(keys.session("9f1c2b8e-6f0e-4a53-9d3e-2b7f0f4f9b1a")).toBe("acme:session:{9f1c2b8e-6f0e-4a53-9d3e-2b7f0f4f9b1a}");
+    for (const id of ["", "a}b", "{a", "a b", "a:b", "a\n", "ä", "x".repeat(129)]) expect(keys.session(id)).toBeUndefined();
+  });
+
   test("what is no task id gets no key", () => {
     for (const id of [
       "",
