@@ -46,7 +46,10 @@ export interface SessionStore {
   callTask(sessionId: string, requestId: string): Promise<string | undefined>;
   forgetCall(sessionId: string, requestId: string): Promise<void>;
 
-  /** Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told about then. */
+  /**
+   * Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told
+   * about then.
+   */
   follow(sessionId: string, taskId: string, most: number): Promise<"following" | "full">;
   unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
   interests(sessionId: string): Promise<Interests>;
