@@ -1,7 +1,8 @@
 /** MCP 2025-06-18: elicitation by forms, structured results, titles; no tasks, no url mode, no icons. */
-import { ENTRIES, present, servedCapabilities, without, type Entries } from "../entries.ts";
+import { present, servedCapabilities, without, type Entries } from "../entries.ts";
 import { canAsk } from "../sessions/can-ask.ts";
 import type { SessionDialect } from "../sessions/dialect.ts";
+import { SESSION_ENTRIES } from "../sessions/entries.ts";
 import { failure } from "../sessions/errors.ts";
 import { readOlderReply } from "../sessions/form.ts";
 import { SESSION_METHODS } from "../sessions/methods.ts";
@@ -12,7 +13,7 @@ import { sessionDialect } from "../sessions/session-dialect.ts";
 
 const VERSION = "2025-06-18";
 
-const entries: Entries = { ...ENTRIES, tool: (tool) => without(ENTRIES.tool(tool), "icons") };
+const entries: Entries = { ...SESSION_ENTRIES, tool: (tool) => without(SESSION_ENTRIES.tool(tool), "icons") };
 
 export const rev20250618: SessionDialect = sessionDialect({
   version: VERSION,

@@ -1,10 +1,11 @@
 /** Entries of lists with everything that this revision has, and a tool's ways as a task. */
 import type { Tool } from "@parley/core";
-import { ENTRIES, type Entries } from "../entries.ts";
+import type { Entries } from "../entries.ts";
+import { SESSION_ENTRIES } from "../sessions/entries.ts";
 
 export const entries: Entries = {
-  ...ENTRIES,
-  tool: (tool) => ({ ...ENTRIES.tool(tool), ...asTask(tool) }),
+  ...SESSION_ENTRIES,
+  tool: (tool) => ({ ...SESSION_ENTRIES.tool(tool), ...asTask(tool) }),
 };
 
 /** Tools that never become tasks say nothing: that is the default (S25 basic/utilities/tasks, "Tool-Level Negotiation"). */

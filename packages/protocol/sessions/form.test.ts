@@ -68,8 +68,9 @@ function wordsOf(field: JsonObject): readonly string[] {
     integer: [...common, "minimum", "maximum"],
     boolean: [...common, "default"],
   };
-  const words = known[String(field["type"])];
-  return words ? Object.keys(field).filter((word) => !words.includes(word)) : [`type ${JSON.stringify(field["type"])}`];
+  const type = JSON.stringify(field["type"]);
+  const words = known[type.slice(1, -1)];
+  return words ? Object.keys(field).filter((word) => !words.includes(word)) : [`type ${type}`];
 }
 
 describe("forms of 2025-11-25", () => {

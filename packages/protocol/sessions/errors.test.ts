@@ -1,0 +1,125 @@
+import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
+import { SESSION_DIALECTS, SESSION_ERROR_CODES, type SessionIntent } from "../index.ts";
+
+const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const ALL = SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, say: dialect.encoder(facts) }));
+const [newest, ...older] = ALL;
+if (!newest) throw new Error("no dialect");
+
+const call: SessionIntent = { type: "callTool", name: "book", arguments: {} };
+const violations = [{ path: "/partySize", message: "must be at most 20" }];
+const badArguments = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
+
+test("the catalogue's codes are those that these revisions know", () => {
+  const codes = Object.keys(ERRORS) as ErrorCode[];
+  expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32601)).toEqual(["TASK_REQUIRED", "TASK_UNSUPPORTED"]);
+  expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32001)).toEqual(["SESSION_NOT_FOUND"]);
+  expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32002)).toEqual(["RESOURCE_NOT_FOUND"]);
+  expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32603)).toEqual([
+    "CALL_TIMEOUT",
+    "INVALID_ASK",
+    "INVALID_NAME",
+    "INVALID_OUTPUT",
+    "NOT_SERIALIZABLE",
+    "REPLAY_DIVERGED",
+    "RUN_TIMEOUT",
+    "STEP_FAILED",
+    "STEP_TIMEOUT",
+    "ASK_TIMEOUT",
+    "OVERLOADED",
+    "UNAVAILABLE",
+  ]);
+  for (const code of codes) expect([-32602, -32601, -32001, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);
+});
+
+describe.each(ALL)("a request of $version that failed", ({ say }) => {
+  test("says what is wrong, what to do, and where", () => {
+    const reply = say.failure({
+      id: 1,
+      error: new ParleyError("INVALID_ANSWER", "party-size does not fit", { violations }),
+      defectId: "x",
+    });
+    expect(reply).toEqual({
+      httpStatus: 200,
+      message: {
+        jsonrpc: "2.0",
+        id: 1,
+        error: {
+          code: -32602,
+          message: "party-size does not fit",
+          data: { code: "INVALID_ANSWER", hint: ERRORS.INVALID_ANSWER, violations },
+        },
+      },
+    });
+    JSONRPCMessageSchema.parse(reply.message);
+  });
+
+  test("carries further facts", () => {
+    const error = new ParleyError("RESOURCE_NOT_FOUND", "no resource fits", { data: { uri: "test://x" } });
+    expect(say.failure({ id: "a", error, defectId: "x" }).message).toMatchObject({ error: { code: -32002, data: { uri: "test://x" } } });
+    const lacking = new ParleyError("CAPABILITY_REQUIRED", "needs sampling", { data: { required: { sampling: {} } } });
+    expect(say.failure({ id: 1, error: lacking, defectId: "x" })).toMatchObject({
+      httpStatus: 200,
+      message: { error: { code: -32602, data: { required: { sampling: {} } } } },
+    });
+  });
+
+  test("for want of its session has a status of its own", () => {
+    expect(say.failure({ id: 1, error: new ParleyError("SESSION_NOT_FOUND", "s"), defectId: "x" }).httpStatus).toBe(404);
+  });
+
+  test("passes on the tool's own JSON-RPC error", () => {
+    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed", { until: 5 }), defectId: "x" })).toEqual({
+      httpStatus: 200,
+      message: { jsonrpc: "2.0", id: 1, error: { code: -32050, message: "closed", data: { until: 5 } } },
+    });
+    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed"), defectId: "x" }).message).not.toHaveProperty("error.data");
+  });
+
+  test.each([new Error("password is hunter2"), "password is hunter2", undefined])(
+    "by a defect tells nothing but where it stands in the log",
+    (error) => {
+      expect(say.failure({ id: 1, error, defectId: "d-7" }).message).toEqual({
+        jsonrpc: "2.0",
+        id: 1,
+        error: { code: -32603, message: "Internal error", data: { defectId: "d-7" } },
+      });
+    },
+  );
+});
+
+describe("arguments that do not fit", () => {
+  test("are shown to the model since 2025-11-25", () => {
+    expect(newest.say.failure({ id: 1, intent: call, error: badArguments, defectId: "x" })).toEqual({
+      httpStatus: 200,
+      message: {
+        jsonrpc: "2.0",
+        id: 1,
+        result: { content: [{ type: "text", text: "the arguments do not fit: /partySize must be at most 20" }], isError: true },
+      },
+    });
+  });
+
+  test("are an error for whoever waits for a task, or for a prompt", () => {
+    for (const intent of [
+      { ...call, task: {} },
+      { type: "getPrompt", name: "a", arguments: {} },
+    ] satisfies SessionIntent[]) {
+      expect(newest.say.failure({ id: 1, intent, error: badArguments, defectId: "x" }).message).toMatchObject({
+        error: { code: -32602, data: { violations } },
+      });
+    }
+  });
+
+  test.each(older)("are an error in $version", ({ say }) => {
+    expect(say.failure({ id: 1, intent: call, error: badArguments, defectId: "x" }).message).toMatchObject({
+      error: { code: -32602, data: { violations } },
+    });
+  });
+});
+
+test.each(older)("whoever says something about tasks in $version is mistaken", ({ version, say }) => {
+  expect(() => say.taskList({ tasks: [] }, 0)).toThrow(`${version} has no tasks`);
+});

@@ -1,0 +1,202 @@
+import {
+  CompleteResultSchema,
+  EmptyResultSchema,
+  InitializeResultSchema,
+  ListPromptsResultSchema,
+  ListResourcesResultSchema,
+  ListResourceTemplatesResultSchema,
+  ListToolsResultSchema,
+  ReadResourceResultSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { SESSION_DIALECTS, sessionDialect, type SessionEncoder } from "../index.ts";
+import { nothing, served, tool } from "./catalogue.fixture.ts";
+
+const facts = {
+  name: "parley",
+  version: "1.2.3",
+  title: "Parley",
+  instructions: "Ask away.",
+  pollIntervalMs: 500,
+  listTtlMs: 60_000,
+  pageSize: 2,
+};
+
+function encoderOf(version: string): SessionEncoder {
+  const dialect = sessionDialect(version);
+  if (!dialect) throw new Error(`${version} is not served`);
+  return dialect.encoder(facts);
+}
+
+const ALL = SESSION_DIALECTS.map(({ version }) => ({ version, say: encoderOf(version) }));
+
+const lists = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  completions: {},
+  logging: {},
+};
+
+describe("the answer to initialize", () => {
+  test("of 2025-11-25 offers tasks", () => {
+    expect(encoderOf("2025-11-25").initialize(served)).toEqual({
+      protocolVersion: "2025-11-25",
+      capabilities: { ...lists, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+      serverInfo: { name: "parley", version: "1.2.3", title: "Parley" },
+      instructions: "Ask away.",
+    });
+  });
+
+  test("of 2025-06-18 does not", () => {
+    expect(encoderOf("2025-06-18").initialize(served)).toEqual({
+      protocolVersion: "2025-06-18",
+      capabilities: lists,
+      serverInfo: { name: "parley", version: "1.2.3", title: "Parley" },
+      instructions: "Ask away.",
+    });
+  });
+
+  test("of 2025-03-26 has no titles either", () => {
+    expect(encoderOf("2025-03-26").initialize(served)).toEqual({
+      protocolVersion: "2025-03-26",
+      capabilities: lists,
+      serverInfo: { name: "parley", version: "1.2.3" },
+      instructions: "Ask away.",
+    });
+  });
+
+  test.each(ALL)("of $version promises nothing that is not there, and is one by the official schema", ({ version, say }) => {
+    InitializeResultSchema.parse(say.initialize(served));
+    expect(say.initialize(nothing)).toMatchObject({
+      protocolVersion: version,
+      capabilities: { tools: { listChanged: true }, logging: {} },
+    });
+    const { capabilities } = say.initialize(nothing) as { capabilities: object };
+    expect(Object.keys(capabilities)).toEqual(["tools", "logging"]);
+  });
+});
+
+const alpha = {
+  name: "alpha",
+  description: "First.",
+  inputSchema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { to: { $anchor: "a", type: "string" } },
+  },
+};
+const outputSchema = { type: "object", properties: { n: { type: "number" } } };
+const _meta = { "com.example/x": 1 };
+
+/** The second entry is the one with everything; the third is on the next page. */
+function toolsOf(version: string): readonly unknown[] {
+  const say = encoderOf(version);
+  const first = say.toolList(served) as { tools: unknown[]; nextCursor: string };
+  const second = say.toolList(served, first.nextCursor) as { tools: unknown[] };
+  return [...first.tools, ...second.tools];
+}
+
+describe("tools", () => {
+  test("of 2025-11-25 say how they become tasks, in the words of the specification and of proposal #1869", () => {
+    expect(toolsOf("2025-11-25")).toEqual([
+      { name: "plain", inputSchema: { type: "object" } },
+      {
+        ...alpha,
+        title: "Alpha",
+        outputSchema,
+        annotations: { readOnlyHint: true, taskHint: "always" },
+        icons: [{ src: "https://example.com/a.png" }],
+        execution: { taskSupport: "required" },
+        _meta,
+      },
+      { name: "omega", inputSchema: { type: "object" }, annotations: { taskHint: "optional" }, execution: { taskSupport: "optional" } },
+    ]);
+  });
+
+  test("of 2025-06-18 have titles and output schemas", () => {
+    expect(toolsOf("2025-06-18")).toEqual([
+      { name: "plain", inputSchema: { type: "object" } },
+      { ...alpha, title: "Alpha", outputSchema, annotations: { readOnlyHint: true }, _meta },
+      { name: "omega", inputSchema: { type: "object" } },
+    ]);
+  });
+
+  test("of 2025-03-26 have their title among the annotations, where that revision has one", () => {
+    expect(toolsOf("2025-03-26")).toEqual([
+      { name: "plain", inputSchema: { type: "object" } },
+      { ...alpha, annotations: { title: "Alpha", readOnlyHint: true } },
+      { name: "omega", inputSchema: { type: "object" } },
+    ]);
+  });
+
+  test.each(ALL)("of $version with results that are no object announce no schema for them: that is newer", ({ version, say }) => {
+    const list = tool("list", { outputSchema: { type: "array" } });
+    const { tools } = say.toolList({ ...nothing, tools: new Map([["list", list]]) }) as { tools: object[] };
+    expect({ version, tools }).toEqual({ version, tools: [{ name: "list", inputSchema: { type: "object" } }] });
+  });
+});
+
+const annotations = { audience: ["user"], priority: 0.5 };
+const lastModified = "2025-01-12T15:00:58Z";
+
+describe("the other lists", () => {
+  test.each(["2025-11-25", "2025-06-18"])("of %s have titles", (version) => {
+    const say = encoderOf(version);
+    expect(say.promptList(served)).toEqual({
+      prompts: [
+        {
+          name: "brief",
+          title: "Brief",
+          description: "A brief.",
+          arguments: [{ name: "topic", title: "Topic", description: "About what.", required: true }],
+        },
+      ],
+    });
+    const shown = { title: "The a", description: "All of it.", mimeType: "text/plain", annotations: { ...annotations, lastModified } };
+    expect(say.resourceList(served)).toEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
+    expect(say.templateList(served)).toEqual({
+      resourceTemplates: [{ uriTemplate: "test://{id}", name: "data", ...shown, title: "Data", description: "Data." }],
+    });
+  });
+
+  test("of 2025-03-26 have names", () => {
+    const say = encoderOf("2025-03-26");
+    expect(say.promptList(served)).toEqual({
+      prompts: [{ name: "brief", description: "A brief.", arguments: [{ name: "topic", description: "About what.", required: true }] }],
+    });
+    const shown = { description: "All of it.", mimeType: "text/plain", annotations };
+    expect(say.resourceList(served)).toEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
+    expect(say.templateList(served)).toEqual({
+      resourceTemplates: [{ uriTemplate: "test://{id}", name: "data", ...shown, description: "Data." }],
+    });
+  });
+
+  test.each(ALL)("of $version are some by the official schemas, and know their pages", ({ say }) => {
+    const first = ListToolsResultSchema.parse(say.toolList(served));
+    expect(ListToolsResultSchema.parse(say.toolList(served, first.nextCursor)).nextCursor).toBeUndefined();
+    expect(() => say.toolList(served, "nonsense")).toThrow("unknown cursor");
+    ListPromptsResultSchema.parse(say.promptList(served));
+    ListResourcesResultSchema.parse(say.resourceList(served));
+    ListResourceTemplatesResultSchema.parse(say.templateList(served));
+  });
+
+  test.each(ALL)("of $version say nothing that came with 2026", ({ say }) => {
+    for (const list of [say.toolList(served), say.promptList(served), say.resourceList(served), say.templateList(served)]) {
+      for (const word of ["resultType", "ttlMs", "cacheScope", "_meta"]) expect(list).not.toHaveProperty([word]);
+    }
+  });
+});
+
+describe.each(ALL)("small answers of $version", ({ say }) => {
+  test("are as the official schemas have them", () => {
+    expect(say.empty()).toEqual({});
+    EmptyResultSchema.parse(say.empty());
+    expect(say.resourceContents([{ uri: "test://a", text: "a" }])).toEqual({ contents: [{ uri: "test://a", text: "a" }] });
+    ReadResourceResultSchema.parse(say.resourceContents([{ uri: "test://a", blob: "AA==" }]));
+    expect(say.completion(["rain"])).toEqual({ completion: { values: ["rain"], total: 1, hasMore: false } });
+    const many = say.completion(Array.from({ length: 101 }, (_, index) => `v${index}`));
+    expect(many).toMatchObject({ completion: { total: 101, hasMore: true } });
+    CompleteResultSchema.parse(many);
+  });
+});
