@@ -4,7 +4,7 @@
  * A front end and a worker in one process share one of these.
  */
 import type { Catalogue, Observer, TaskStore } from "@parley/core";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import { createMetrics, type Metrics, toolLabel } from "./metrics.ts";
 import { createObserver, type WithLogFields } from "./observer.ts";
 import { openOperatorPort } from "./operator-port.ts";
 import type { TelemetrySettings } from "./settings.ts";
@@ -55,7 +55,11 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
       const timed = metrics ? timedStore(store, (operation, ms) => metrics.redis.observe({ operation }, ms / 1_000)) : store;
       return tracing || metrics ? { ...timed, ...watchedEnds(timed, { metrics, tracing }) } : timed;
     },
-    watchCatalogue: (catalogue) => (tracing ? watchedSteps(catalogue, tracing) : catalogue),
+    watchCatalogue(catalogue) {
+      // A counter that appears with its first event has no increase that an alert could see.
+      for (const tool of catalogue.tools.values()) metrics?.divergences.inc({ tool: toolLabel(tool) }, 0);
+      return tracing ? watchedSteps(catalogue, tracing) : catalogue;
+    },
     beforeReading: (refresh) => void refreshes.push(refresh),
     readyWhen: (check) => void checks.push(check),
     async open() {

@@ -1,0 +1,105 @@
+/** One task, two processes, days apart if need be: one trace, and the same ids in the log. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient, message, type TaskState } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { type SeenSpan, startTraceReceiver, type TraceReceiver } from "../support/trace-receiver.ts";
+import { until } from "../support/until.ts";
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+const CALLER = "b7ad6b7169203331";
+
+let receiver: TraceReceiver;
+let deployment: Deployment;
+let directory: string;
+let taskId: string;
+
+const story = () => receiver.spans.filter(({ traceId }) => traceId === TRACE);
+const named = (name: string, attributes: Record<string, string> = {}): SeenSpan | undefined =>
+  story().find((span) => span.name === name && Object.entries(attributes).every(([key, value]) => span.attributes[key] === value));
+
+/** Names of the spans above it, up to the caller's. */
+function above(span: SeenSpan): string[] {
+  if (span.parentId === CALLER) return [];
+  const parent = receiver.spans.find(({ spanId }) => spanId === span.parentId);
+  return parent ? [parent.name, ...above(parent)] : ["(unknown)"];
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parley-secret-folder-"));
+  receiver = await startTraceReceiver();
+  deployment = await startDeployment({
+    tools: [join(import.meta.dirname, "tools/steps.ts")],
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
+  });
+  const client = createClient(deployment.url, 2);
+  const becomes = (status: string) => until(async () => (await client.get(taskId)).status === status);
+
+  const { headers, body } = message("tools/call", { name: "steps", arguments: { file: join(directory, "marks") } }, "steps");
+  const called = JSON.parse(body) as { params: { _meta: object } };
+  Object.assign(called.params._meta, { traceparent: `00-${TRACE}-${CALLER}-01` });
+  const response = await fetch(deployment.url, { method: "POST", headers, body: JSON.stringify(called) });
+  ({ taskId } = ((await response.json()) as { result: TaskState }).result);
+  await becomes("input_required");
+  await client.answer(taskId, { n: { action: "accept", content: { n: 17 } } });
+  await becomes("completed");
+  client.close();
+  await until(() => named("run steps", { "parley.run": "2" }) && named("answer n") && named("tools/call steps"));
+});
+
+afterAll(async () => {
+  await deployment.close();
+  await receiver.close();
+  await rm(directory, { recursive: true });
+});
+
+describe("the trace of a task", () => {
+  test("goes on from the caller's, through call, run, steps, park, answer and the next run", () => {
+    expect(above(named("tools/call steps")!)).toEqual([]);
+    expect(above(named("run steps", { "parley.run": "1" })!)).toEqual(["process run", "add run.created", "tools/call steps"]);
+    expect(above(named("step before")!)).toContain("run steps");
+    expect(above(named("park")!)[0]).toBe("run steps");
+    expect(above(named("answer n")!)).toEqual(["tools/call steps"]);
+    expect(above(named("run steps", { "parley.run": "2" })!)).toEqual(["process run", "add run.answered", "answer n", "tools/call steps"]);
+    expect(above(named("step after")!)[0]).toBe("run steps");
+    expect(named("run steps", { "parley.run": "2" })!.attributes).toMatchObject({ "parley.task.id": taskId, "parley.end": "completed" });
+  });
+
+  test("spans front ends and workers", () => {
+    expect(new Set(story().map(({ service }) => service))).toEqual(new Set(["parley-server", "parley-worker"]));
+  });
+
+  test("is linked from the request that brought the answer, which has a trace of its own", () => {
+    const request = receiver.spans.find(({ name, traceId }) => name === "tasks/update" && traceId !== TRACE);
+    expect(named("answer n")!.links).toEqual([request?.traceId]);
+  });
+
+  test("does not repeat a step that was recorded", () => {
+    expect(story().filter(({ name }) => name === "step before")).toHaveLength(1);
+  });
+
+  test("holds nothing of arguments and answers", () => {
+    expect(receiver.raw()).not.toContain("secret-folder");
+    expect(story().flatMap(({ attributes }) => Object.values(attributes))).not.toContain("17");
+  });
+});
+
+describe("the log", () => {
+  const lines = () => [...deployment.frontEnds, ...deployment.workers].flatMap(({ logs }) => logs);
+  const of = (msg: string) => lines().find((line) => line.msg === msg && line["taskId"] === taskId);
+
+  test("carries the trace wherever the task was at work", () => {
+    for (const msg of ["task created", "task parked", "answer received", "task finished"]) {
+      expect(of(msg), msg).toMatchObject({ traceId: TRACE });
+    }
+  });
+
+  test("tells by the request's id which lines belong to one request", () => {
+    const created = of("task created")!;
+    expect(created["requestId"]).toEqual(expect.any(String));
+    const answered = lines().filter((line) => line.msg === "request answered" && line["requestId"] === created["requestId"]);
+    expect(answered).toMatchObject([{ rpcMethod: "tools/call", traceId: TRACE }]);
+  });
+});
