@@ -142,6 +142,20 @@ describe("a blocking call", () => {
     const refused = await client.reply(b, first.id, { action: "accept", content: { name: "" } });
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({ error: { code: -32602, data: { violations: [{ path: "/content/name" }] } } });
+  test.each(VERSIONS)("of %s is resumed as a stream, whatever is left of it", async (version) => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { version });
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const ask = await call.next();
+    call.close();
+
+    const resumed = await client.listen(b, call.lastEventId);
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+
+    expect(await resumed.next()).toMatchObject({ id: 1, result: { content: content("Hello, Ann!") } });
+    await resumed.ended();
+  });
+
 
     const second = await call.next();
     expect(second.id).not.toBe(first.id);
@@ -239,7 +253,7 @@ describe("replies to questions", () => {
       (
         await asked.reply(
           a,
-          String(id).replace(/.$/, (last) => (last === "A" ? "B" : "A")),
+          String(id).replace(/.$/, (last) => (last === "A" ? "Q" : "A")),
           accept,
         )
       ).status,
@@ -370,6 +384,24 @@ describe("tasks of 2025-11-25", () => {
     await own.next();
     await own.next();
     const result = await client.stream(b, "tasks/result", { taskId }, 2);
+  test("a question reaches the stream of a client that came back in another session, and only polls", async () => {
+    const { a, b } = await twoFronts();
+    const before = await openSession(a);
+    const created = await before.request(a, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const client = await openSession(b);
+    const own = await client.listen(b);
+
+    expect((await client.request(a, "tasks/get", { taskId })).messages[0]?.result).toMatchObject({ status: "input_required" });
+
+    expect(await own.next()).toMatchObject({ method: "notifications/tasks/status", params: { taskId, status: "input_required" } });
+    const ask = await own.next();
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect((await client.request(b, "tasks/result", { taskId })).messages.at(-1)?.result).toMatchObject({
+      content: content("Hello, Ann!"),
+    });
+  });
+
     own.close();
     expect(await result.next()).toMatchObject({ method: "elicitation/create" });
   });

@@ -15,6 +15,8 @@ export async function resumeCall(door: Door, talk: Talk, voice: Voice, cursor: C
     const watch = await watchTask(services, taskId);
     try {
       const task = await getTask(services, { taskId, principal: talk.session.principal });
+      // A GET is answered by a stream or not at all, also where no priming event opens one.
+      voice.open();
       const followed = await followCall(door, talk, { id: requestId, voice }, { cursor, task, watch });
       if (followed === "answered" && task.call.hidden) {
         sessions

@@ -30,9 +30,14 @@ import { followCall } from "./follow-call.ts";
  * those that come too late or answer nothing, after the others were taken.
  */
 export async function getTask(door: Door, { session, encode }: Talk, { taskId, answers }: GetTaskInSession): Promise<object> {
-  const { services } = door;
+  const { services, sessions, limits } = door;
   const ref = { taskId, principal: session.principal };
-  if (answers.length === 0) return encode.task(await getSettledTask(services, ref), services.clock.now());
+  if (answers.length === 0) {
+    const task = await getSettledTask(services, ref);
+    // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
+    if (task.status === "input_required") await sessions.follow(session.id, taskId, limits.sessionTasksMax);
+    return encode.task(task, services.clock.now());
+  }
   const { task } = await deliver(door, ref, answers);
   return encode.task(task, services.clock.now());
 }

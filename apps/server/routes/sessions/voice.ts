@@ -7,6 +7,8 @@ export interface Voice {
   /** Whether the client can be told anything before the answer. */
   readonly acceptsStream: boolean;
   readonly closed: AbortSignal;
+  /** Makes the response a stream, whatever there is to say. */
+  open(): void;
   prime(eventId: string, retryMs: number): void;
   send(message: object, eventId: string): void;
   drained(): Promise<void>;
@@ -22,6 +24,7 @@ export function aloneIn(outlet: Outlet): Voice {
     get closed() {
       return outlet.closed;
     },
+    open: () => outlet.open(),
     prime: (eventId, retryMs) => outlet.prime(eventId, retryMs),
     send: (message, eventId) => outlet.send(message, eventId),
     drained: () => outlet.drained(),
@@ -54,6 +57,7 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     // The revision that has batches knows no priming.
     prime: () => undefined,
     send,
+    open: () => outlet.open(),
     drained: () => outlet.drained(),
     answer({ message }, eventId) {
       if (streaming) send(message, eventId);
