@@ -30,6 +30,8 @@ export interface OutletOptions {
 export class Outlet {
   /** Whether the client reads streams; one that does not is told nothing before the end. */
   readonly acceptsStream: boolean;
+  /** Whether it named streams first. */
+  readonly prefersStream: boolean;
   readonly #reply: FastifyReply;
   readonly #options: OutletOptions;
   #streaming = false;
@@ -39,7 +41,9 @@ export class Outlet {
   #stalledSinceMs: number | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply, options: OutletOptions) {
-    this.acceptsStream = /text\/event-stream|\*\/\*/.test(request.headers.accept ?? "*/*");
+    const accept = request.headers.accept ?? "*/*";
+    this.acceptsStream = /text\/event-stream|\*\/\*/.test(accept);
+    this.prefersStream = accept.trimStart().startsWith("text/event-stream");
     this.#reply = reply;
     this.#options = options;
   }

@@ -103,6 +103,15 @@ describe("a blocking call", () => {
     expect(messages[0]?.result).toMatchObject({ content: content("hi") });
   });
 
+  test("that ends at once is a stream all the same for a client that names streams first", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+    const { contentType, messages } = await answered(await client.post(a, ping, { accept: "text/event-stream, application/json" }));
+    expect(contentType).toBe("text/event-stream");
+    expect(messages).toMatchObject([{ id: 1, result: {} }]);
+  });
+
   test("goes on at another front end with Last-Event-ID, and nothing is asked twice", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
@@ -133,15 +142,6 @@ describe("a blocking call", () => {
     expect(again.id).toBe(ask.id);
   });
 
-  test("asks again when the answer does not fit, and says what was wrong", async () => {
-    const { a, b } = await twoFronts();
-    const client = await openSession(a);
-    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
-    const first = await call.next();
-
-    const refused = await client.reply(b, first.id, { action: "accept", content: { name: "" } });
-    expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ error: { code: -32602, data: { violations: [{ path: "/content/name" }] } } });
   test.each(VERSIONS)("of %s is resumed as a stream, whatever is left of it", async (version) => {
     const { a, b } = await twoFronts();
     const client = await openSession(a, { version });
@@ -156,6 +156,15 @@ describe("a blocking call", () => {
     await resumed.ended();
   });
 
+  test("asks again when the answer does not fit, and says what was wrong", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const first = await call.next();
+
+    const refused = await client.reply(b, first.id, { action: "accept", content: { name: "" } });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: -32602, data: { violations: [{ path: "/content/name" }] } } });
 
     const second = await call.next();
     expect(second.id).not.toBe(first.id);
@@ -375,15 +384,6 @@ describe("tasks of 2025-11-25", () => {
     expect(await result.next()).toMatchObject({ id: 2, result: { content: content("Hello, Ann!") } });
   });
 
-  test("a question moves to the tasks/result stream when the stream that had it is gone", async () => {
-    const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
-    const client = await openSession(a);
-    const own = await client.listen(a);
-    const created = await client.request(b, "tools/call", { name: "greet", arguments: {}, ...task });
-    const taskId = String(created.messages[0]?.result?.["taskId"]);
-    await own.next();
-    await own.next();
-    const result = await client.stream(b, "tasks/result", { taskId }, 2);
   test("a question reaches the stream of a client that came back in another session, and only polls", async () => {
     const { a, b } = await twoFronts();
     const before = await openSession(a);
@@ -402,6 +402,15 @@ describe("tasks of 2025-11-25", () => {
     });
   });
 
+  test("a question moves to the tasks/result stream when the stream that had it is gone", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const created = await client.request(b, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    await own.next();
+    await own.next();
+    const result = await client.stream(b, "tasks/result", { taskId }, 2);
     own.close();
     expect(await result.next()).toMatchObject({ method: "elicitation/create" });
   });

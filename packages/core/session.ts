@@ -51,6 +51,7 @@ export interface SessionStore {
    * about then.
    */
   follow(sessionId: string, taskId: string, most: number): Promise<"following" | "full">;
+  /** For tasks that are over. Forgets where their questions were put, too. */
   unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
   interests(sessionId: string): Promise<Interests>;
 
@@ -67,12 +68,11 @@ export interface SessionStore {
    */
   claimAsk(request: {
     readonly sessionId: string;
-    readonly elicitationId: string;
+    readonly taskId: string;
+    readonly key: string;
     readonly stream: string;
     readonly nowMs: number;
   }): Promise<"claimed" | "own" | "elsewhere">;
-  /** For questions that are answered. */
-  releaseAsks(sessionId: string, elicitationIds: readonly string[]): Promise<void>;
 
   /** Wake-ups, never the truth, as TaskEvents.watch. Resolves once no later change can be missed. */
   watch(sessionId: string, onChange: () => void): Promise<() => void>;

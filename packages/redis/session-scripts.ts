@@ -10,7 +10,7 @@ export interface SessionScripts {
   hold(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"held" | "gone">;
   keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
   drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
-  claim(key: string, args: { elicitationId: string; stream: string; nowMs: number }): Promise<"claimed" | "own" | "elsewhere">;
+  claim(key: string, args: { ask: string; stream: string; nowMs: number }): Promise<"claimed" | "own" | "elsewhere">;
 }
 
 export function defineSessionScripts(redis: Redis): SessionScripts {
@@ -28,6 +28,6 @@ export function defineSessionScripts(redis: Redis): SessionScripts {
     hold: (key, { stream, token, leaseUntilMs }) => run.hold([key, stream, token, leaseUntilMs]) as never,
     keep: (key, { stream, token, leaseUntilMs }) => run.keep([key, stream, token, leaseUntilMs]) as never,
     drop: (key, { stream, token }) => run.drop([key, stream, token]) as never,
-    claim: (key, { elicitationId, stream, nowMs }) => run.claim([key, elicitationId, stream, nowMs]) as never,
+    claim: (key, { ask, stream, nowMs }) => run.claim([key, ask, stream, nowMs]) as never,
   };
 }

@@ -42,7 +42,7 @@ describe("the session store on Redis", () => {
         sessions.follow(session.id, "task", 10),
         sessions.subscribe(session.id, "file:///x", 10),
         sessions.holdStream(hold),
-        sessions.claimAsk({ ...hold, elicitationId: "ask" }),
+        sessions.claimAsk({ ...hold, taskId: "task", key: "ask" }),
         sessions.keepStream(hold),
       ]);
 
@@ -68,7 +68,7 @@ describe("the session store on Redis", () => {
     await sessions.holdStream({ sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), leaseMs: 1_000 });
     await sessions.follow(session.id, taskId, 10);
     await sessions.noteCall(session.id, "17", taskId);
-    await sessions.claimAsk({ sessionId: session.id, elicitationId: `${taskId}.party-size`, stream: "standalone", nowMs: Date.now() });
+    await sessions.claimAsk({ sessionId: session.id, taskId, key: "party-size", stream: "standalone", nowMs: Date.now() });
     expect(await bytes()).toBeLessThanOrEqual(500);
   });
 

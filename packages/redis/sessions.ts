@@ -84,7 +84,10 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
 
     async unfollow(sessionId, taskIds) {
       const key = keys.session(sessionId);
-      if (key !== undefined && taskIds.length > 0) await reached(redis.hdel(key, ...taskIds.map((taskId) => `task:${taskId}`)));
+      if (key === undefined || taskIds.length === 0) return;
+      const fields = await reached(redis.hkeys(key));
+      const over = fields.filter((field) => taskIds.some((taskId) => field === `task:${taskId}` || field.startsWith(`asked:${taskId}:`)));
+      if (over.length > 0) await reached(redis.hdel(key, ...over));
     },
 
     async interests(sessionId) {
@@ -108,14 +111,9 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
       if (key !== undefined) await reached(scripts.drop(key, { stream, token }));
     },
 
-    async claimAsk({ sessionId, elicitationId, stream, nowMs }) {
+    async claimAsk({ sessionId, taskId, key: ask, stream, nowMs }) {
       const key = keys.session(sessionId);
-      return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { elicitationId, stream, nowMs }));
-    },
-
-    async releaseAsks(sessionId, elicitationIds) {
-      const key = keys.session(sessionId);
-      if (key !== undefined && elicitationIds.length > 0) await reached(redis.hdel(key, ...elicitationIds.map((id) => `asked:${id}`)));
+      return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { ask: `${taskId}:${ask}`, stream, nowMs }));
     },
 
     async watch(sessionId, onChange) {

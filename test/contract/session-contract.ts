@@ -70,8 +70,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       sessions.holdStream({ sessionId, stream, token, nowMs, leaseMs });
     const keep = (sessionId: string, stream: string, token: string, nowMs = Date.now(), leaseMs = LEASE_MS) =>
       sessions.keepStream({ sessionId, stream, token, nowMs, leaseMs });
-    const claim = (sessionId: string, elicitationId: string, stream: string, nowMs = Date.now()) =>
-      sessions.claimAsk({ sessionId, elicitationId, stream, nowMs });
+    const claim = (sessionId: string, key: string, stream: string, nowMs = Date.now()) =>
+      sessions.claimAsk({ sessionId, taskId: "task", key, stream, nowMs });
 
     describe("a session's life", () => {
       test("a session comes back as it was opened, with all that its client said and with as little as it may say", async () => {
@@ -138,7 +138,6 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.unsubscribe(id, URI);
         await sessions.unfollow(id, ["task"]);
         await sessions.forgetCall(id, "1");
-        await sessions.releaseAsks(id, ["ask"]);
         await sessions.dropStream({ sessionId: id, stream: "standalone", token: "token" });
 
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
@@ -350,12 +349,13 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "ask", "standalone")).toBe("own");
       });
 
-      test("a question that was released is on no stream", async () => {
+      test("the questions of a task that is over are on no stream", async () => {
         const id = await opened();
         await hold(id, "standalone", "one");
         await claim(id, "ask", "standalone");
-        await sessions.releaseAsks(id, ["ask", "unknown"]);
-        await sessions.releaseAsks(id, []);
+        await sessions.unfollow(id, ["another"]);
+        expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
+        await sessions.unfollow(id, ["task"]);
         expect(await claim(id, "ask", "result 1")).toBe("claimed");
       });
     });
@@ -380,7 +380,6 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           await sessions.unfollow(id, ["task"]);
           await sessions.unsubscribe(id, "file:///never");
           await claim(id, "ask", "standalone");
-          await sessions.releaseAsks(id, ["ask"]);
           await keep(id, "standalone", "one");
           await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
         });

@@ -17,7 +17,7 @@ interface Stored {
   readonly calls: Map<string, string>;
   /** A stream is held while its lease runs; after that anybody may take what it has. */
   readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
-  /** Elicitation id → the stream on which it is put. */
+  /** Task id and key of an ask → the stream on which it is put. */
   readonly asked: Map<string, string>;
 }
 
@@ -108,7 +108,11 @@ export function createMemorySessions({
     },
 
     async unfollow(sessionId, taskIds) {
-      for (const taskId of taskIds) find(sessionId)?.taskIds.delete(taskId);
+      const stored = find(sessionId);
+      for (const taskId of taskIds) {
+        stored?.taskIds.delete(taskId);
+        for (const asked of stored?.asked.keys() ?? []) if (asked.startsWith(`${taskId}:`)) stored?.asked.delete(asked);
+      }
     },
 
     async interests(sessionId) {
@@ -137,18 +141,15 @@ export function createMemorySessions({
       tell(sessionId);
     },
 
-    async claimAsk({ sessionId, elicitationId, stream, nowMs }) {
+    async claimAsk({ sessionId, taskId, key, stream, nowMs }) {
       const stored = find(sessionId);
       if (!stored) return "elsewhere";
-      const on = stored.asked.get(elicitationId);
+      const asked = `${taskId}:${key}`;
+      const on = stored.asked.get(asked);
       if (on === stream) return "own";
       if (on !== undefined && (stored.streams.get(on)?.untilMs ?? 0) > nowMs) return "elsewhere";
-      stored.asked.set(elicitationId, stream);
+      stored.asked.set(asked, stream);
       return "claimed";
-    },
-
-    async releaseAsks(sessionId, elicitationIds) {
-      for (const elicitationId of elicitationIds) find(sessionId)?.asked.delete(elicitationId);
     },
 
     watch: (sessionId, onChange) => events.watch(channel(sessionId), onChange),

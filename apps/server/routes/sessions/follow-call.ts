@@ -71,12 +71,13 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
     for (let feed = await services.store.feed(task.id, cursor.feed); ;) {
       let released = false;
       for (const item of feed.items) {
-        released ||= (item.type as string) === "release";
+        released ||= item.type === "release";
         await tell(item);
       }
       cursor = { ...cursor, ...(feed.cursor !== undefined && { feed: feed.cursor }) };
       if (isFinished(task.status)) {
         voice.answer(answerOf(door, talk, { id, cursor, task }), eventId());
+        if (held) await door.sessions.unfollow(session.id, [task.id]);
         return "answered";
       }
       await putAsks();
@@ -134,7 +135,7 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
       if (!canAsk) await declareUnavailable(services, { taskId: task.id, principal: session.principal, key: ask.key });
       return canAsk;
     }
-    return canAsk && held !== undefined && (await held.claims(elicitationId(task.id, ask.key)));
+    return canAsk && held !== undefined && (await held.claims(task.id, ask.key));
   }
 
   /** Many clients give a request up after a minute without a sign of life; a person may take longer. */

@@ -7,7 +7,7 @@ export interface Held {
   /** True once another holder has taken the stream over, or the session is gone. */
   readonly lost: boolean;
   /** Whether the question is put on this stream: it is on no other that lives. */
-  claims(elicitationId: string): Promise<boolean>;
+  claims(taskId: string, key: string): Promise<boolean>;
   drop(): Promise<void>;
 }
 
@@ -44,8 +44,8 @@ export async function holdStream(door: Door, { sessionId, stream, onChange }: Ho
     get lost() {
       return lost;
     },
-    claims: async (elicitationId) =>
-      (await sessions.claimAsk({ sessionId, elicitationId, stream, nowMs: services.clock.now() })) !== "elsewhere",
+    claims: async (taskId, key) =>
+      (await sessions.claimAsk({ sessionId, taskId, key, stream, nowMs: services.clock.now() })) !== "elsewhere",
     async drop() {
       stopBeat();
       unwatch();

@@ -131,10 +131,9 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
     known.put = asks.map(({ mark }) => mark).filter((mark) => known.put.includes(mark) || putBefore.includes(mark));
     for (const { ask, requestId, mark } of asks) {
       if (known.put.includes(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
-      const id = elicitationId(task.id, ask.key);
-      if (!(await held?.claims(id))) continue;
+      if (!(await held?.claims(task.id, ask.key))) continue;
       known.put = [...known.put, mark];
-      outlet.send(encode.ask(ask, { requestId, elicitationId: id, taskId: task.id }), eventId());
+      outlet.send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }), eventId());
     }
   }
 }

@@ -28,7 +28,10 @@ export function aloneIn(outlet: Outlet): Voice {
     prime: (eventId, retryMs) => outlet.prime(eventId, retryMs),
     send: (message, eventId) => outlet.send(message, eventId),
     drained: () => outlet.drained(),
-    answer: (reply, eventId) => outlet.end(reply, eventId),
+    answer(reply, eventId) {
+      if (outlet.prefersStream && reply.httpStatus === 200) outlet.open();
+      outlet.end(reply, eventId);
+    },
     letGo: (retryMs) => outlet.letGo(retryMs),
   };
 }
@@ -54,10 +57,10 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     get closed() {
       return outlet.closed;
     },
+    open: () => outlet.open(),
     // The revision that has batches knows no priming.
     prime: () => undefined,
     send,
-    open: () => outlet.open(),
     drained: () => outlet.drained(),
     answer({ message }, eventId) {
       if (streaming) send(message, eventId);

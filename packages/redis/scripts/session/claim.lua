@@ -1,14 +1,14 @@
 --[[ claim.lua: settles on which of a session's streams a question is put.
 
 KEYS  session
-ARGV  elicitation_id, stream, now_ms
+ARGV  ask (<task id>:<key>), stream, now_ms
 
 Returns 'claimed' | 'own' | 'elsewhere'.
 
 Settles the race of two streams for one question: the first has it as long as it is held. A stream that was given up, or whose holder has
 let its lease run out, loses the question to whoever claims it next. In a session that is gone nothing is asked. ]]
-local elicitation_id, stream, now_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local field = 'asked:' .. elicitation_id
+local ask, stream, now_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local field = 'asked:' .. ask
 
 if not is_open() then return 'elsewhere' end
 local on = redis.call('HGET', session, field)

@@ -7,7 +7,7 @@ A session is one hash with one expiry, set when it is opened and moved only by t
   task:<task id>        a task that its standalone stream tells about
   call:<request id>     task that carries a request under way
   stream:<name>         token lease_until_ms, while the stream is held
-  asked:<elicitation>   name of the stream on which the question is put
+  asked:<task id>:<key> name of the stream on which the question is put
 
 A plain HSET that comes after the session was closed or has expired would make a hash without an expiry, which nobody ever deletes. So
 whatever adds a field is a script that looks first. Removing a field makes nothing, and needs none. ]]
