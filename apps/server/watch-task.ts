@@ -1,4 +1,4 @@
-import type { Services } from "@parley/core";
+import { OVER, type Services } from "@parley/core";
 
 /** A task's wake-ups, as something to wait for. */
 export interface TaskWatch {
@@ -28,7 +28,7 @@ export async function watchTask({ events, clock }: Services, taskId: string): Pr
           resolveNext = resolve;
           void clock.sleep(REREAD_MS, rest.signal).then(resolve);
         });
-        rest.abort();
+        rest.abort(OVER);
       }
       woken = false;
     },

@@ -5,6 +5,7 @@ export * from "./effects.ts";
 export * from "./errors.ts";
 export * from "./journal.ts";
 export * from "./outcome.ts";
+export * from "./over.ts";
 export * from "./ports.ts";
 export * from "./replay.ts";
 export * from "./reply.ts";

@@ -20,6 +20,7 @@ import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { AskOptions, Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
 import { type Entry, type EntryKind, type EntryOutcome, type Journal, type KeyedEntry, entryKey, occurrenceKey } from "./journal.ts";
+import { OVER } from "./over.ts";
 import type { Announcement, Clock, Digest, Ids, Report } from "./ports.ts";
 import { readReply } from "./reply.ts";
 import type { ValidateSchema } from "./ports.ts";
@@ -314,7 +315,7 @@ export async function replay({ task, journal, handler, signal, ports, settings }
         timeout,
       ]);
     } finally {
-      done.abort();
+      done.abort(OVER);
     }
   }
 

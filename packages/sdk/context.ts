@@ -221,10 +221,22 @@ export function createContext(effects: Effects): Context {
   return context as Context;
 }
 
-function formOf(name: string, given: Schema | JsonObject): { schema: Schema; form: JsonObject } {
+interface Form {
+  readonly schema: Schema;
+  readonly form: JsonObject;
+}
+
+/** A tool whose schemas are constants has each converted once and not in every run. Plain JSON Schema is left out: its author may change it. */
+const forms = new WeakMap<Schema, Form>();
+
+function formOf(name: string, given: Schema | JsonObject): Form {
+  const known = isSchema(given) ? forms.get(given) : undefined;
+  if (known) return known;
   try {
     const schema = isSchema(given) ? given : jsonSchema(given);
-    return { schema, form: formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
+    const made = { schema, form: formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
+    forms.set(schema, made);
+    return made;
   } catch (error) {
     if (!(error instanceof DefinitionError)) throw error;
     throw new ParleyError("INVALID_ASK", error.message, { violations: [{ path: "", message: error.message }], cause: error });

@@ -1,4 +1,5 @@
 import { ParleyError } from "../errors.ts";
+import { OVER } from "../over.ts";
 import { isFinished, type Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
@@ -29,11 +30,11 @@ export async function getSettledTask(services: Services, ref: TaskRef): Promise<
     for await (const task of followTask(services, { taskId: ref.taskId, signal: over.signal })) {
       const leftMs = graceLeftMs(services, known(task, ref));
       if (leftMs <= 0) return task;
-      if (!last) void services.clock.sleep(leftMs, done.signal).then(() => over.abort());
+      if (!last) void services.clock.sleep(leftMs, done.signal).then(() => over.abort(OVER));
       last = task;
     }
   } finally {
-    done.abort();
+    done.abort(OVER);
   }
   return known(last, ref);
 }
@@ -65,7 +66,7 @@ export async function waitForTask(services: Services, { task, until, timeoutMs, 
   const timeout = new AbortController();
   const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
   const done = new AbortController();
-  void services.clock.sleep(timeoutMs, done.signal).then(() => timeout.abort());
+  void services.clock.sleep(timeoutMs, done.signal).then(() => timeout.abort(OVER));
   let last = task;
   try {
     for await (const seen of followTask(services, { taskId: task.id, signal: stop })) {
@@ -73,7 +74,7 @@ export async function waitForTask(services: Services, { task, until, timeoutMs, 
       if (until(seen)) break;
     }
   } finally {
-    done.abort();
+    done.abort(OVER);
   }
   return last;
 }
@@ -116,7 +117,7 @@ export async function* followTask(services: Services, { taskId, signal, rereadMs
         wake = resolve;
         void services.clock.sleep(rereadMs, rest.signal).then(resolve);
       });
-      rest.abort();
+      rest.abort(OVER);
     }
   } finally {
     unwatch();

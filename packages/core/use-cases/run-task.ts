@@ -8,6 +8,7 @@
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { outcomeOf } from "../outcome.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
+import { OVER } from "../over.ts";
 import type { Begun, Fenced, RunRef, RunReport } from "../ports.ts";
 import { replay, type RunEnd } from "../replay.ts";
 import { ParleyError } from "../errors.ts";
@@ -140,7 +141,7 @@ async function work(
     });
     return { end, stopped };
   } finally {
-    done.abort();
+    done.abort(OVER);
   }
 }
 

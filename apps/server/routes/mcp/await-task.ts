@@ -3,7 +3,7 @@
  *
  * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, isSettled, ParleyError, RpcFailure, type Task } from "@parley/core";
+import { cancelTask, isSettled, OVER, ParleyError, RpcFailure, type Task } from "@parley/core";
 import { INTERNAL_ERROR } from "@parley/protocol";
 import type { TaskWatch } from "../../watch-task.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
@@ -57,7 +57,7 @@ export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, { 
     if (seen.status === "input_required") return await askCaller(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
     return finished(called, seen);
   } finally {
-    done.abort();
+    done.abort(OVER);
     outlet.closed.removeEventListener("abort", watch.wake);
     lifecycle.ending.removeEventListener("abort", watch.wake);
   }
