@@ -61,6 +61,14 @@ describe("elicit", () => {
     expect(running.text).toBe('{"count":4}');
   });
 
+  test("gives up on whoever never answers as the author's schema wants", async () => {
+    const even = COUNT.refine(({ count }) => count % 2 === 0, { message: "must be even", path: ["count"] });
+    const running = await startTool(asking({ message: "How many?", schema: even }));
+    while (running.task.status === "input_required") await running.answer({ [running.task.asks[0]!.key]: { count: 3 } });
+    expect(running.task.run).toBe(11);
+    expect(running.task.outcome).toMatchObject({ type: "error", error: { message: expect.stringMatching(/answered 10 times/) } });
+  });
+
   test("throws what became of the question", async () => {
     const outcomes: unknown[] = [];
     const all = tool(async (ctx) => {

@@ -85,7 +85,8 @@ export interface Context {
 
   /**
    * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
-   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question, CAPABILITY_REQUIRED when the
+   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question, INVALID_ANSWER when ten answers
+   * in a row fit the form but not the schema, CAPABILITY_REQUIRED when the
    * client cannot be asked it. Where the deployment says so, such a question takes the default that it has for its timeout.
    */
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
@@ -136,6 +137,9 @@ export interface Context {
 /** What becomes of a question that the client can be asked. */
 type PutAnswer = Exclude<Answer, { action: "unavailable" }>;
 
+/** How often a form is put before the tool is told that no answer fits: whoever answers by machine answers for ever. */
+const ROUNDS_MAX = 10;
+
 export function createContext(effects: Effects): Context {
   async function put(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<AskResult<unknown>> {
     return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
@@ -146,11 +150,16 @@ export function createContext(effects: Effects): Context {
     // Nothing is awaited before the ask unless it must be: questions stand in the order in which they are put.
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions(ask.timeout, policy);
-    for (let message = ask.message; ;) {
+    for (let message = ask.message, round = 1; ; round += 1) {
       const answer = await putRequest(name, { type: "form", message, schema: form }, options);
       if (answer.action !== "accept") return refusal(answer);
       const content = await check(schema, answer.content ?? {});
       if (content.ok) return { action: "accept", content: content.value };
+      if (round === ROUNDS_MAX) {
+        throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, and never as its schema wants`, {
+          violations: content.violations,
+        });
+      }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
       message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(content.violations)}`;
     }
