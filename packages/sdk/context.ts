@@ -86,8 +86,8 @@ export interface Context {
   /**
    * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
    * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question, INVALID_ANSWER when ten answers
-   * in a row fit the form but not the schema, CAPABILITY_REQUIRED when the
-   * client cannot be asked it. Where the deployment says so, such a question takes the default that it has for its timeout.
+   * in a row fit the form but not the schema, CAPABILITY_REQUIRED when the client cannot be asked it. Where the deployment says so, such a
+   * question takes the default that it has for its timeout.
    */
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
