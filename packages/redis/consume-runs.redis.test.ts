@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { RunRef } from "@parley/core";
+import { Queue } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { newTaskId } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
@@ -81,6 +82,24 @@ describe("the run queue and its consumers", () => {
     const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
     expect(span / (times.length - 1)).toBeGreaterThan(600);
     expect(span / (times.length - 1)).toBeLessThan(1_600);
+  });
+
+  test("a sweep that a worker with a clock ahead has put far ahead is brought back within seconds", async () => {
+    const sweep = vi.fn(async () => undefined);
+    await consume({ sweep });
+    await vi.waitFor(() => expect(sweep).toHaveBeenCalled(), { timeout: 5_000 });
+
+    // What such a worker leaves: the scheduler's next job, and its time, ten minutes ahead.
+    const queue = `${opened.prefix}:{p0}:sweep`;
+    const ahead = Date.now() + 600_000;
+    const schedule = new Queue("sweep", { connection: opened.redis, prefix: `${opened.prefix}:{p0}` });
+    await schedule.removeJobScheduler("sweep");
+    await schedule.upsertJobScheduler("sweep", { every: 1_000, startDate: ahead }, { name: "sweep", opts: { removeOnComplete: true } });
+    await opened.redis.hdel(`${queue}:repeat:sweep`, "startDate");
+    await schedule.close();
+    sweep.mockClear();
+
+    await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(2), { timeout: 12_000, interval: 50 });
   });
 
   test("the sweep goes on after one that failed", async () => {

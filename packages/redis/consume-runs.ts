@@ -2,7 +2,8 @@
  * The worker's side of the queues: takes runs, and sweeps.
  *
  * Sweeping is what makes runs certain; the run queue only makes them fast. So the sweep's job scheduler is put in order again and again by
- * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second), it would stay so.
+ * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second, a worker whose clock was ahead and put the
+ * next sweep as far ahead), it would stay so.
  */
 import type { Log, RunCause, RunRef } from "@parley/core";
 import { type Job, Queue, type Telemetry, Worker } from "bullmq";
@@ -17,7 +18,7 @@ import { EVENTS_KEPT, KEEP_NO_JOBS } from "./queue.ts";
 const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalledCount: 1_000_000 } as const;
 
 const SWEEP_EVERY_MS = 1_000;
-const MEND_SWEEP_EVERY_MS = 15_000;
+const MEND_SWEEP_EVERY_MS = 5_000;
 
 export interface TakenRun extends RunRef {
   readonly cause: RunCause;
@@ -72,11 +73,13 @@ export async function consumeRuns({ redis, keys, log, telemetry, partitions, con
     return { runs, sweeps, schedule };
   });
 
-  async function mendSweeps(): Promise<void> {
-    await Promise.all(
-      parts.map(({ schedule }) => schedule.upsertJobScheduler("sweep", { every: SWEEP_EVERY_MS }, { name: "sweep", opts: KEEP_NO_JOBS })),
-    );
+  async function mendSweep(schedule: Queue): Promise<void> {
+    // Putting a scheduler in order keeps the time of its next job, however far ahead: only a new one begins now.
+    const nextMs = (await schedule.getJobScheduler("sweep"))?.next ?? 0;
+    if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS) await schedule.removeJobScheduler("sweep");
+    await schedule.upsertJobScheduler("sweep", { every: SWEEP_EVERY_MS }, { name: "sweep", opts: KEEP_NO_JOBS });
   }
+  const mendSweeps = () => Promise.all(parts.map(({ schedule }) => mendSweep(schedule)));
 
   await mendSweeps();
   const mending = setInterval(() => {
