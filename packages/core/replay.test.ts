@@ -22,6 +22,7 @@ function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: P
   const reports: Report[] = [];
   const recordings: string[][] = [];
   let current = handler;
+  let storeAway: Error | undefined;
   const save = (entries: readonly KeyedEntry[]) => entries.forEach(({ key, entry }) => journal.set(key, entry));
   return {
     journal,
@@ -29,6 +30,8 @@ function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: P
     recordings,
     /** A new deployment: from now on the handler is this one. */
     deploy: (changed: typeof handler) => (current = changed),
+    /** From now on nothing can be recorded; undefined: it can again. */
+    loseStore: (error: Error | undefined) => (storeAway = error),
     answer: (key: string, answer: Answer) => {
       const ask = open.get(key);
       if (!ask) throw new Error(`${key} is not open`);
@@ -68,6 +71,7 @@ function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: P
           digest: sha256Digest,
           validate: createValidator(),
           record: async (entries) => {
+            if (storeAway) throw storeAway;
             recordings.push(entries.map(({ key }) => key));
             save(entries);
           },
@@ -225,6 +229,27 @@ describe("steps", () => {
   test("the first run sees a step's result as every later one will", async () => {
     const task = subject(async ({ step }) => ({ type: typeof ((await step("when", () => ({ at: new Date() }))) as JsonObject)["at"] }));
     expect(await task.run()).toMatchObject({ result: { type: "string" } });
+  });
+
+  test("a step that cannot be recorded is no failure that a handler sees: the run throws, and the next one goes on (R6)", async () => {
+    let caught: unknown;
+    const task = subject(async (effects) => {
+      try {
+        await effects.step("book", () => "booked");
+      } catch (error) {
+        caught = error;
+      }
+      return {};
+    });
+    const away = new Error("Redis does not answer");
+
+    task.loseStore(away);
+    await expect(task.run()).rejects.toBe(away);
+    expect(caught).toBeUndefined();
+
+    task.loseStore(undefined);
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect([...task.journal.keys()]).toEqual(["step:book"]);
   });
 
   test("a step in flight is finished and recorded before the run parks (R3)", async () => {

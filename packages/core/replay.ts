@@ -15,6 +15,7 @@
  *   R4  The run parks when an ask or a sleep is open and the handler has come to rest: nothing of ctx in flight, and no new effect while the
  *       event loop went idle. So asks that are put together park together.
  *   R5  After its end a run has no effects: whatever it still calls never settles.
+ *   R6  What cannot be recorded has not happened: the run throws, whatever the handler would make of it, and is begun again by its lease.
  */
 import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { AskOptions, Effects, StepAttempt, StepOptions } from "./effects.ts";
@@ -78,7 +79,7 @@ export async function replay({ task, journal, handler, signal, ports, settings }
   let watching = false;
 
   let ended = false;
-  const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
+  const { promise: end, resolve, reject } = Promise.withResolvers<RunEnd>();
   function endWith(runEnd: RunEnd): void {
     ended = true;
     resolve(runEnd);
@@ -270,9 +271,19 @@ export async function replay({ task, journal, handler, signal, ports, settings }
       const outcome = await tryStep(key, work, options);
       const entries = [...unsaved, { key: id, entry: { digest: "", outcome } }];
       unsaved = [];
-      await ports.record(entries);
+      await recorded(entries);
       return recordedStep(name, outcome);
     });
+  }
+
+  /** A store that is away is no failure of the step: the handler must not see it, or it would end the task. The run itself throws (R6). */
+  async function recorded(entries: readonly KeyedEntry[]): Promise<void> {
+    try {
+      await ports.record(entries);
+    } catch (error) {
+      ended = true;
+      reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   async function tryStep(key: string, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<EntryOutcome> {
