@@ -41,7 +41,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       queue,
       events,
       ids,
-      clock: systemClock,
+      clock: { ...systemClock, now: redis.now },
       digest: sha256Digest,
       validate: createValidator(),
       log,

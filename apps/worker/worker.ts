@@ -29,7 +29,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     queue: redis.queue,
     events: redis.events,
     ids: redis.ids,
-    clock: systemClock,
+    clock: { ...systemClock, now: redis.now },
     digest: sha256Digest,
     validate: createValidator(),
     log,

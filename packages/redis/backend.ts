@@ -2,6 +2,7 @@ import type { Ids, Log, RunQueue, SessionStore, TaskEvents, TaskStore } from "@p
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Censuses, createCensuses } from "./census.ts";
+import { followRedisClock } from "./clock.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
 import { createRedisEvents } from "./events.ts";
@@ -21,6 +22,8 @@ export interface RedisBackend {
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
+  /** The time by Redis' clock, for whatever is dated (see clock.ts). */
+  now(): number;
   readonly secret: SharedSecret;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
@@ -59,6 +62,7 @@ export async function connectRedis(
   // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
+  const clock = await followRedisClock({ redis, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log });
@@ -71,6 +75,7 @@ export async function connectRedis(
     events,
     sessions: createRedisSessions({ redis, events, keys }),
     ids: createIds(settings),
+    now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,
     censuses: createCensuses({ redis, keys, queue, partitions }),
@@ -87,6 +92,7 @@ export async function connectRedis(
       await reached(redis.set(keys.ready, "", "PX", READY_KEPT_MS));
     },
     async close() {
+      clock.close();
       await Promise.all([...consumers].map((consumer) => consumer.close()));
       await queue.close();
       for (const each of open) each.disconnect();

@@ -1,0 +1,31 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+
+describe("the time of a deployment", () => {
+  let opened: OpenRedis;
+  afterEach(async () => {
+    vi.useRealTimers();
+    await opened.close();
+  });
+
+  const redisNowMs = async () => {
+    const [seconds, microseconds] = await opened.redis.time();
+    return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+  };
+
+  test("is Redis' own, to a few milliseconds", async () => {
+    opened = await openRedis();
+    expect(Math.abs(opened.now() - (await redisNowMs()))).toBeLessThan(50);
+  });
+
+  test.each([-600_000, 600_000])("does not move when the machine's clock is set by %i ms, and it is told once", async (byMs) => {
+    opened = await openRedis();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + byMs });
+    expect(Math.abs(opened.now() - (await redisNowMs()))).toBeLessThan(50);
+
+    const other = await openRedis({ prefix: opened.prefix });
+    expect(Math.abs(other.now() - (await redisNowMs()))).toBeLessThan(50);
+    expect(other.logged).toContainEqual({ level: "warn", message: "this machine's clock is off, redis' is used" });
+    await other.close();
+  });
+});
