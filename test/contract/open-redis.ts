@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { expect } from "vitest";
 
 /** The keys that have no TTL, all of them bounded by the work that is under way. docs/data-model.md says the same. */
-const WITHOUT_TTL = [
+export const WITHOUT_TTL = [
   // Emptied by the tasks themselves, which leave at their end, and by the sweep.
   /:due$/,
   // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, the sweep's schedule.
@@ -15,6 +15,8 @@ const WITHOUT_TTL = [
   // Jobs that wait or are at work.
   /:run:\d+-[\w-]{22}\.\d+$/,
   /:sweep:repeat:sweep:\d+$/,
+  // What seals requestState.
+  /^[^:]+:secret$/,
 ];
 
 export interface OpenRedis extends RedisBackend {

@@ -1,14 +1,19 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A connection to a local server that a test can freeze (it stays open, nothing passes) or cut. */
+export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
+
+/** A connection to a local server that a test can freeze (it stays open, nothing passes), cut, or make slow. */
 export async function startProxy(targetPort: number) {
   const sockets = new Set<Socket>();
   let frozen = false;
+  let delayMs = 0;
   const server = createServer((client) => {
     const target = connect(targetPort, "127.0.0.1");
     for (const socket of [client, target]) {
       sockets.add(socket);
+      // As Redis and its clients do: a proxy that gathers packets would add 40 ms of its own.
+      socket.setNoDelay(true);
       socket.on("error", () => undefined); // cut on purpose
       socket.on("close", () => {
         sockets.delete(socket);
@@ -16,14 +21,36 @@ export async function startProxy(targetPort: number) {
         target.destroy();
       });
     }
-    client.pipe(target);
-    target.pipe(client);
+    forward(client, target);
+    forward(target, client);
     if (frozen) hold(client, target);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("no port");
+
+  /** Each piece is as late as the delay said when it came, and none overtakes another. */
+  function forward(from: Socket, to: Socket): void {
+    const onTheWay: { readonly piece: Buffer; readonly dueMs: number }[] = [];
+    const deliver = () => {
+      for (let next = onTheWay[0]; next; next = onTheWay[0]) {
+        const restMs = next.dueMs - performance.now();
+        if (restMs > 0) {
+          setTimeout(deliver, restMs);
+          return;
+        }
+        onTheWay.shift();
+        to.write(next.piece);
+      }
+    };
+    from.on("data", (piece: Buffer) => {
+      onTheWay.push({ piece, dueMs: performance.now() + delayMs });
+      // Whoever is first on the way has set the timer for all behind it.
+      if (onTheWay.length === 1) deliver();
+    });
+    from.on("end", () => to.end());
+  }
 
   function hold(...held: Socket[]): void {
     for (const socket of held) socket.pause();
@@ -37,6 +64,10 @@ export async function startProxy(targetPort: number) {
     thaw() {
       frozen = false;
       for (const socket of sockets) socket.resume();
+    },
+    /** From now on each piece takes this long, in both directions. */
+    slow(ms: number) {
+      delayMs = ms;
     },
     /** Ends the connections that are open; new ones are taken. */
     cut() {

@@ -1,0 +1,11 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+
+/** Free loopback ports, all different; whoever asks takes them at once. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
