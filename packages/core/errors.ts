@@ -32,7 +32,6 @@ export const ERRORS = {
   TASK_REQUIRED: "The tool runs as a task only: call it with `task` in the params, from a client that speaks tasks.",
   TASK_UNSUPPORTED: "The tool does not run as a task: call it without `task` in the params.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
-  SESSION_NOT_FOUND: "The session is unknown, has ended or expired, or belongs to somebody else. Open a new one with initialize.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE: "Redis does not answer. Nothing was changed; try again.",

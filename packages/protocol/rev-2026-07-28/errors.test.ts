@@ -37,7 +37,6 @@ test("the catalogue's codes travel as the specification says", () => {
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },
     TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
     NOT_OPEN: { code: -32602, httpStatus: 200 },
-    SESSION_NOT_FOUND: { code: -32602, httpStatus: 200 },
   });
 });
 

@@ -48,7 +48,6 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TASK_REQUIRED: CALLER,
   TASK_UNSUPPORTED: CALLER,
   NOT_OPEN: CALLER,
-  SESSION_NOT_FOUND: CALLER,
 };
 
 export interface Failure {

@@ -1,7 +1,8 @@
+import { readFileSync } from "node:fs";
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
 import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
-import { SESSION_DIALECTS, SESSION_ERROR_CODES, type SessionIntent } from "../index.ts";
+import { ERROR_CODES, SESSION_DIALECTS, SESSION_ERROR_CODES, type SessionIntent } from "../index.ts";
 
 const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
 const ALL = SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, say: dialect.encoder(facts) }));
@@ -15,7 +16,6 @@ const badArguments = new ParleyError("INVALID_ARGUMENTS", "the arguments do not 
 test("the catalogue's codes are those that these revisions know", () => {
   const codes = Object.keys(ERRORS) as ErrorCode[];
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32601)).toEqual(["TASK_REQUIRED", "TASK_UNSUPPORTED"]);
-  expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32001)).toEqual(["SESSION_NOT_FOUND"]);
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32002)).toEqual(["RESOURCE_NOT_FOUND"]);
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32603)).toEqual([
     "CALL_TIMEOUT",
@@ -31,7 +31,14 @@ test("the catalogue's codes are those that these revisions know", () => {
     "OVERLOADED",
     "UNAVAILABLE",
   ]);
-  for (const code of codes) expect([-32602, -32601, -32001, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);
+  for (const code of codes) expect([-32602, -32601, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);
+});
+
+test("docs/errors.md says where they differ from those of 2026-07-28", () => {
+  const page = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
+  const listed = [...page.matchAll(/^\| `([A-Z_]+)` \| −(\d+) \|$/gm)].map(([, code, digits]) => [code, -Number(digits)]);
+  const different = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => SESSION_ERROR_CODES[code] !== ERROR_CODES[code].code);
+  expect(listed).toEqual(different.map((code) => [code, SESSION_ERROR_CODES[code]]));
 });
 
 describe.each(ALL)("a request of $version that failed", ({ say }) => {
@@ -64,10 +71,6 @@ describe.each(ALL)("a request of $version that failed", ({ say }) => {
       httpStatus: 200,
       message: { error: { code: -32602, data: { required: { sampling: {} } } } },
     });
-  });
-
-  test("for want of its session has a status of its own", () => {
-    expect(say.failure({ id: 1, error: new ParleyError("SESSION_NOT_FOUND", "s"), defectId: "x" }).httpStatus).toBe(404);
   });
 
   test("passes on the tool's own JSON-RPC error", () => {

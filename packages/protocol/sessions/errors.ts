@@ -1,6 +1,5 @@
 /**
- * Core's error catalogue in the codes of revisions before 2026, and how an error becomes a reply. All but a lost session travel with HTTP
- * 200, as answers do.
+ * Core's error catalogue in the codes of revisions before 2026, and how an error becomes a reply. All travel with HTTP 200, as answers do.
  */
 import { ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
 import { errorMessage, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, type Reply } from "../json-rpc.ts";
@@ -8,8 +7,6 @@ import type { SessionFailure } from "./dialect.ts";
 
 /** S25 server/resources, "Error Handling"; 2026-07-28 gave it up. */
 const RESOURCE_MISSING = -32002;
-/** What the official servers send with HTTP 404; the specification has the status only. */
-const SESSION_MISSING = -32001;
 
 export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   TASK_NOT_FOUND: INVALID_PARAMS,
@@ -38,7 +35,6 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   TASK_REQUIRED: METHOD_NOT_FOUND,
   TASK_UNSUPPORTED: METHOD_NOT_FOUND,
   NOT_OPEN: INVALID_PARAMS,
-  SESSION_NOT_FOUND: SESSION_MISSING,
   TOO_MANY_SUBSCRIPTIONS: INVALID_PARAMS,
   OVERLOADED: INTERNAL_ERROR,
   UNAVAILABLE: INTERNAL_ERROR,
@@ -46,9 +42,8 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
 
 export function failure({ id, error, defectId }: SessionFailure): Reply {
   if (error instanceof ParleyError) {
-    const httpStatus = error.code === "SESSION_NOT_FOUND" ? 404 : 200;
     return {
-      httpStatus,
+      httpStatus: 200,
       message: errorMessage(id, { code: SESSION_ERROR_CODES[error.code], message: error.message, data: dataOf(error) }),
     };
   }
