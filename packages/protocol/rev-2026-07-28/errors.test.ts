@@ -49,7 +49,11 @@ describe("a request that failed", () => {
       message: {
         jsonrpc: "2.0",
         id: 1,
-        error: { code: -32602, message: "party-size does not fit", data: { hint: ERRORS.INVALID_ANSWER, violations } },
+        error: {
+          code: -32602,
+          message: "party-size does not fit",
+          data: { code: "INVALID_ANSWER", hint: ERRORS.INVALID_ANSWER, violations },
+        },
       },
     });
   });

@@ -80,8 +80,8 @@ export function failure({ id, intent, error, defectId }: Failure, meta: JsonObje
 }
 
 function dataOf({ code, hint, violations, data }: ParleyError): object {
-  if (code === "CAPABILITY_REQUIRED") return { hint, requiredCapabilities: data?.["required"] ?? {} };
-  return { ...data, hint, ...(violations ? { violations } : {}) };
+  if (code === "CAPABILITY_REQUIRED") return { code, hint, requiredCapabilities: data?.["required"] ?? {} };
+  return { ...data, code, hint, ...(violations ? { violations } : {}) };
 }
 
 function argumentsResult(error: ParleyError, meta: JsonObject): object {
