@@ -11,8 +11,11 @@ export interface SharedRedis {
 
 export async function startSharedRedis(): Promise<SharedRedis> {
   const given = process.env["REDIS_URL"];
-  if (given) return { url: given, close: async () => undefined };
+  return given ? { url: given, close: async () => undefined } : startOwnRedis();
+}
 
+/** One that nobody else talks to, for tests that count what is asked of it. */
+export async function startOwnRedis(): Promise<SharedRedis> {
   const dataDir = await mkdtemp(join(tmpdir(), "parley-test-redis-"));
   try {
     const { url, close } = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });

@@ -1,0 +1,82 @@
+/**
+ * What a task costs Redis, counted: each read from a socket is a round trip of somebody, and Redis has one core.
+ *
+ * Whoever adds one has to take another away, or to say here why it is worth it.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Client, createClient } from "../../bench/client.ts";
+import { lifecycle, parked } from "../../bench/lifecycle.ts";
+import { median } from "../../bench/measure.ts";
+import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
+import { type SharedRedis, startOwnRedis } from "../support/shared-redis.ts";
+
+const TIMES = 40;
+
+let server: SharedRedis;
+let redis: Redis;
+let frontEnd: FrontEnd;
+let worker: Launched;
+let client: Client;
+
+beforeAll(async () => {
+  server = await startOwnRedis();
+  redis = new Redis(server.url);
+  // However slow the machine, the client sees the question and the result with its first look.
+  const env = { REDIS_URL: server.url, PARLEY_TOOLS: "bench/tool.ts", PARLEY_SETTLE_GRACE: "2s" };
+  [frontEnd, worker] = await Promise.all([startFrontEnd(env), startWorkerProcess(env)]);
+  client = createClient(`${frontEnd.url}/mcp`, 1);
+  await lifecycle(client); // scripts are loaded, connections are open
+});
+
+afterAll(async () => {
+  client.close();
+  await Promise.all([frontEnd.stop(), worker.stop()]);
+  redis.disconnect();
+  await server.close();
+});
+
+/** The median over many times, since now and then the sweep's reads come in between. */
+async function readsOf(work: () => Promise<unknown>): Promise<number> {
+  const reads: number[] = [];
+  for (let time = 0; time < TIMES; time += 1) {
+    const before = await readsSoFar();
+    await work();
+    await sleep(30); // the worker puts the job away after the client has its result
+    reads.push((await readsSoFar()) - before - 1); // less the look itself
+  }
+  return median(reads);
+}
+
+async function readsSoFar(): Promise<number> {
+  return Number(/^total_reads_processed:(\d+)/m.exec(await redis.info("stats"))?.[1]);
+}
+
+test("a lifecycle is 24 round trips at most: call, question, answer, result", async () => {
+  expect(await readsOf(() => lifecycle(client))).toBeLessThanOrEqual(24);
+});
+
+describe("a front end alone", () => {
+  let taskIds: string[];
+
+  beforeAll(async () => {
+    taskIds = [];
+    for (let task = 0; task < TIMES; task += 1) taskIds.push((await parked(client)).taskId);
+    await worker.stop();
+    await sleep(2_500); // every watch and every grace is over
+  });
+
+  test("a tasks/get of a task at rest is one", async () => {
+    const [taskId = ""] = taskIds;
+    expect(await readsOf(() => client.get(taskId))).toBe(1);
+  });
+
+  test("a tools/call is one: the task and its run travel together", async () => {
+    expect(await readsOf(() => client.call("ask", { note: "" }))).toBe(1);
+  });
+
+  test("a tasks/update is two: the question is read, the answer and its run travel together", async () => {
+    expect(await readsOf(() => client.answer(taskIds.pop() ?? "", { size: { action: "accept", content: { size: 4 } } }))).toBe(2);
+  });
+});
