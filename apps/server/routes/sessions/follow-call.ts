@@ -76,6 +76,8 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
       }
       cursor = { ...cursor, ...(feed.cursor !== undefined && { feed: feed.cursor }) };
       if (isFinished(task.status)) {
+        // A stream that began behind an answer in JSON would take the process down.
+        done.abort();
         voice.answer(answerOf(door, talk, { id, cursor, task }), eventId());
         if (held) await door.sessions.unfollow(session.id, [task.id]);
         return "answered";
