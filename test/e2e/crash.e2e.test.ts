@@ -6,17 +6,31 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectRedis } from "@parley/redis";
 import { createClient, type Client } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 let deployment: Deployment;
+let workers: Launched[];
 let client: Client;
 let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-crash-"));
   deployment = await startDeployment({ tools: [join(import.meta.dirname, "tools/steps.ts")] });
+  workers = [...deployment.workers];
   client = createClient(deployment.url, 20);
 });
+
+async function addWorker(): Promise<Launched> {
+  const worker = await deployment.addWorker();
+  workers.push(worker);
+  return worker;
+}
+
+/** All of them, so whoever is at work on the task too. */
+async function killWorkers(): Promise<void> {
+  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
+}
 
 afterAll(async () => {
   client.close();
@@ -38,11 +52,9 @@ describe("a worker that is killed", () => {
     const file = join(directory, "step");
     const { taskId } = await client.call("steps", { file, slowMs: 3_000 });
     await until(async () => ((await marks(file)).includes("slow-begins") ? true : undefined));
-    const line = (each: { taskId?: unknown; msg?: string }) => each.taskId === taskId;
     const killedAt = Date.now();
-    // Whoever is at work on it: nobody has logged an end of its run.
-    for (const worker of deployment.workers) if (!worker.logs.some(line)) await worker.kill();
-    await deployment.addWorker();
+    await killWorkers();
+    await addWorker();
     await becomes(taskId, "input_required");
     expect(Date.now() - killedAt).toBeLessThan(15_000);
     await client.answer(taskId, accept(3));
@@ -51,9 +63,26 @@ describe("a worker that is killed", () => {
     expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
   });
 
+  test("between step and ask: the step is not done again, and the ask is put once", async () => {
+    const file = join(directory, "between");
+    const { redis, prefix } = deployment.redis;
+    const { taskId } = await client.call("steps", { file, thinkMs: 3_000 });
+    await until(async () => ((await redis.hexists(`${prefix}:{p0}:task:${taskId}:journal`, "step:slow")) === 1 ? true : undefined));
+    expect(await client.get(taskId)).toMatchObject({ status: "working" });
+    const killedAt = Date.now();
+    await killWorkers();
+    await addWorker();
+    await becomes(taskId, "input_required");
+    expect(Date.now() - killedAt).toBeLessThan(15_000);
+    expect(Object.keys((await client.get(taskId)).inputRequests ?? {})).toEqual(["n"]);
+    await client.answer(taskId, accept(4));
+    await becomes(taskId, "completed");
+    expect(await marks(file)).toEqual(["before", "slow-begins", "slow-ends", "after"]);
+  });
+
   test("while its task waits: the task was never there", async () => {
     const file = join(directory, "parked");
-    const worker = await deployment.addWorker();
+    const worker = await addWorker();
     const { taskId } = await client.call("steps", { file });
     await becomes(taskId, "input_required");
     await worker.kill();
@@ -64,7 +93,7 @@ describe("a worker that is killed", () => {
 
   test("right after the answer: the answer is not lost", async () => {
     const file = join(directory, "answer");
-    const worker = await deployment.addWorker();
+    const worker = await addWorker();
     const tasks = await Promise.all(Array.from({ length: 10 }, () => client.call("steps", { file })));
     for (const { taskId } of tasks) await becomes(taskId, "input_required");
     await Promise.all(tasks.map(({ taskId }, index) => client.answer(taskId, accept(index))));
@@ -74,20 +103,24 @@ describe("a worker that is killed", () => {
   });
 });
 
-test("of twenty racing answers through both front ends one counts, and every other sender is told (I2)", async () => {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const file = join(directory, `race-${round}`);
-    const { taskId } = await client.call("steps", { file });
-    await becomes(taskId, "input_required");
-    const acknowledged = await Promise.all(Array.from({ length: 20 }, (_, n) => client.answer(taskId, accept(n + 1))));
-    const receipts = acknowledged.map(({ _meta }) => _meta["parley/receipts"]["n"]);
-    expect(receipts.filter((receipt) => receipt === "accepted")).toHaveLength(1);
-    expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(19);
-    await becomes(taskId, "completed");
-    expect(await client.get(taskId)).toMatchObject({ result: { content: [{ text: `n is ${receipts.indexOf("accepted") + 1}` }] } });
-    expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
-  }
-});
+test(
+  "of twenty racing answers through both front ends one counts, and every other sender is told (I2)",
+  { timeout: 60_000 + ROUNDS * 1_000 },
+  async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const file = join(directory, `race-${round}`);
+      const { taskId } = await client.call("steps", { file });
+      await becomes(taskId, "input_required");
+      const acknowledged = await Promise.all(Array.from({ length: 20 }, (_, n) => client.answer(taskId, accept(n + 1))));
+      const receipts = acknowledged.map(({ _meta }) => _meta["parley/receipts"]["n"]);
+      expect(receipts.filter((receipt) => receipt === "accepted")).toHaveLength(1);
+      expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(19);
+      await becomes(taskId, "completed");
+      expect(await client.get(taskId)).toMatchObject({ result: { content: [{ text: `n is ${receipts.indexOf("accepted") + 1}` }] } });
+      expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
+    }
+  },
+);
 
 test("an answer whose front end died between recording it and adding the run is found by the sweep", async () => {
   const { taskId } = await client.call("steps", { file: join(directory, "queued") });
