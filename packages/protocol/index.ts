@@ -1,28 +1,21 @@
 /**
  * The dialects of MCP as pure functions: what a request wants, and what to answer.
  *
- *   const say = rev20260728.encoder(facts);               once per process: every message of that revision
- *   const decoded = decode({ headers, body, tool });      an intent, or the error to send back
- *   resultMessage(decoded.id, say.toolList(catalogue));   the answer
+ *   const say = rev20260728.encoder(facts);                  once per process: every message of that revision
+ *   rev20260728.claims({ headers, body })                    whether the request is of that revision, well formed or not
+ *   rev20260728.decode({ headers, body, tool })              an intent, or the error to send back
+ *   resultMessage(decoded.id, say.toolList(catalogue))       the answer
  *
  * Revisions before 2026 have sessions, which `initialize` opens:
  *
- *   readInitialize(body)                                  which revision to speak, and what the client can be asked
- *   sessionDialect(version).decode(body)                  an intent, a notice, or the reply to a request of ours
+ *   readInitialize(body)                                     which revision to speak, and what the client can be asked
+ *   sessionDialect(version).decode(body)                     an intent, a notice, or the reply to a request of ours
  */
-import type { Decoded, Inbound } from "./dialect.ts";
-import { headerValue } from "./header-value.ts";
-import { invalidRequest, own, shapeOf } from "./json-rpc.ts";
 import { rev20250326 } from "./rev-2025-03-26/index.ts";
 import { rev20250618 } from "./rev-2025-06-18/index.ts";
 import { rev20251125 } from "./rev-2025-11-25/index.ts";
-import { rev20260728, type Intent } from "./rev-2026-07-28/index.ts";
 import type { SessionDialect } from "./sessions/dialect.ts";
 import { readInitializeOf, type InitializeRead } from "./sessions/initialize.ts";
-import { unsupportedVersion } from "./unsupported-version.ts";
-
-/** Every revision without sessions that is served, newest first. */
-export const DIALECTS = [rev20260728] as const;
 
 /** Every revision with sessions that is served, newest first. */
 export const SESSION_DIALECTS = [rev20251125, rev20250618, rev20250326] as const;
@@ -36,24 +29,6 @@ export function sessionDialect(version: string): SessionDialect | undefined {
 /** What a client wants that opens a session. Undefined when the message is no `initialize`. */
 export function readInitialize(message: unknown): InitializeRead | undefined {
   return readInitializeOf(SESSION_VERSIONS, message);
-}
-
-/** The dialect that the request claims to speak; nothing when it claims none. */
-export function selectDialect(inbound: Pick<Inbound, "headers" | "body">): (typeof DIALECTS)[number] | undefined {
-  return DIALECTS.find((dialect) => dialect.claims(inbound));
-}
-
-/** Decodes by the dialect that the request claims. One that claims none is told what is served. */
-export function decode(inbound: Inbound): Decoded<Intent> {
-  return selectDialect(inbound)?.decode(inbound) ?? { type: "rejected", ...unclaimed(inbound) };
-}
-
-function unclaimed({ headers, body }: Inbound): ReturnType<typeof unsupportedVersion> {
-  const message = shapeOf(body);
-  if (message.type === "invalid") return invalidRequest(message.problem, message.id);
-  if (message.type === "response") return invalidRequest("no request was sent to this client", message.id);
-  const asked = message.method === "initialize" ? own(message.params, "protocolVersion") : headerValue(headers, "mcp-protocol-version");
-  return unsupportedVersion(message.type === "request" ? message.id : undefined, typeof asked === "string" ? asked : undefined);
 }
 
 export type { Decoded, Dialect, Headers, Inbound, ProgressToken, ServerFacts } from "./dialect.ts";

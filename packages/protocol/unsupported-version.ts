@@ -5,10 +5,7 @@ import { UNSUPPORTED_VERSION, VERSION } from "./rev-2026-07-28/names.ts";
 /** What this server speaks, newest first: the stateless revision, then those with sessions. */
 export const SUPPORTED_VERSIONS: readonly string[] = [VERSION, "2025-11-25", "2025-06-18", "2025-03-26"];
 
-/** Streamable HTTP has a server take a request without a version for one of this (S0618 basic/transports). */
-const ASSUMED_VERSION = "2025-03-26";
-
-export function unsupportedVersion(id: RequestId | undefined, requested = ASSUMED_VERSION): Reply {
+export function unsupportedVersion(id: RequestId | undefined, requested: string): Reply {
   const supported = SUPPORTED_VERSIONS;
   const message = supported.includes(requested)
     ? `${requested} is spoken in sessions, which initialize opens; without one this server speaks ${VERSION}`

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "@parley/core";
-import { decode, type Headers } from "../index.ts";
+import { type Headers, rev20260728 } from "../index.ts";
+
+const { decode } = rev20260728;
 
 /** One case is one file in corpus/requests: what comes in, and the whole of what must be made of it. */
 interface Case {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { AskRequest, Tool } from "@parley/core";
-import { decode, readInitialize, requiredCapabilities, SESSION_DIALECTS, SUPPORTED_VERSIONS } from "../index.ts";
+import { readInitialize, requiredCapabilities, rev20260728, SESSION_DIALECTS, SUPPORTED_VERSIONS } from "../index.ts";
 import { METHODS } from "../rev-2025-11-25/methods.ts";
 import { corpus } from "./corpus.fixture.ts";
 import * as keys from "./names.ts";
@@ -30,7 +30,7 @@ function has2026(method: string): boolean {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },
   };
-  const decoded = decode({
+  const decoded = rev20260728.decode({
     headers: { "mcp-protocol-version": "2026-07-28", "mcp-method": method, "mcp-name": "n" },
     body: { jsonrpc: "2.0", id: 1, method, params: { name: "n", uri: "n", taskId: "n", _meta } },
     tool: (): Tool | undefined => undefined,

@@ -18,6 +18,7 @@ import {
   type ListTasks,
   parseElicitationId,
   type SendInput,
+  taskFinished,
   type TaskResult,
 } from "@parley/protocol";
 import { watchTask } from "../../watch-task.ts";
@@ -87,9 +88,7 @@ export async function cancelTask({ services }: Door, { session, encode }: Talk, 
   const ref = { taskId, principal: session.principal };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);
-  if (became === "finished") {
-    throw new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${task.status}'`);
-  }
+  if (became === "finished") throw taskFinished(task);
   return encode.cancelledTask(task, services.clock.now());
 }
 
