@@ -83,7 +83,7 @@ function decodeNotification(
     return invalidParams(undefined, `_meta: ${PROTOCOL_VERSION} must be a string`, 400);
   if (header !== undefined && claimed !== undefined && header !== claimed) return mismatched(undefined, versionMismatch(header, claimed));
   const version = claimed ?? header;
-  if (version !== VERSION) return rejected(unsupportedVersion(undefined, version));
+  if (version !== VERSION) return rejected(unsupportedVersion(undefined, version ?? ""));
   const mismatch = headerValue(headers, "mcp-method") === undefined ? undefined : methodMismatch(headers, method);
   return mismatch ? mismatched(undefined, mismatch) : { type: "notification", method };
 }
