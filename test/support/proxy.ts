@@ -10,6 +10,8 @@ export interface Proxy {
   readonly url: string;
   /** Requests that each front end was given, in the order of `targets`. */
   readonly counts: readonly number[];
+  /** Breaks every connection that is open, and resolves when somebody has come back to listen. */
+  cut(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -34,6 +36,16 @@ export async function startProxy(targets: readonly string[]): Promise<Proxy> {
   return {
     url: `http://localhost:${(server.address() as AddressInfo).port}`,
     counts,
+    async cut() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => {
+        server.on("request", function onRequest({ method }: IncomingMessage) {
+          if (method !== "GET") return;
+          server.off("request", onRequest);
+          resolve();
+        });
+      });
+    },
     async close() {
       server.closeAllConnections();
       agent.destroy();

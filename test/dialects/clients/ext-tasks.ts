@@ -1,0 +1,84 @@
+/** The official client of the tasks extension: as the command line uses it, and over a connection of 2025-11-25. */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createTaskSessionFromClient, type TaskEnabledSession, type ToolExecution } from "@modelcontextprotocol/ext-tasks/client";
+import { connect, type Respond } from "../../../apps/cli/connect.ts";
+import { type Call, type Dialect, failedWith, type Told, toldBy } from "../dialect.ts";
+
+interface Connection {
+  readonly session: TaskEnabledSession;
+  close(): Promise<void>;
+}
+
+type Connect = (url: string, respond: Respond) => Promise<Connection>;
+
+export const tasks2026: Dialect = {
+  name: "ext-tasks, 2026-07-28",
+  cannot: {},
+  run: (call) => run(call, (url, respond) => connect(url, { respond })),
+};
+
+export const tasks2025: Dialect = {
+  name: "ext-tasks, 2025-11-25",
+  cannot: {},
+  run: (call) => run(call, connect2025),
+};
+
+async function connect2025(url: string, respond: Respond): Promise<Connection> {
+  const client = new Client(
+    { name: "oracle", version: "2" },
+    { capabilities: { elicitation: { form: {} } }, supportedProtocolVersions: ["2025-11-25"] },
+  );
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  const session = createTaskSessionFromClient(client, { endpointId: url, onInputRequest: respond });
+  return {
+    session,
+    async close() {
+      await session.close();
+      await client.close();
+    },
+  };
+}
+
+const INVALID_PARAMS = -32602;
+
+async function run(call: Call, open: Connect): Promise<Told> {
+  const respond = (async ({ params }: { params: { message: string } }) => await call.respond(params.message)) as unknown as Respond;
+  let { session, close } = await open(call.url, respond);
+  try {
+    const execution = await session.callTool(call.tool, { ...call.args }, { task: { preference: "require" } });
+    if (execution.kind !== "task") throw new Error("the call did not become a task");
+    const reference = execution.serializeReference();
+    if (call.meanwhile === "cancel") {
+      await call.asked;
+      await execution.cancel();
+    }
+    if (call.meanwhile === "leave") {
+      await call.asked;
+      const url = await call.vanish();
+      await execution.detach();
+      await close();
+      ({ session, close } = await open(url, respond));
+      call.back();
+      return await settle(await session.resumeTask({ ...reference, endpointId: url }));
+    }
+    const settled = await outcomeOf(execution);
+    // An answer that was refused ends the client's own doing, not the task: whoever takes it up again is asked again.
+    return settled.code === INVALID_PARAMS ? await settle(await session.resumeTask(reference)) : settled.told;
+  } finally {
+    await close();
+  }
+}
+
+type Execution = ToolExecution<unknown>;
+
+async function settle(execution: Execution): Promise<Told> {
+  return (await outcomeOf(execution)).told;
+}
+
+async function outcomeOf(execution: Execution): Promise<{ readonly told: Told; readonly code?: number }> {
+  const { outcome } = await execution.settle();
+  if (outcome.status === "completed") return { told: toldBy(outcome.result as object) };
+  if (outcome.status === "cancelled") return { told: { failed: "cancelled" } };
+  const { error } = outcome;
+  return { told: failedWith(error), ...(error.code !== undefined && { code: error.code }) };
+}

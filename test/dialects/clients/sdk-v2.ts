@@ -1,0 +1,86 @@
+/** `@modelcontextprotocol/client`: blocking calls in the revisions with sessions, `input_required` in 2026-07-28. */
+import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { type Call, type Dialect, failedWith, type Told, toldBy, WITHOUT_TASKS } from "../dialect.ts";
+
+async function connect({ url, respond }: Pick<Call, "url" | "respond">, options: ClientOptions): Promise<Client> {
+  const client = new Client({ name: "oracle", version: "2" }, { capabilities: { elicitation: { form: {} } }, ...options });
+  client.setRequestHandler("elicitation/create", async ({ params }) => await respond(params.message));
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  return client;
+}
+
+export function blockingV2(version: string): Dialect {
+  return {
+    name: `sdk v2, ${version}`,
+    cannot: {},
+    async run(call) {
+      const client = await connect(call, { supportedProtocolVersions: [version] });
+      if (client.getNegotiatedProtocolVersion() !== version) throw new Error(`${version} was not agreed on`);
+      const leave = new AbortController();
+      try {
+        const called = client.callTool({ name: call.tool, arguments: { ...call.args } }, { signal: leave.signal }).then(toldBy, failedWith);
+        if (call.meanwhile === "cancel") {
+          await call.asked;
+          leave.abort();
+          // The client does not wait until its notification has gone out.
+          await call.closed();
+        }
+        if (call.meanwhile === "leave") {
+          await call.asked;
+          await call.cut();
+          call.back();
+        }
+        return await called;
+      } finally {
+        await client.close();
+      }
+    },
+  };
+}
+
+const MODERN: ClientOptions = { versionNegotiation: { mode: { pin: "2026-07-28" } } };
+
+export const inputRequired: Dialect = {
+  name: "sdk v2, 2026-07-28 without tasks",
+  ...WITHOUT_TASKS,
+  async run(call) {
+    const client = await connect(call, MODERN);
+    const leave = new AbortController();
+    try {
+      if (call.meanwhile === "leave") return await comeBack(client, call);
+      const called = client.callTool({ name: call.tool, arguments: { ...call.args } }, { signal: leave.signal }).then(toldBy, failedWith);
+      if (call.meanwhile === "cancel") {
+        await call.asked;
+        leave.abort();
+      }
+      return await called;
+    } finally {
+      await client.close();
+    }
+  },
+};
+
+interface InputRequired {
+  readonly resultType?: string;
+  readonly inputRequests?: Readonly<Record<string, { readonly params: { readonly message: string } }>>;
+  readonly requestState?: string;
+}
+
+/** Another client retries the call with what the first one was given. */
+async function comeBack(client: Client, call: Call): Promise<Told> {
+  const params = { name: call.tool, arguments: { ...call.args } };
+  const first = (await client.callTool(params, { allowInputRequired: true })) as InputRequired;
+  const url = await call.vanish();
+  await client.close();
+  const again = await connect({ ...call, url }, MODERN);
+  try {
+    call.back();
+    const inputResponses: Record<string, unknown> = {};
+    for (const [key, request] of Object.entries(first.inputRequests ?? {}))
+      inputResponses[key] = await call.respond(request.params.message);
+    const { requestState } = first;
+    return toldBy(await again.callTool({ ...params, inputResponses, requestState } as never));
+  } finally {
+    await again.close();
+  }
+}

@@ -1,0 +1,67 @@
+/** Reads what is stored of the runs with a marker, past all dialects. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Task } from "@parley/core";
+import { connectRedis, createKeys } from "@parley/redis";
+import type { TestRedis } from "../support/redis.ts";
+import type { EndState } from "./scenarios.ts";
+
+export interface Stored {
+  /** The one task with that marker; undefined while there is none. Throws an Error when there are several: the tool was called twice. */
+  taskOf(marker: string): Promise<Task | undefined>;
+  endOf(task: Task): Promise<EndState>;
+  close(): Promise<void>;
+}
+
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export async function openStored({ url, prefix, redis, keys }: TestRedis): Promise<Stored> {
+  const { store, close } = await connectRedis({ url, prefix }, { log: silent });
+  const named = createKeys(prefix);
+  const markers = new Map<string, Set<string>>();
+  const read = new Set<string>();
+  let reading: Promise<void> | undefined;
+
+  /** Many wait for their task at once: one look through the keys serves them all. */
+  async function readNew(): Promise<void> {
+    await sleep(20);
+    const ids = (await keys()).flatMap((key) => /:task:([^:]+)$/.exec(key)?.[1] ?? []).filter((id) => !read.has(id));
+    for (const task of await Promise.all(ids.map((id) => store.load(id)))) {
+      const marker = task?.call.arguments["marker"];
+      if (!task || typeof marker !== "string") continue;
+      read.add(task.id);
+      markers.set(marker, (markers.get(marker) ?? new Set()).add(task.id));
+    }
+  }
+
+  return {
+    async taskOf(marker) {
+      await (reading ??= readNew().finally(() => (reading = undefined)));
+      const [id, ...more] = markers.get(marker) ?? [];
+      if (more.length > 0) throw new Error(`${marker} has ${more.length + 1} tasks`);
+      return id === undefined ? undefined : await store.load(id);
+    },
+
+    async endOf(task) {
+      const [, journal] = named.task(task.id) ?? [];
+      const entries = await redis.hgetall(journal ?? "");
+      const answers = Object.entries(entries)
+        .filter(([key]) => key.startsWith("ask:"))
+        .map(([key, entry]) => [key.slice("ask:".length), JSON.parse(entry.slice(entry.indexOf(" ") + 1)) as object]);
+      return {
+        status: task.status,
+        ...(task.outcome && { outcome: shortly(task.outcome) }),
+        answers: Object.fromEntries(answers) as EndState["answers"],
+        openAsks: task.asks.map(({ key }) => key),
+      };
+    },
+
+    close,
+  };
+}
+
+/** Tools of the oracle answer with one text. */
+function shortly(outcome: NonNullable<Task["outcome"]>): NonNullable<EndState["outcome"]> {
+  if (outcome.type === "error") return { text: `${outcome.error.code} ${outcome.error.message}`, isError: true };
+  const { content, isError } = outcome.result as unknown as { content: readonly { text: string }[]; isError?: boolean };
+  return { text: content.map(({ text }) => text).join("\n"), isError: isError === true };
+}

@@ -1,0 +1,79 @@
+/** One tool for each thing that a dialect has to carry. `marker` makes a run findable in the store. */
+import { defineTool, ToolError } from "@parley/sdk";
+import { z } from "zod";
+
+const input = z.object({ marker: z.string() });
+const person = z.object({ name: z.string().min(2) });
+const approval = z.object({ ok: z.boolean() });
+
+/** Short, since nobody answers; the sweep closes the question within a second of it. */
+const SOON = "200ms";
+
+export const greet = defineTool({
+  name: "greet",
+  input,
+  async run(_args, ctx) {
+    const { name } = await ctx.elicit("who", { message: "Who are you?", schema: person });
+    return `Hello, ${name}!`;
+  },
+});
+
+export const approve = defineTool({
+  name: "approve",
+  input,
+  async run(_args, ctx) {
+    const [operations, legal] = await Promise.all([
+      ctx.ask("operations", { message: "Does operations agree?", schema: approval }),
+      ctx.ask("legal", { message: "Does legal agree?", schema: approval }),
+    ]);
+    const said = [operations, legal].map((answer) => (answer.action === "accept" ? answer.content.ok : answer.action));
+    return `operations ${said[0]}, legal ${said[1]}`;
+  },
+});
+
+export const interview = defineTool({
+  name: "interview",
+  input,
+  async run(_args, ctx) {
+    const names = [];
+    for (const round of [1, 2, 3]) {
+      const { name } = await ctx.elicit("member", { message: `Member ${round}?`, schema: person });
+      names.push(name);
+    }
+    return names.join(" and ");
+  },
+});
+
+export const hurry = defineTool({
+  name: "hurry",
+  input,
+  async run(_args, ctx) {
+    const { name } = await ctx.elicit("quick", { message: "Who is quick?", schema: person, timeout: SOON });
+    return `${name} is quick`;
+  },
+});
+
+export const assume = defineTool({
+  name: "assume",
+  input,
+  async run(_args, ctx) {
+    const { name } = await ctx.elicit("guess", {
+      message: "Who shall it be?",
+      schema: person,
+      timeout: SOON,
+      onTimeout: { default: { name: "Nobody" } },
+    });
+    return `It is ${name}`;
+  },
+});
+
+export const fail = defineTool({
+  name: "fail",
+  input,
+  async run(_args, ctx) {
+    await ctx.elicit("who", { message: "Who shall fail?", schema: person });
+    throw new ToolError("The ovens are cold.");
+  },
+});
+
+export default [greet, approve, interview, hurry, assume, fail];
