@@ -1,7 +1,8 @@
 /**
  * Core's error catalogue in this revision's codes, and how an error becomes a reply.
  *
- * -32602 and -32603 of a handler travel with HTTP 200; what the specification forbids outright travels with 400.
+ * -32602 and -32603 of a handler travel with HTTP 200; what the specification forbids outright travels with 400. A request that this front
+ * end could not even take up travels with 503, which load balancers and monitors understand without reading the body.
  */
 import { ParleyError, RpcFailure, type ErrorCode, type JsonObject } from "@parley/core";
 import { explained } from "../failures.ts";
@@ -17,6 +18,7 @@ interface Shown {
 
 const CALLER: Shown = { code: INVALID_PARAMS, httpStatus: 200 };
 const SERVER: Shown = { code: INTERNAL_ERROR, httpStatus: 200 };
+const ELSEWHERE: Shown = { code: INTERNAL_ERROR, httpStatus: 503 };
 
 export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TASK_NOT_FOUND: CALLER,
@@ -41,8 +43,8 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   ASK_TIMEOUT: SERVER,
   TOO_LARGE: CALLER,
   TOO_MANY_SUBSCRIPTIONS: CALLER,
-  OVERLOADED: SERVER,
-  UNAVAILABLE: SERVER,
+  OVERLOADED: ELSEWHERE,
+  UNAVAILABLE: ELSEWHERE,
   // Only sessions meet these; a caller's mistake all the same.
   TASK_FINISHED: CALLER,
   TASK_REQUIRED: CALLER,
