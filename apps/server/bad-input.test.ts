@@ -311,6 +311,29 @@ describe("an answer", () => {
   });
 });
 
+describe("a listen stream", () => {
+  test("of more tasks or resources than the server follows is refused with -32602 and the setting that says so", async () => {
+    const here = await front({ listenTasksMax: 1, listenResourcesMax: 2 });
+    for (const [notifications, setting] of [
+      [{ taskIds: ["a", "b"] }, "PARLEY_LISTEN_TASKS_MAX"],
+      [{ resourceSubscriptions: ["test://1", "test://2", "test://3"] }, "PARLEY_LISTEN_RESOURCES_MAX"],
+    ] as const) {
+      const refused = await rpc(here, "subscriptions/listen", { notifications });
+      expect(refused.error).toMatchObject({
+        code: -32602,
+        message: expect.stringContaining(setting),
+        data: { code: "TOO_MANY_SUBSCRIPTIONS" },
+      });
+    }
+  });
+
+  test("beyond what the front end holds open is refused with HTTP 503, so that a load balancer looks elsewhere", async () => {
+    const here = await front({ listensMax: 0 });
+    const refused = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } });
+    expect(refused).toMatchObject({ status: 503, error: { code: -32603, data: { code: "OVERLOADED" } } });
+  });
+});
+
 describe("a defect", () => {
   test("is shown as an id alone, under which the log has the whole error", async () => {
     const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate: () => Promise.reject(new TypeError("secret detail")) });

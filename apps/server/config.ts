@@ -66,6 +66,7 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_SESSION_SUBSCRIPTIONS_MAX: whole(1_000).describe("Most resources that one session may subscribe to."),
   PARLEY_BATCH_MAX: whole(100).describe("Most messages in one batch (2025-03-26)."),
   PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
+  PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
 
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
     "After SIGTERM: how long to serve on with /readyz at 503, until the load balancer has noticed.",
@@ -97,6 +98,7 @@ export interface Limits {
   readonly waitsMax: number;
   readonly listensMax: number;
   readonly listenTasksMax: number;
+  readonly listenResourcesMax: number;
   readonly sessionTasksMax: number;
   readonly sessionSubscriptionsMax: number;
   readonly batchMax: number;
@@ -138,6 +140,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       waitsMax: environment.PARLEY_WAITS_MAX,
       listensMax: environment.PARLEY_LISTENS_MAX,
       listenTasksMax: environment.PARLEY_LISTEN_TASKS_MAX,
+      listenResourcesMax: environment.PARLEY_LISTEN_RESOURCES_MAX,
       sessionTasksMax: environment.PARLEY_SESSION_TASKS_MAX,
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,

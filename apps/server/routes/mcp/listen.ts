@@ -16,13 +16,9 @@ const READ_TOGETHER = 32;
 
 /** Throws TOO_MANY_SUBSCRIPTIONS, OVERLOADED. */
 export async function listen(mcp: Mcp, intent: Listen & ClientFacts, exchange: Exchange): Promise<Handled> {
-  const { listenTasksMax } = mcp.limits;
-  if (intent.taskIds.length > listenTasksMax) {
-    throw new ParleyError(
-      "TOO_MANY_SUBSCRIPTIONS",
-      `${intent.taskIds.length} tasks; the limit is ${listenTasksMax} (PARLEY_LISTEN_TASKS_MAX)`,
-    );
-  }
+  const { listenTasksMax, listenResourcesMax } = mcp.limits;
+  atMost(listenTasksMax, intent.taskIds, "tasks", "PARLEY_LISTEN_TASKS_MAX");
+  atMost(listenResourcesMax, intent.resourceSubscriptions, "resources", "PARLEY_LISTEN_RESOURCES_MAX");
   const leave = mcp.listens.enter();
   const changed = marks();
   const followed = new Map<string, Followed>();
@@ -42,6 +38,11 @@ export async function listen(mcp: Mcp, intent: Listen & ClientFacts, exchange: E
   } finally {
     for (const stop of stops) stop();
   }
+}
+
+function atMost(limit: number, followed: readonly string[], what: string, setting: string): void {
+  if (followed.length > limit)
+    throw new ParleyError("TOO_MANY_SUBSCRIPTIONS", `${followed.length} ${what}; the limit is ${limit} (${setting})`);
 }
 
 /** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
