@@ -28,6 +28,7 @@ import type { FrontEnd } from "./routes/mcp/mcp.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import { askIds } from "./routes/sessions/ask-ids.ts";
 import { eventIds } from "./routes/sessions/event-ids.ts";
+import { followOnce } from "./routes/sessions/follow-once.ts";
 import { signatures } from "./signatures.ts";
 import type { StateKeys } from "./state-keys.ts";
 
@@ -78,7 +79,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const signed = signatures(keys);
   const door = {
     ...frontEnd,
-    sessions,
+    sessions: followOnce(sessions),
     askIds: askIds(signed),
     eventIds: eventIds(signed),
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),

@@ -1,0 +1,26 @@
+import type { SessionStore } from "@parley/core";
+
+const REMEMBERED_MAX = 10_000;
+
+/**
+ * Sessions that follow a task each once: whoever polls a task that waits must not cost a write with every look. What was noted is remembered
+ * to save round trips alone (I8): forgetting costs one.
+ */
+export function followOnce(sessions: SessionStore): SessionStore {
+  const remembered = new Set<string>();
+  return {
+    ...sessions,
+    async follow(sessionId, taskId, most) {
+      const name = `${sessionId} ${taskId}`;
+      if (remembered.has(name)) return "following";
+      const became = await sessions.follow(sessionId, taskId, most);
+      if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+      if (became === "following") remembered.add(name);
+      return became;
+    },
+    async unfollow(sessionId, taskIds) {
+      for (const taskId of taskIds) remembered.delete(`${sessionId} ${taskId}`);
+      await sessions.unfollow(sessionId, taskIds);
+    },
+  };
+}
