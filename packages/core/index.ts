@@ -9,6 +9,7 @@ export * from "./over.ts";
 export * from "./ports.ts";
 export * from "./replay.ts";
 export * from "./reply.ts";
+export * from "./schema-violation.ts";
 export * from "./session.ts";
 export * from "./settings.ts";
 export * from "./state-machine.ts";

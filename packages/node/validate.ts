@@ -1,5 +1,5 @@
-import { describeViolations, type JsonObject, ParleyError, type ValidateSchema, type Violation } from "@parley/core";
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { describeViolations, type JsonObject, ParleyError, schemaViolation, type ValidateSchema } from "@parley/core";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
 /** Compiled schemas that are kept. Compiling takes about a millisecond, a compiled check a microsecond; tools ask the same things again. */
@@ -7,7 +7,7 @@ const KEPT = 1_000;
 
 /**
  * Checks values against JSON Schema 2020-12 with string formats. Unknown keywords and formats are annotations, as the specification says.
- * Throws INVALID_ASK for what is no schema.
+ * Throws INVALID_ASK for what is no schema. (packages/sdk/validate-json.ts says why there are two.)
  */
 export function createValidator(): ValidateSchema {
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: true, addUsedSchema: false, logger: false });
@@ -36,14 +36,6 @@ export function createValidator(): ValidateSchema {
 
   return (schema, value) => {
     const check = compile(schema);
-    return check(value) ? [] : (check.errors ?? []).map(toViolation);
+    return check(value) ? [] : (check.errors ?? []).map(schemaViolation);
   };
-}
-
-function toViolation({ instancePath, keyword, message, params }: ErrorObject): Violation {
-  const at = (property: unknown) => `${instancePath}/${String(property).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  if (keyword === "required") return { path: at(params["missingProperty"]), message: "is required" };
-  if (keyword === "additionalProperties") return { path: at(params["additionalProperty"]), message: "is not a known field" };
-  if (keyword === "enum") return { path: instancePath, message: `must be one of ${JSON.stringify(params["allowedValues"])}` };
-  return { path: instancePath, message: message ?? `breaks ${keyword}` };
 }

@@ -3,10 +3,13 @@
  *
  * Compiling takes about a millisecond, checking a microsecond, so compiled checks are kept: by object for schemas that live in code, by text
  * for those that come out of a store, the least recently used dropped first.
+ *
+ * packages/node has a validator too, for what processes judge. They stay two: a tool's package comes with the sdk alone, neither may import
+ * the other, and core imports nothing; what a violation says is core's for both.
  */
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
-import type { JsonObject, ValidateSchema, Violation } from "@parley/core";
+import { type JsonObject, schemaViolation, type ValidateSchema } from "@parley/core";
 
 const COMPILED_MAX = 500;
 
@@ -26,7 +29,7 @@ const byText = new Map<string, ValidateFunction>();
 /** Empty when `value` fits. Throws what ajv throws when `schema` itself is broken. */
 export const validateJson: ValidateSchema = (schema, value) => {
   const fits = compiled(schema);
-  return fits(value) ? [] : (fits.errors ?? []).map(violation);
+  return fits(value) ? [] : (fits.errors ?? []).map(schemaViolation);
 };
 
 /** Throws when `schema` is no JSON Schema that can be checked: a keyword of the wrong type, a reference to nowhere. */
@@ -42,12 +45,4 @@ export function compiled(schema: JsonObject): ValidateFunction {
   if (byText.size > COMPILED_MAX && oldest !== undefined) byText.delete(oldest);
   byObject.set(schema, fits);
   return fits;
-}
-
-function violation({ instancePath, keyword, params, message }: ErrorObject): Violation {
-  const at = (property: unknown) => `${instancePath}/${String(property).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  if (keyword === "required") return { path: at(params["missingProperty"]), message: "is required" };
-  if (keyword === "additionalProperties") return { path: at(params["additionalProperty"]), message: "is not a known field" };
-  if (keyword === "enum") return { path: instancePath, message: `must be one of ${JSON.stringify(params["allowedValues"])}` };
-  return { path: instancePath, message: message ?? `breaks ${keyword}` };
 }
