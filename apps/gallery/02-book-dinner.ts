@@ -1,4 +1,10 @@
-/** One question between two side effects: the table is held once and confirmed once, however long the answer takes. */
+/**
+ * One question between two side effects: the table is held once and confirmed once, however long the answer takes.
+ *
+ * A person who says no gives the table back. A client that cancels the task does not: a cancelled task runs no more, not even to tidy up,
+ * since whatever it did then could no longer be recorded. What a task holds needs an end of its own, as real restaurants give their holds;
+ * the one here has none, to stay short.
+ */
 import { TimedOut, ToolError, Unanswered, defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { confirmTable, holdTable, releaseTable } from "./booking-store.ts";
