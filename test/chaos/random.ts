@@ -29,10 +29,9 @@ export function createRandom(seed: string | number): Random {
     next,
     between: (least, most) => least + Math.floor(next() * (most - least + 1)),
     chance: (probability) => next() < probability,
-    pick(list) {
-      const picked = list[Math.floor(next() * list.length)];
-      if (picked === undefined) throw new RangeError("nothing to pick from");
-      return picked;
+    pick<T>(list: readonly T[]): T {
+      if (list.length === 0) throw new RangeError("nothing to pick from");
+      return list[Math.floor(next() * list.length)] as T;
     },
     weighted<Name extends string>(weights: Readonly<Partial<Record<Name, number>>>): Name {
       const entries = Object.entries<number | undefined>(weights).map(([name, weight]) => [name as Name, weight ?? 0] as const);

@@ -10,6 +10,7 @@ import { audit, isAtRest } from "./audit.ts";
 import { type Client, createClient, type TaskState } from "./client.ts";
 import { readEvidence } from "./evidence.ts";
 import { type Fault, type FaultWeights, injectFaults } from "./faults.ts";
+import { inParallel } from "./in-parallel.ts";
 import { judge } from "./judge.ts";
 import { live } from "./lifecycle.ts";
 import { drawPlan } from "./plan.ts";
@@ -175,16 +176,4 @@ function processFindings({ frontEnds, workers }: System): Finding[] {
 
 function wrongSoFar(stories: readonly Story[]): number {
   return stories.reduce((sum, { wrong }) => sum + wrong.length, 0);
-}
-
-/** Does the work for 0 … count − 1, so many at once. */
-async function inParallel(width: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < count) {
-      next += 1;
-      await work(next - 1);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(width, count) }, worker));
 }
