@@ -91,7 +91,11 @@ export async function startSystem({ topology, directory, frontEnds, workers }: S
         ),
       ),
     ]);
-    const proxy = await startProxy(ports.map((port) => `http://127.0.0.1:${port}`));
+    const proxy = await startProxy(
+      ports.map((port) => `http://127.0.0.1:${port}`),
+      // One that is stopped looks sound to a health check for a while, and is asked on.
+      { serves: (index) => fronts[index]?.state() !== "down" },
+    );
     return {
       url: `${proxy.url}/mcp`,
       prefix: PREFIX,

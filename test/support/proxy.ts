@@ -15,14 +15,25 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-export async function startProxy(targets: readonly string[]): Promise<Proxy> {
+export interface ProxyOptions {
+  /** A health check: a front end that it does not vouch for is passed over, unless it vouches for none. Without it each has its turn. */
+  readonly serves?: (index: number) => boolean;
+}
+
+export async function startProxy(targets: readonly string[], { serves = () => true }: ProxyOptions = {}): Promise<Proxy> {
   const agent = new Agent({ keepAlive: true });
   const counts = targets.map(() => 0);
   let turn = 0;
 
+  function next(): number {
+    const inTurn = targets.map((_, i) => (turn + i) % targets.length);
+    const index = inTurn.find(serves) ?? turn % targets.length;
+    turn = index + 1;
+    return index;
+  }
+
   const server = createServer((incoming, outgoing) => {
-    const index = turn % targets.length;
-    turn += 1;
+    const index = next();
     counts[index]! += 1;
     forward(incoming, outgoing, new URL(targets[index]!), agent);
   });
