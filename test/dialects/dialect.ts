@@ -1,14 +1,21 @@
 /** A way to speak to Parley: a client, and how it goes about a call from its start to its end. */
 import type { Reply, ScenarioName } from "./scenarios.ts";
 
+/** What a question looks like where it is answered. */
+export interface Question {
+  readonly message: string;
+  /** Of a form, in the words of the revision. */
+  readonly requestedSchema?: { readonly properties?: object };
+}
+
 export interface Call {
   /** The MCP endpoint, behind a proxy that is this call's own. */
   readonly url: string;
   readonly tool: string;
-  readonly args: { readonly marker: string };
+  readonly args: Readonly<Record<string, string>>;
   readonly meanwhile: "late" | "cancel" | "leave" | undefined;
   /** What the person answers to a question. Resolves when it is time to. */
-  respond(message: string): Promise<Reply>;
+  respond(question: Question): Promise<Reply>;
   /** Resolves when the first question has reached the client. */
   readonly asked: Promise<void>;
   /** Resolves when no question of the call is open any more. */
@@ -22,7 +29,9 @@ export interface Call {
 }
 
 /** What the client was told at the end. */
-export type Told = { readonly text: string; readonly isError: boolean } | { readonly failed: string };
+export type Told =
+  | { readonly text: string; readonly isError: boolean; readonly structuredContent?: Readonly<Record<string, unknown>> }
+  | { readonly failed: string };
 
 export interface Dialect {
   readonly name: string;
@@ -39,14 +48,18 @@ export interface Dialect {
 export const WITHOUT_TASKS: Pick<Dialect, "cannot" | "unaware"> = {
   cannot: {
     "call cancelled": "a call that asks is over until its retry: nothing is open that could be cancelled",
-    "invalid, then valid": "an answer that is refused ends the call, and the client keeps no requestState to try again with",
   },
-  unaware: { "timeout with a default": "an answer that comes too late is refused, and the client does not ask on" },
 };
 
+interface ToolResult {
+  readonly content?: readonly { readonly text?: string }[];
+  readonly isError?: boolean;
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+}
+
 export function toldBy(result: object): Told {
-  const { content = [], isError = false } = result as { content?: readonly { readonly text?: string }[]; isError?: boolean };
-  return { text: content[0]?.text ?? "", isError };
+  const { content = [], isError = false, structuredContent } = result as ToolResult;
+  return { text: content[0]?.text ?? "", isError, ...(structuredContent && { structuredContent }) };
 }
 
 export function failedWith(error: unknown): Told {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/until.ts";
-import { type Call, type Dialect, failedWith, type Told } from "./dialect.ts";
+import { type Call, type Dialect, failedWith, type Question, type Told } from "./dialect.ts";
 import type { Stored } from "./end-state.ts";
 import { type EndState, type Reply, type Scenario, SCENARIOS, type ScenarioName } from "./scenarios.ts";
 
@@ -38,7 +38,7 @@ export async function play(dialect: Dialect, scenarioName: ScenarioName, { front
     return task && task.asks.length === 0;
   };
   const closed = () => Promise.race([until(allAnswered, { timeoutMs: patienceMs, everyMs: 50 }), over.promise]);
-  async function respond(message: string): Promise<Reply> {
+  async function respond({ message }: Question): Promise<Reply> {
     const question = Object.keys(scenario.replies).find((each) => message.startsWith(each));
     if (question === undefined) throw new Error(`nobody was to be asked: ${message}`);
     const replies = scenario.replies[question] ?? [];

@@ -4,7 +4,9 @@
  */
 
 export type Reply =
-  | { readonly action: "accept"; readonly content: Readonly<Record<string, string | boolean>> }
+  | { readonly action: "accept"; readonly content: Readonly<Record<string, string | number | boolean | string[]>> }
+  /** Of a page to visit. */
+  | { readonly action: "accept"; readonly content?: never }
   | { readonly action: "decline" }
   | { readonly action: "cancel" };
 

@@ -1,23 +1,22 @@
 /**
- * Every tool of the gallery, driven by the official client with the tasks extension, through a proxy that gives each request to the next
- * front end: whoever takes an answer did not create the task.
+ * Every tool of the gallery, in every dialect that a released client speaks, through a proxy that gives each request to the next front end:
+ * whoever takes an answer did not create the task.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect, type Connection, type Respond } from "../../apps/cli/connect.ts";
+import { connect, type Connection } from "../../apps/cli/connect.ts";
+import { tasks2025, tasks2026 } from "../dialects/clients/ext-tasks.ts";
+import { blocking, experimentalTasks } from "../dialects/clients/sdk-v1.ts";
+import { blockingV2, inputRequired } from "../dialects/clients/sdk-v2.ts";
+import type { Dialect, Question, Told } from "../dialects/dialect.ts";
+import type { Reply } from "../dialects/scenarios.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
-
-interface Result {
-  readonly content: readonly { readonly text?: string }[];
-  readonly structuredContent?: Record<string, unknown>;
-  readonly isError?: boolean;
-}
 
 let deployment: Deployment;
 let directory: string;
@@ -33,104 +32,163 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Calls a tool and answers each of its questions in turn; the messages of the questions come back with the result. */
-async function complete(tool: string, args: Record<string, string>, answers: readonly object[]): Promise<Result & { asked: string[] }> {
-  const asked: string[] = [];
-  const left = [...answers];
-  const respond = (async (request: { params: { message: string } }) => {
-    asked.push(request.params.message);
-    const answer = left.shift();
-    if (!answer) throw new Error(`a question too many: ${request.params.message}`);
-    return answer;
-  }) as unknown as Respond;
-  const connection = await connect(deployment.url, { respond });
-  try {
-    const execution = await connection.session.callTool(tool, args);
-    expect(execution.kind).toBe("task");
-    const { outcome } = await execution.settle();
-    if (outcome.status !== "completed") throw new Error(`the task ended as ${outcome.status}`, { cause: outcome });
-    expect(left).toEqual([]);
-    return { ...(outcome.result as unknown as Result), asked };
-  } finally {
-    await connection.close();
-  }
+type Answer = Reply | ((question: Question) => Reply);
+
+interface Completion {
+  readonly tool: string;
+  readonly args?: Readonly<Record<string, string>>;
+  /** By the start of a question: its answer. */
+  readonly answers?: Readonly<Record<string, Answer>>;
 }
 
-const accept = (content: object) => ({ action: "accept", content });
+type Completed = Exclude<Told, { readonly failed: string }> & { readonly asked: readonly string[] };
 
-describe("the gallery over two front ends and two workers", () => {
+/** Calls a tool and answers its questions; the messages of the questions come back with the result. */
+async function complete(dialect: Dialect, { tool, args = {}, answers = {} }: Completion): Promise<Completed> {
+  const asked: string[] = [];
+  const never = () => Promise.reject(new Error("nobody breaks off here"));
+  const told = await dialect.run({
+    url: deployment.url,
+    tool,
+    args,
+    meanwhile: undefined,
+    async respond(question) {
+      asked.push(question.message);
+      const [, answer] = Object.entries(answers).find(([start]) => question.message.startsWith(start)) ?? [];
+      if (!answer) throw new Error(`a question too many: ${question.message}`);
+      return typeof answer === "function" ? answer(question) : answer;
+    },
+    asked: Promise.resolve(),
+    closed: never,
+    cut: never,
+    vanish: never,
+    back: () => undefined,
+  });
+  if ("failed" in told) throw new Error(`${tool} failed: ${told.failed}`);
+  return { ...told, asked };
+}
+
+const accept = (content: Extract<Reply, { readonly action: "accept" }>["content"]): Reply => ({
+  action: "accept",
+  ...(content && { content }),
+});
+
+/** Before 2025-06-18 data comes as text alone. */
+async function dataOf(dialect: Dialect, completion: Completion): Promise<unknown> {
+  const { structuredContent, text } = await complete(dialect, completion);
+  return structuredContent ?? JSON.parse(text);
+}
+
+/** Each has a number of its own, so that no two want the same table, file or team. */
+const CLIENTS: readonly {
+  readonly dialect: Dialect;
+  readonly number: number;
+  readonly visitsPages?: false;
+}[] = [
+  { dialect: tasks2026, number: 10 },
+  { dialect: inputRequired, number: 11 },
+  { dialect: blocking, number: 12 },
+  { dialect: experimentalTasks, number: 13 },
+  { dialect: blockingV2("2025-11-25"), number: 14 },
+  // Before 2025-11-25 there is no way to send anybody to a page.
+  { dialect: blockingV2("2025-06-18"), number: 15, visitsPages: false },
+  { dialect: blockingV2("2025-03-26"), number: 16, visitsPages: false },
+  { dialect: tasks2025, number: 17 },
+];
+
+describe.concurrent.each(CLIENTS)("the gallery over two front ends and two workers: $dialect.name", ({ dialect, number, visitsPages }) => {
   test("research works without a question", async () => {
-    const { structuredContent } = await complete("research", { word: "holdTable" }, []);
-    expect(structuredContent).toMatchObject({
+    const data = await dataOf(dialect, { tool: "research", args: { word: "holdTable" } });
+    expect(data).toMatchObject({
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
   });
 
   test("book_dinner asks for how many", async () => {
-    const { content, asked } = await complete("book_dinner", { date: "2026-12-24", time: "19:30" }, [accept({ partySize: 4 })]);
+    const { text, asked } = await complete(dialect, {
+      tool: "book_dinner",
+      args: { date: `2026-12-${number}`, time: "19:30" },
+      answers: { How: accept({ partySize: 4 }) },
+    });
     expect(asked).toEqual(["How many people will be dining?"]);
-    expect(content[0]?.text).toMatch(/^Confirmed: table 1 for 4 on 2026-12-24 at 19:30/);
+    expect(text).toMatch(`Confirmed: table 1 for 4 on 2026-12-${number} at 19:30`);
   });
 
   test("delete_files deletes after the list was confirmed", async () => {
-    const { content, asked } = await complete("delete_files", { ending: ".tmp" }, [accept({ confirm: true })]);
-    expect(asked[0]).toContain("cache.tmp");
-    expect(content[0]?.text).toBe("Deleted cache.tmp, draft.tmp.");
+    const [cache, draft] = [`cache.t${number}`, `draft.t${number}`];
+    await mkdir(join(directory, "sandbox"), { recursive: true });
+    await Promise.all([cache, draft].map((file) => writeFile(join(directory, "sandbox", file), "")));
+    const { text, asked } = await complete(dialect, {
+      tool: "delete_files",
+      args: { ending: `.t${number}` },
+      answers: { Delete: accept({ confirm: true }) },
+    });
+    expect(asked[0]).toContain(cache);
+    expect(text).toBe(`Deleted ${cache}, ${draft}.`);
   });
 
-  test("expense_report takes every kind of field", async () => {
-    const expense = {
-      purpose: "Conference",
-      amount: 300,
-      date: "2026-11-02",
-      category: "travel",
-      projects: ["apollo", "gemini"],
-      billable: true,
-    };
-    const { structuredContent } = await complete("expense_report", {}, [accept(expense)]);
-    expect(structuredContent).toMatchObject({ ...expense, perProject: 150 });
+  test("expense_report takes every kind of field, as the revision words it", async () => {
+    const expense = { purpose: "Conference", amount: 300, date: "2026-11-02", category: "travel", billable: true };
+    const data = await dataOf(dialect, {
+      tool: "expense_report",
+      answers: {
+        // A choice of several is as many booleans before 2025-11-25.
+        Please: ({ requestedSchema }) =>
+          Object.hasOwn(requestedSchema?.properties ?? {}, "projects")
+            ? accept({ ...expense, projects: ["apollo", "gemini"] })
+            : accept({ ...expense, projects_apollo: true, projects_gemini: true, projects_mercury: false }),
+      },
+    });
+    expect(data).toMatchObject({ ...expense, projects: ["apollo", "gemini"], perProject: 150 });
   });
 
-  test("connect_account sends the user to a page", async () => {
-    const { content } = await complete("connect_account", { service: "calendar" }, [{ action: "accept" }]);
-    expect(content[0]?.text).toContain("The user went to the calendar to sign in");
+  test("connect_account sends the user to a page, or says that it cannot", async () => {
+    const { text, isError } = await complete(dialect, {
+      tool: "connect_account",
+      args: { service: "calendar" },
+      answers: { "Please sign in": accept(undefined) },
+    });
+    expect(text).toMatch(visitsPages === false ? /elicitation\.url/ : "The user went to the calendar to sign in");
+    expect(isError).toBe(visitsPages === false);
   });
 
   test("onboarding asks round after round, and each answer lands at its own", async () => {
+    const team = `team-${number}`;
     const member = (name: string, more: boolean) => accept({ name, email: `${name}@example.com`, role: "designer", more });
-    const { content, asked } = await complete("onboarding", { team: "web" }, [
-      member("Ada", true),
-      member("Grace", true),
-      member("Edsger", false),
-    ]);
-    expect(asked).toEqual(["Member 1 of team web?", "Member 2 of team web?", "Member 3 of team web?"]);
-    expect(content[0]?.text).toBe("Team web: Ada (designer), Grace (designer), Edsger (designer).");
+    const { text, asked } = await complete(dialect, {
+      tool: "onboarding",
+      args: { team },
+      answers: { "Member 1": member("Ada", true), "Member 2": member("Grace", true), "Member 3": member("Edsger", false) },
+    });
+    expect(asked).toEqual([1, 2, 3].map((round) => `Member ${round} of team ${team}?`));
+    expect(text).toBe(`Team ${team}: Ada (designer), Grace (designer), Edsger (designer).`);
   });
 
   test("deploy asks two people at once", async () => {
-    const answered: string[] = [];
-    const respond = (async (request: { params: { message: string } }) => {
-      answered.push(request.params.message);
-      return request.params.message.startsWith("Release") ? accept({ approve: true }) : accept({ when: "now" });
-    }) as unknown as Respond;
-    const { session, close } = await connect(deployment.url, { respond });
-    const { outcome } = await (await session.callTool("deploy", { service: "shop", version: "1.2.3" })).settle();
-    await close();
-    expect(answered).toHaveLength(2);
-    expect(outcome).toMatchObject({ status: "completed", result: { content: [{ text: "Released shop 1.2.3 now." }] } });
+    const { text, asked } = await complete(dialect, {
+      tool: "deploy",
+      args: { service: `shop-${number}`, version: "1.2.3" },
+      answers: { Release: accept({ approve: true }), When: accept({ when: "now" }) },
+    });
+    expect(asked).toHaveLength(2);
+    expect(text).toBe(`Released shop-${number} 1.2.3 now.`);
   });
 
   test("a person's no ends the call without a booking", async () => {
-    const { content, isError } = await complete("book_dinner", { date: "2026-12-25", time: "19:30" }, [{ action: "decline" }]);
-    expect(content[0]?.text).toBe("No table was booked.");
-    expect(isError ?? false).toBe(false);
+    const { text, isError } = await complete(dialect, {
+      tool: "book_dinner",
+      args: { date: `2026-11-${number}`, time: "19:30" },
+      answers: { How: { action: "decline" } },
+    });
+    expect(text).toBe("No table was booked.");
+    expect(isError).toBe(false);
   });
+});
 
-  test("both front ends had their share", () => {
-    const [first = 0, second = 0] = deployment.proxy.counts;
-    expect(Math.abs(first - second)).toBeLessThanOrEqual(1);
-  });
+test("both front ends had their share", () => {
+  const [first = 0, second = 0] = deployment.proxy.counts;
+  expect(Math.abs(first - second)).toBeLessThanOrEqual(1);
 });
 
 describe("the command line against it", () => {

@@ -2,7 +2,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createTaskSessionFromClient, type TaskEnabledSession, type ToolExecution } from "@modelcontextprotocol/ext-tasks/client";
 import { connect, type Respond } from "../../../apps/cli/connect.ts";
-import { type Call, type Dialect, failedWith, type Told, toldBy } from "../dialect.ts";
+import { type Call, type Dialect, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
 
 interface Connection {
   readonly session: TaskEnabledSession;
@@ -26,7 +26,7 @@ export const tasks2025: Dialect = {
 async function connect2025(url: string, respond: Respond): Promise<Connection> {
   const client = new Client(
     { name: "oracle", version: "2" },
-    { capabilities: { elicitation: { form: {} } }, supportedProtocolVersions: ["2025-11-25"] },
+    { capabilities: { elicitation: { form: {}, url: {} } }, supportedProtocolVersions: ["2025-11-25"] },
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   const session = createTaskSessionFromClient(client, { endpointId: url, onInputRequest: respond });
@@ -42,7 +42,7 @@ async function connect2025(url: string, respond: Respond): Promise<Connection> {
 const INVALID_PARAMS = -32602;
 
 async function run(call: Call, open: Connect): Promise<Told> {
-  const respond = (async ({ params }: { params: { message: string } }) => await call.respond(params.message)) as unknown as Respond;
+  const respond = (async ({ params }: { params: Question }) => await call.respond(params)) as unknown as Respond;
   let { session, close } = await open(call.url, respond);
   try {
     const execution = await session.callTool(call.tool, { ...call.args }, { task: { preference: "require" } });

@@ -59,7 +59,7 @@ export async function startPython(): Promise<
     if (line.type === "told") ended?.(line.told);
     else if (line.type === "back") call?.back();
     else
-      call?.respond(line.message).then(
+      call?.respond(line).then(
         (reply: Reply) => tell({ type: "reply", id: line.id, question: line.question, reply }),
         (error: unknown) => ended?.(failedWith(error)),
       );

@@ -3,7 +3,7 @@
  * and FastMCP's tasks/sendInput. It opens no stream of its own, so whoever does not poll learns nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Call, type Dialect, type Told, toldBy } from "../dialect.ts";
+import { type Call, type Dialect, type Question, type Told, toldBy } from "../dialect.ts";
 import type { Reply } from "../scenarios.ts";
 
 const PENDING = "io.modelcontextprotocol/pending-elicitations";
@@ -11,15 +11,14 @@ const RESPONSE = "io.modelcontextprotocol/elicitation-response";
 const POLL_MS = 50;
 const INVALID_PARAMS = -32602;
 
-interface Question {
+interface Pending extends Question {
   readonly elicitationId: string;
-  readonly message: string;
 }
 
 interface TaskState {
   readonly taskId: string;
   readonly status: string;
-  readonly _meta?: { readonly [PENDING]?: readonly Question[] };
+  readonly _meta?: { readonly [PENDING]?: readonly Pending[] };
 }
 
 export class RpcError extends Error {
@@ -66,7 +65,7 @@ export async function openSession(url: string, version = "2025-11-25"): Promise<
 
 interface Answer {
   readonly task: TaskState;
-  readonly question: Question;
+  readonly question: Pending;
   readonly reply: Reply;
 }
 
@@ -102,7 +101,7 @@ async function run(call: Call, send: SendAnswer): Promise<Told> {
   const { taskId } = task;
   if (call.meanwhile === "cancel") {
     task = await untilAsked(session, task);
-    void call.respond(pendingOf(task)[0]?.message ?? "");
+    void call.respond(pendingOf(task)[0] ?? { message: "" });
     task = await session.request<TaskState>("tasks/cancel", { taskId });
   }
   if (call.meanwhile === "leave") {
@@ -129,15 +128,15 @@ async function untilAsked(session: Session, created: TaskState): Promise<TaskSta
 /** An answer that is refused, or comes too late, changes nothing: the next look at the task says what is open. */
 async function answer(
   session: Session,
-  { task, question, send, call }: { readonly task: TaskState; readonly question: Question; readonly send: SendAnswer; readonly call: Call },
+  { task, question, send, call }: { readonly task: TaskState; readonly question: Pending; readonly send: SendAnswer; readonly call: Call },
 ): Promise<TaskState> {
-  const reply = await call.respond(question.message);
+  const reply = await call.respond(question);
   return await send(session, { task, question, reply }).catch((error: unknown) => {
     if (error instanceof RpcError && error.code === INVALID_PARAMS) return task;
     throw error;
   });
 }
 
-function pendingOf({ _meta }: TaskState): readonly Question[] {
+function pendingOf({ _meta }: TaskState): readonly Pending[] {
   return _meta?.[PENDING] ?? [];
 }

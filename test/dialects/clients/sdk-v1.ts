@@ -2,13 +2,13 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Call, type Dialect, failedWith, type Told, toldBy } from "../dialect.ts";
+import { type Call, type Dialect, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
 
 const CANCELLED = "the user has had enough";
 
 async function connect({ url, respond }: Pick<Call, "url" | "respond">): Promise<Client> {
-  const client = new Client({ name: "oracle", version: "1" }, { capabilities: { elicitation: { form: {} } } });
-  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => await respond(params.message));
+  const client = new Client({ name: "oracle", version: "1" }, { capabilities: { elicitation: { form: {}, url: {} } } });
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => await respond(params as Question));
   // The SDK's own types do not agree with exactOptionalPropertyTypes.
   await client.connect(new StreamableHTTPClientTransport(new URL(url)) as never);
   return client;

@@ -1,10 +1,10 @@
 /** `@modelcontextprotocol/client`: blocking calls in the revisions with sessions, `input_required` in 2026-07-28. */
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { type Call, type Dialect, failedWith, type Told, toldBy, WITHOUT_TASKS } from "../dialect.ts";
+import { type Call, type Dialect, failedWith, type Question, type Told, toldBy, WITHOUT_TASKS } from "../dialect.ts";
 
 async function connect({ url, respond }: Pick<Call, "url" | "respond">, options: ClientOptions): Promise<Client> {
-  const client = new Client({ name: "oracle", version: "2" }, { capabilities: { elicitation: { form: {} } }, ...options });
-  client.setRequestHandler("elicitation/create", async ({ params }) => await respond(params.message));
+  const client = new Client({ name: "oracle", version: "2" }, { capabilities: { elicitation: { form: {}, url: {} } }, ...options });
+  client.setRequestHandler("elicitation/create", async ({ params }) => await respond(params as Question));
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   return client;
 }
@@ -62,7 +62,7 @@ export const inputRequired: Dialect = {
 
 interface InputRequired {
   readonly resultType?: string;
-  readonly inputRequests?: Readonly<Record<string, { readonly params: { readonly message: string } }>>;
+  readonly inputRequests?: Readonly<Record<string, { readonly params: Question }>>;
   readonly requestState?: string;
 }
 
@@ -76,8 +76,7 @@ async function comeBack(client: Client, call: Call): Promise<Told> {
   try {
     call.back();
     const inputResponses: Record<string, unknown> = {};
-    for (const [key, request] of Object.entries(first.inputRequests ?? {}))
-      inputResponses[key] = await call.respond(request.params.message);
+    for (const [key, request] of Object.entries(first.inputRequests ?? {})) inputResponses[key] = await call.respond(request.params);
     const { requestState } = first;
     return toldBy(await again.callTool({ ...params, inputResponses, requestState } as never));
   } finally {
