@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ParleyError } from "@parley/core";
+import { ParleyError, sweep } from "@parley/core";
 import { type Options, rpc } from "./client.fixture.ts";
-import { deploy, type Front } from "./deployment.fixture.ts";
+import { deploy, type Deployment, type Front } from "./deployment.fixture.ts";
 import { requestStates, type RequestState } from "./request-state.ts";
 import { stateKeys } from "./state-keys.ts";
 import { offered } from "./tools.fixture.ts";
@@ -11,11 +11,11 @@ const alice = { action: "accept", content: { name: "Alice" } };
 const bob = { action: "accept", content: { name: "Bob" } };
 const greet = { name: "greet", arguments: {} };
 
-async function asked(options: Options = plain): Promise<{ here: Front; there: Front; requestState: string; skip: (ms: number) => void }> {
-  const { fronts, skip } = await deploy({ catalogue: offered });
-  const [here, there] = [fronts[0]!, fronts[1]!];
+async function asked(options: Options = plain): Promise<Deployment & { here: Front; there: Front; requestState: string }> {
+  const deployment = await deploy({ catalogue: offered });
+  const [here, there] = [deployment.fronts[0]!, deployment.fronts[1]!];
   const first = await rpc(here, "tools/call", greet, options);
-  return { here, there, skip, requestState: first.result!["requestState"]! };
+  return { ...deployment, here, there, requestState: first.result!["requestState"]! };
 }
 
 const refused = { status: 200, error: { code: -32602, message: expect.stringContaining("requestState") } };
@@ -98,13 +98,37 @@ describe("requestState", () => {
     expect(again.result!["requestState"]).not.toBe(requestState);
   });
 
-  test("stays good after an answer that breaks the form, which is refused with what is wrong", async () => {
+  test("with an answer that breaks the form is asked again with what was wrong, and stays good", async () => {
     const { here, requestState } = await asked();
     const wrong = { who: { action: "accept", content: { name: 7 } } };
     const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: wrong }, plain);
-    expect(bad).toMatchObject({ status: 200, error: { code: -32602, data: { violations: [{ path: "/who/content/name" }] } } });
+    expect(bad.result).toMatchObject({
+      resultType: "input_required",
+      inputRequests: { who: { params: { message: "Who are you?\n\nThe last answer could not be taken: name must be string." } } },
+    });
     const good = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
     expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("with what is no answer at all is refused, and stays good", async () => {
+    const { here, requestState } = await asked();
+    for (const who of [12345, null, { action: "perhaps" }]) {
+      const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who } }, plain);
+      expect(bad).toMatchObject({
+        status: 200,
+        error: { code: -32602, data: { violations: [{ path: expect.stringMatching(/^\/who/) }] } },
+      });
+    }
+    const good = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("whose question has timed out meanwhile goes on without the answer", async () => {
+    const { there, services, requestState, skip } = await asked();
+    skip(services.settings.askTimeoutMs + 30_000);
+    await sweep(services, { partition: 0 });
+    const late = await rpc(there, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(late.result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("who") }] });
   });
 });
 
@@ -116,6 +140,7 @@ describe("a sealed state", () => {
     name: "greet",
     argumentsDigest: "d",
     asked: ["who"],
+    deadlineMs: 900,
     expiresAtMs: 1_000,
   };
   const [old, fresh] = ["an old secret that was used until now", "a fresh secret that is used from now"];

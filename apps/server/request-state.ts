@@ -23,6 +23,8 @@ export interface RequestState {
   readonly argumentsDigest: string;
   /** Keys of the asks that went out with this state: answers to others are ignored. */
   readonly asked: readonly string[];
+  /** When the last of these asks ends by itself. */
+  readonly deadlineMs: number;
   /** How far the task's feed was shown, so that the next round goes on behind it. */
   readonly feedCursor?: string;
   readonly expiresAtMs: number;

@@ -37,18 +37,14 @@ export interface Dialect {
   readonly name: string;
   /** What this client has no means for, and why. Such a scenario is run all the same, and must not come to its end. */
   readonly cannot: { readonly [scenario in ScenarioName]?: string };
-  /** Where the client is told of an error though the call has come to its end, and why. */
-  readonly unaware?: { readonly [scenario in ScenarioName]?: string };
   run(call: Call): Promise<Told>;
   /** Frees what the dialect's runs share. */
   close?(): Promise<void>;
 }
 
 /** Of every client that answers `input_required` by itself. */
-export const WITHOUT_TASKS: Pick<Dialect, "cannot" | "unaware"> = {
-  cannot: {
-    "call cancelled": "a call that asks is over until its retry: nothing is open that could be cancelled",
-  },
+export const WITHOUT_TASKS: Pick<Dialect, "cannot"> = {
+  cannot: { "call cancelled": "a call that asks is over until its retry: nothing is open that could be cancelled" },
 };
 
 interface ToolResult {

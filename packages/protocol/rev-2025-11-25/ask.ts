@@ -1,7 +1,8 @@
 /** What this revision's clients can be asked, and how (S25 client/elicitation, client/sampling, client/roots). */
 import type { AskRequest, ClientCapabilities } from "@parley/core";
 import { usesTools } from "../capabilities.ts";
-import { messageOf, serverRequest } from "../sessions/ask.ts";
+import { messageOf } from "../ask-message.ts";
+import { serverRequest } from "../sessions/ask.ts";
 import { canAsk as canAskInAny } from "../sessions/can-ask.ts";
 import type { SessionEncoder } from "../sessions/dialect.ts";
 import { related } from "./tasks.ts";

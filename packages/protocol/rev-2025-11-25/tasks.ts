@@ -7,7 +7,7 @@
 import { isFinished, ParleyError, RpcFailure, type Ask, type JsonObject, type Task, type TaskStatus } from "@parley/core";
 import type { ServerFacts } from "../dialect.ts";
 import { INVALID_PARAMS, isObject, notificationMessage } from "../json-rpc.ts";
-import { messageOf } from "../sessions/ask.ts";
+import { messageOf } from "../ask-message.ts";
 import { elicitationId } from "../sessions/elicitation-id.ts";
 import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../sessions/names.ts";
 import { callResult } from "../sessions/results.ts";

@@ -1,5 +1,6 @@
 /** How clients of revisions before 2025-11-25 are asked (S0618 client/elicitation): no modes, no tasks, simpler forms. */
-import { messageOf, serverRequest, singleBlocks } from "./ask.ts";
+import { messageOf } from "../ask-message.ts";
+import { serverRequest, singleBlocks } from "./ask.ts";
 import type { SessionEncoder } from "./dialect.ts";
 import { olderForm } from "./form.ts";
 

@@ -69,7 +69,7 @@ export async function startPython(): Promise<
   function dialect(
     name: string,
     client: string,
-    { cuts = false, ...rest }: Pick<Dialect, "cannot" | "unaware"> & { readonly cuts?: boolean },
+    { cuts = false, ...rest }: Pick<Dialect, "cannot"> & { readonly cuts?: boolean },
   ): Dialect {
     return {
       name,

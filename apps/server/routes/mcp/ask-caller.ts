@@ -3,7 +3,7 @@ import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
 import { bindingOf } from "./binding.ts";
 import type { Called, Exchange, Mcp } from "./mcp.ts";
 
-/** A state outlives the last deadline by this much, so that an answer given in the last second can still arrive. */
+/** A state outlives the last deadline by this much: an answer given in the last second can still arrive, and the call goes on. */
 const STATE_SLACK_MS = 60_000;
 
 interface AskCaller {
@@ -29,12 +29,13 @@ export async function askCaller(mcp: Mcp, called: Called, exchange: Exchange, { 
       await cancelTask(services, { taskId: task.id, principal, reason: "The client cannot be asked what the call needs." });
     throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
   }
-  const lastDeadlineMs = Math.max(...task.asks.map(({ deadlineMs }) => deadlineMs));
+  const deadlineMs = Math.max(...task.asks.map((ask) => ask.deadlineMs));
   const sealed = await mcp.states.seal({
     ...bindingOf(services, called, principal),
     taskId: task.id,
     asked: task.asks.map(({ key }) => key),
-    expiresAtMs: lastDeadlineMs + STATE_SLACK_MS,
+    deadlineMs,
+    expiresAtMs: deadlineMs + STATE_SLACK_MS,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
   return encode.inputRequired(task.asks, sealed);
@@ -49,6 +50,7 @@ export async function handOver(mcp: Mcp, called: Called, exchange: Exchange, { t
     ...bindingOf(mcp.services, called, exchange.principal),
     taskId: task.id,
     asked: [],
+    deadlineMs: mcp.services.clock.now(),
     expiresAtMs: mcp.services.clock.now() + mcp.times.callTimeoutMs,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
