@@ -1,4 +1,4 @@
-import type { Runnable, Session, SessionStore, Task } from "@parley/core";
+import type { Session, SessionStore } from "@parley/core";
 import type { RequestId, SessionDialect, SessionEncoder } from "@parley/protocol";
 import type { FrontEnd } from "../mcp/mcp.ts";
 import type { AskIds } from "./ask-ids.ts";
@@ -25,10 +25,4 @@ export interface Talk {
 export interface Asked {
   readonly id: RequestId;
   readonly voice: Voice;
-}
-
-/** A call and the task behind it. */
-export interface Carried {
-  readonly runnable: Runnable;
-  readonly task: Task;
 }
