@@ -10,6 +10,8 @@ export interface Proxy {
   readonly url: string;
   /** Requests that each front end was given, in the order of `targets`. */
   readonly counts: readonly number[];
+  /** How often a stream was opened or taken up again. */
+  readonly gets: number;
   /** Breaks every connection that is open, and resolves when somebody has come back to listen. */
   cut(): Promise<void>;
   close(): Promise<void>;
@@ -24,6 +26,7 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
   const agent = new Agent({ keepAlive: true });
   const counts = targets.map(() => 0);
   let turn = 0;
+  let gets = 0;
 
   function next(): number {
     const inTurn = targets.map((_, i) => (turn + i) % targets.length);
@@ -35,6 +38,7 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
   const server = createServer((incoming, outgoing) => {
     const index = next();
     counts[index]! += 1;
+    if (incoming.method === "GET") gets += 1;
     forward(incoming, outgoing, new URL(targets[index]!), agent);
   });
   // Streams of clients may be silent for as long as they like.
@@ -47,6 +51,9 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
   return {
     url: `http://localhost:${(server.address() as AddressInfo).port}`,
     counts,
+    get gets() {
+      return gets;
+    },
     async cut() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => {
