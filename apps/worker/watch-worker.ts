@@ -26,11 +26,19 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   const { metrics } = telemetry;
   if (!metrics) return { run: (_run, work) => work(), sweep: (_partition, work) => work() };
 
+  /** What was true before Redis went away is not shown as if it still were. */
+  function forget(error: unknown): never {
+    const { unfinished, parked, overdue, openAsks, oldestAsk, censusAge } = telemetry.metrics ?? {};
+    for (const gauge of [unfinished, parked, overdue, openAsks, oldestAsk, censusAge]) gauge?.set(NaN);
+    telemetry.metrics?.queue.reset();
+    throw error;
+  }
+
   metrics.slots.set(concurrency);
   telemetry.beforeReading(async () => {
     metrics.draining.set(draining.aborted ? 1 : 0);
     const nowMs = Date.now();
-    const census = await redis.censuses.read({ nowMs, parkedBeyondMs: core.leaseMs, overdueAfterMs: OVERDUE_AFTER_MS });
+    const census = await redis.censuses.read({ nowMs, parkedBeyondMs: core.leaseMs, overdueAfterMs: OVERDUE_AFTER_MS }).catch(forget);
     metrics.unfinished.set(census.unfinished);
     metrics.parked.set(census.parked);
     metrics.overdue.set(census.overdue);

@@ -83,7 +83,8 @@ export type RunCause = "created" | "answered" | "overdue";
 export type RunReport =
   | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
-  | { readonly type: "parked" | "retrying" | "fenced" };
+  /** `unserved`: this worker does not have the tool, the task was put back. `fenced`: another worker has the task. */
+  | { readonly type: "parked" | "retrying" | "unserved" | "fenced" };
 
 export interface BeginRequest extends RunRef {
   readonly token: string;

@@ -3,6 +3,7 @@
  *
  * A front end and a worker in one process share one of these.
  */
+import { setTimeout as wait } from "node:timers/promises";
 import type { Catalogue, Observer, TaskStore } from "@parley/core";
 import { createMetrics, type Metrics, toolLabel } from "./metrics.ts";
 import { createObserver, type WithLogFields } from "./observer.ts";
@@ -10,6 +11,9 @@ import { openOperatorPort } from "./operator-port.ts";
 import type { TelemetrySettings } from "./settings.ts";
 import { timedStore } from "./timed-store.ts";
 import type { Tracing } from "./tracing.ts";
+
+/** How long an ending process tries to send its last spans. */
+const FLUSH_MS = 2_000;
 
 export interface Telemetry {
   readonly metrics: Metrics | undefined;
@@ -20,7 +24,7 @@ export interface Telemetry {
   watchStore(store: TaskStore): TaskStore;
   /** The tools with their steps in the task's trace. */
   watchCatalogue(catalogue: Catalogue): Catalogue;
-  /** Called before metrics are read. What it throws is the reader's. */
+  /** Called before metrics are read. What it cannot find out it leaves; the rest is read all the same. */
   beforeReading(refresh: () => Promise<void>): void;
   /** What /readyz of the operator's port asks. */
   readyWhen(check: () => Promise<void>): void;
@@ -68,7 +72,8 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
         ...settings.metrics,
         allowedHosts: options.allowedHosts,
         async metrics() {
-          await Promise.all(refreshes.map((refresh) => refresh()));
+          // Metrics are wanted most when something is away.
+          await Promise.allSettled(refreshes.map((refresh) => refresh()));
           return { contentType: metrics.registry.contentType, text: await metrics.registry.metrics() };
         },
         async ready() {
@@ -81,7 +86,8 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
     async close() {
       await port?.close();
       // A receiver that is away must not keep a process from ending.
-      await tracing?.close().catch(() => undefined);
+      const closed = tracing?.close().catch(() => undefined);
+      await Promise.race([closed, wait(FLUSH_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -26,7 +26,7 @@ beforeAll(async () => {
     PARLEY_PREFIX: redis.prefix,
     PARLEY_GALLERY_DIR: galleryDir,
     // Longer than the balancer takes to notice, shorter than what it holds: calls that are held are handed over.
-    PARLEY_SHUTDOWN_DELAY: "1500ms",
+    PARLEY_SHUTDOWN_DELAY: "2500ms",
     PARLEY_SHUTDOWN_TIMEOUT: "500ms",
   };
   ports = await freePorts(2);

@@ -58,7 +58,7 @@ async function putBack(services: Services, task: Task, hold: Hold): Promise<RunR
   const dueAtMs = services.clock.now() + services.settings.missingToolRetryMs;
   const { graceMs } = services.settings;
   const parked = await services.store.park({ ...fenced(services, hold), entries: [], asks: [], attempt: 0, dueAtMs, graceMs });
-  return { type: parked.type === "refused" ? "fenced" : "retrying" };
+  return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
 /** Asks whose deadline has passed are answered with `timeout`, racing against late people like any answer (I2). */

@@ -435,7 +435,7 @@ describe("workers that die", () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     const nothing: Catalogue = { ...subject.catalogue, tools: new Map() };
-    expect(await runTask(subject.services, nothing, subject.queue.take() ?? { taskId, run: 1 })).toEqual({ type: "retrying" });
+    expect(await runTask(subject.services, nothing, subject.queue.take() ?? { taskId, run: 1 })).toEqual({ type: "unserved" });
     subject.skip(DEFAULT_SETTINGS.missingToolRetryMs);
     await sweep(subject.services, { partition: 0 });
     expect(await subject.work()).toEqual(["parked"]);

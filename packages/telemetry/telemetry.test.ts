@@ -1,0 +1,54 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { NO_TELEMETRY, type TelemetrySettings } from "./settings.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
+
+let opened: Telemetry | undefined;
+afterEach(() => opened?.close());
+
+async function telemetry(settings: Partial<TelemetrySettings>): Promise<Telemetry> {
+  const options = { process: "test", version: "1", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
+  opened = await createTelemetry({ ...NO_TELEMETRY, ...settings }, options);
+  return opened;
+}
+
+test("nothing watches, and nothing is wrapped, unless it is asked for", async () => {
+  const { observer, watchStore, watchCatalogue, open } = await telemetry({});
+  const store = {} as Parameters<typeof watchStore>[0];
+  const catalogue = { tools: new Map() } as unknown as Parameters<typeof watchCatalogue>[0];
+  expect(observer).toBeUndefined();
+  expect(watchStore(store)).toBe(store);
+  expect(watchCatalogue(catalogue)).toBe(catalogue);
+  expect(await open()).toBeUndefined();
+});
+
+test("metrics can be read while what they ask is away", async () => {
+  const { beforeReading, open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
+  beforeReading(() => Promise.reject(new Error("Redis is away")));
+  const response = await fetch(`${await open()}/metrics`);
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain('parley_build_info{version="1",process="test"} 1');
+});
+
+test("ready is what every check says", async () => {
+  const { readyWhen, open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
+  const url = `${await open()}/readyz`;
+  expect((await fetch(url)).status).toBe(200);
+  readyWhen(() => Promise.reject(new Error("draining")));
+  const response = await fetch(url);
+  expect([response.status, await response.json()]).toEqual([503, { status: "unavailable", problem: "draining" }]);
+});
+
+test("a receiver of traces that answers nothing does not keep a process from ending", async () => {
+  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  await new Promise((listening) => silent.once("listening", listening));
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1/traces`;
+  const { tracing, close } = await telemetry({ traces: { url, sampler: "always_on", share: 1 } });
+  await tracing!.tell({ name: "run", attributes: {} }, async () => undefined);
+  const startedAtMs = performance.now();
+  await close();
+  expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  silent.closeAllConnections();
+  silent.close();
+});
