@@ -24,6 +24,7 @@ beforeAll(async () => {
   env = {
     REDIS_URL: redis.url,
     PARLEY_PREFIX: redis.prefix,
+    PARLEY_TOOLS: `@parley/gallery,${join(import.meta.dirname, "tools/hold.ts")}`,
     PARLEY_GALLERY_DIR: galleryDir,
     // Longer than the balancer takes to notice, shorter than what it holds: calls that are held are handed over.
     PARLEY_SHUTDOWN_DELAY: "2500ms",
@@ -44,7 +45,7 @@ afterAll(async () => {
 
 describe("a rolling restart of everything", () => {
   test("fails no request and loses no task", async () => {
-    const load = startLoad(`${balancer.url}/mcp`, { tasks: 8, calls: 8 });
+    const load = startLoad(`${balancer.url}/mcp`, { tasks: 8, calls: 8, held: { name: "hold", arguments: {} } });
     await until(() => load.report.tasks > 10 && load.report.calls > 4, { timeoutMs: 30_000 });
     const stops: Record<string, number[]> = { "front end": [], worker: [] };
     const timed = async (kind: string, stop: () => Promise<number | null>) => {

@@ -3,7 +3,7 @@
  * one sends such a request again; the others give up what they were at: what a client would have to mend counts.
  *
  *   tasks   book_dinner from call to result, polled, answered
- *   calls   research by a client without tasks: each call is held for two seconds, and handed over when its front end ends
+ *   calls   a tool that works for some seconds, by a client without tasks: each call is held, and handed over when its front end ends
  */
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -41,11 +41,15 @@ interface Result {
 export interface LoadOptions {
   readonly tasks: number;
   readonly calls: number;
+  /** What is called and held; `research` by default. */
+  readonly held?: { readonly name: string; readonly arguments: object };
   /** How often a request is sent again; 0 by default. */
   readonly patience?: number;
 }
 
-export function startLoad(url: string, { tasks, calls, patience = 0 }: LoadOptions): SteadyLoad {
+const RESEARCH = { name: "research", arguments: { word: "elicit" } };
+
+export function startLoad(url: string, { tasks, calls, held: call = RESEARCH, patience = 0 }: LoadOptions): SteadyLoad {
   const agent = new Agent({ keepAlive: true });
   const { hostname, port, pathname } = new URL(url);
   const failures: string[] = [];
@@ -121,14 +125,13 @@ export function startLoad(url: string, { tasks, calls, patience = 0 }: LoadOptio
     counts.tasks += 1;
   }
 
-  async function research(): Promise<void> {
-    const call = { name: "research", arguments: { word: "elicit" } };
-    let result = await send("tools/call", call, "research", true);
+  async function hold(): Promise<void> {
+    let result = await send("tools/call", call, call.name, true);
     while (result.resultType === "input_required") {
       counts.handedOver += 1;
-      result = await send("tools/call", { ...call, requestState: result.requestState }, "research", true);
+      result = await send("tools/call", { ...call, requestState: result.requestState }, call.name, true);
     }
-    if (result.isError) throw new Error(`research failed: ${JSON.stringify(result).slice(0, 300)}`);
+    if (result.isError) throw new Error(`${call.name} failed: ${JSON.stringify(result).slice(0, 300)}`);
     counts.calls += 1;
   }
 
@@ -143,7 +146,7 @@ export function startLoad(url: string, { tasks, calls, patience = 0 }: LoadOptio
     }
   }
 
-  const clients = [...Array.from({ length: tasks }, () => again(dine)), ...Array.from({ length: calls }, () => again(research))];
+  const clients = [...Array.from({ length: tasks }, () => again(dine)), ...Array.from({ length: calls }, () => again(hold))];
   const report = () => ({ ...counts, slowestMs: Math.round(counts.slowestMs), failures: [...failures], givenUp: [...givenUp] });
   return {
     get report() {
