@@ -19,9 +19,13 @@ import { holdStream, type Held } from "./hold-stream.ts";
 /** Tasks that are read at once. */
 const READ_TOGETHER = 32;
 const STREAM = "standalone";
+/** How much longer the answer that names a task may take to a client than what this stream says of the task. */
+const OVERTAKING_MS = 50;
 
 interface FollowedTask {
   readonly unwatch: () => void;
+  /** Whether the client knows the task by now. */
+  named: boolean;
   /** What was told last, as far as it makes a difference to a client; undefined before the first look. */
   told: string | undefined;
   /** Marks of the open asks that were put. */
@@ -98,16 +102,25 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
     const added = interests.taskIds.filter((taskId) => !followed.has(taskId));
     await Promise.all(
       added.map(async (taskId) => {
-        const mark = () => changed.tasks.mark(taskId);
-        followed.set(taskId, { unwatch: await services.events.watch(taskId, mark), told: undefined, put: [] });
-        mark();
+        const unwatch = await services.events.watch(taskId, () => changed.tasks.mark(taskId));
+        followed.set(taskId, { unwatch, named: false, told: undefined, put: [] });
       }),
     );
+    // A question that overtakes the answer to tools/call is about nothing that the client knows. Clients refuse such a question, and the tool
+    // would take it for the person's word.
+    if (added.length > 0) void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => added.forEach(tellFromNowOn));
+  }
+
+  function tellFromNowOn(taskId: string): void {
+    const known = followed.get(taskId);
+    if (!known) return;
+    known.named = true;
+    changed.tasks.mark(taskId);
   }
 
   async function tellTask(taskId: string, task: Task | undefined): Promise<void> {
     const known = followed.get(taskId);
-    if (!known) return;
+    if (!known?.named) return;
     if (task) {
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is at work when it is first seen is as the client got it.
