@@ -34,8 +34,6 @@ export interface InjectFaults {
   readonly weights: FaultWeights;
   /** Of tasks that were handed out so far. */
   readonly taskIds: readonly string[];
-  /** How far apart faults are, at least and at most. */
-  readonly apartMs?: readonly [number, number];
   readonly tell: (line: string) => void;
   /** Aborted when enough was broken. */
   readonly over: AbortSignal;
@@ -46,10 +44,7 @@ const STOP_MS = [7_500, 9_500] as const;
 const MINUTE_MS = 60_000;
 
 /** Breaks until `over`, then makes everything good. Resolves with how often each fault happened. */
-export async function injectFaults(
-  system: System,
-  { random, weights, taskIds, over, tell, apartMs = [300, 1_200] }: InjectFaults,
-): Promise<Map<Fault, number>> {
+export async function injectFaults(system: System, { random, weights, taskIds, over, tell }: InjectFaults): Promise<Map<Fault, number>> {
   const counts = new Map<Fault, number>();
   const recoveries = new Set<Promise<void>>();
   const meddler = await openMeddler(system);
@@ -66,7 +61,7 @@ export async function injectFaults(
     tell(fault);
     const happened = await inject(fault, { system, random: draw, meddler, taskIds, recover });
     if (happened) counts.set(fault, (counts.get(fault) ?? 0) + 1);
-    await sleep(random.between(...apartMs), undefined, { signal: over }).catch(() => undefined);
+    await sleep(random.between(300, 1_200), undefined, { signal: over }).catch(() => undefined);
   }
   await Promise.all(recoveries);
   await meddler.close();

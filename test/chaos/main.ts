@@ -1,16 +1,18 @@
 /**
  * The chaos suite's command line. Exits with 0 exactly when nothing was broken.
  *
- *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--fsync always|everysec] [--keep] [--report FILE]
- *   npm run test:chaos -- --races N [--seed N] [--history FILE] [--report FILE]
+ *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--fsync always|everysec] [--faults a,b] [--limit SECONDS] [--keep]
+ *   npm run test:chaos -- --races N [--seed N] [--history FILE]
+ *   npm run test:chaos -- --sabotage
  *
- * --keep tells each fault and leaves the servers' directory behind; --report writes vitest's totals, for .ci/run.
+ * --keep tells each fault and leaves the servers' directory behind; --report FILE writes vitest's totals, for .ci/run.
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { FAULTS } from "./faults.ts";
+import { FAULTS, type FaultWeights } from "./faults.ts";
 import { race } from "./races/race.ts";
 import { runChaos } from "./run.ts";
+import { sabotageAll } from "./sabotage/sabotage.ts";
 import { RULES } from "./story.ts";
 import { startSingle } from "./topology.ts";
 
@@ -20,9 +22,12 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     people: { type: "string", default: "24" },
     fsync: { type: "string", default: "always" },
+    faults: { type: "string" },
+    limit: { type: "string" },
     keep: { type: "boolean", default: false },
     races: { type: "string" },
     history: { type: "string" },
+    sabotage: { type: "boolean", default: false },
     report: { type: "string" },
   },
 });
@@ -35,23 +40,31 @@ const fsync = values.fsync === "everysec" ? "everysec" : "always";
 const topology = (directory: string) => startSingle({ directory, fsync });
 const progress = (line: string) => console.log(`${new Date().toISOString().slice(11, 23)}  ${line}`);
 
-const broken = values.races === undefined ? await chaos() : await races(Number(values.races));
-process.exit(broken === 0 ? 0 : 1);
+const run = values.sabotage ? sabotage : values.races === undefined ? chaos : () => races(Number(values.races));
+process.exit((await run()) === 0 ? 0 : 1);
 
 async function chaos(): Promise<number> {
   const lifecycles = Number(values.lifecycles);
   const people = Number(values.people);
-  const limitMs = 120_000 + lifecycles * 250;
+  const limitMs = values.limit === undefined ? 120_000 + lifecycles * 250 : Number(values.limit) * 1_000;
   const { keep } = values;
-  const report = await runChaos({ seed, lifecycles, people, frontEnds: 3, workers: 3, weights: FAULTS, limitMs, keep, topology, progress });
+  const weights = weightsOf(values.faults?.split(","));
+  const report = await runChaos({ seed, lifecycles, people, frontEnds: 3, workers: 3, weights, limitMs, keep, topology, progress });
   const { findings, faults, ...facts } = report;
   print(facts, faults);
   console.log(`findings           ${findings.length}`);
   for (const { rule, where, what } of findings.slice(0, 40)) console.log(`  ${rule}: ${where}: ${what}`);
+  const found = Object.fromEntries([...Map.groupBy(findings, ({ rule }) => rule)].map(([rule, each]) => [rule, each.length]));
   // Each rule is a test.
-  const rules = new Set(findings.map(({ rule }) => rule)).size;
-  await writeReport(Object.keys(RULES).length - rules, rules);
+  const failed = Object.keys(found).length;
+  await writeReport({ numPassedTests: Object.keys(RULES).length - failed, numFailedTests: failed, found });
   return findings.length;
+}
+
+function weightsOf(names: readonly string[] | undefined): FaultWeights {
+  const unknown = names?.find((name) => !(name in FAULTS));
+  if (unknown !== undefined) throw new Error(`no fault "${unknown}"; there are ${Object.keys(FAULTS).join(", ")}`);
+  return Object.fromEntries(Object.entries(FAULTS).filter(([name]) => names?.includes(name) ?? true));
 }
 
 async function races(answers: number): Promise<number> {
@@ -60,14 +73,26 @@ async function races(answers: number): Promise<number> {
   print(facts, faults);
   console.log(`violations         ${violations.length}`);
   for (const violation of violations.slice(0, 40)) console.log(`  ${violation}`);
-  await writeReport(violations.length === 0 ? 1 : 0, violations.length === 0 ? 0 : 1);
+  await writeReport({ numPassedTests: violations.length === 0 ? 1 : 0, numFailedTests: violations.length === 0 ? 0 : 1 });
   return violations.length;
+}
+
+async function sabotage(): Promise<number> {
+  const outcomes = await sabotageAll(progress);
+  const missed = outcomes.filter(({ caught }) => !caught).length;
+  console.log(`${outcomes.length - missed} of ${outcomes.length} sabotages caught`);
+  await writeReport({ numPassedTests: outcomes.length - missed, numFailedTests: missed });
+  return missed;
 }
 
 function print(...facts: readonly object[]): void {
   for (const [name, value] of facts.flatMap((each) => Object.entries(each))) console.log(`${name.padEnd(18)} ${value}`);
 }
 
-async function writeReport(numPassedTests: number, numFailedTests: number): Promise<void> {
-  if (values.report !== undefined) await writeFile(values.report, JSON.stringify({ numPassedTests, numFailedTests }));
+async function writeReport(report: {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly found?: object;
+}): Promise<void> {
+  if (values.report !== undefined) await writeFile(values.report, JSON.stringify(report));
 }

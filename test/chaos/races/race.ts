@@ -48,8 +48,6 @@ const LOOKS = 4;
 const RACES = 16;
 const ASK = "winner";
 const WEIGHTS: FaultWeights = { "kill front end": 16, "stop front end": 1, "kill worker": 1, "cut connections": 2 };
-/** A front end takes seconds to come back: some are there at any time, or nothing would race. */
-const APART_MS = [1_500, 4_000] as const;
 
 export async function race({ seed, answers, limitMs, topology: start, history, progress }: RaceOptions): Promise<RaceReport> {
   const startedAtMs = performance.now();
