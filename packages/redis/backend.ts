@@ -61,7 +61,7 @@ export async function connectRedis(
 
   // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
-  const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null });
+  const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null, anyNode: true });
   const clock = await followRedisClock({ redis, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);

@@ -1,13 +1,14 @@
 /** Opens connections to a Redis that is fit to hold tasks, and says clearly what is wrong with one that is not. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Log, ParleyError } from "@parley/core";
-import { Redis } from "ioredis";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { type Endpoint, parseAddress, type RedisAddress, withoutPassword } from "./address.ts";
 
 const OLDEST_VERSION = [6, 2] as const;
 const TRY_EVERY_MS = 200;
 
 export interface FitRedis {
-  /** `redis://` or `rediss://`, with user, password and database if any. */
+  /** In one of the forms of address.ts. */
   readonly url: string;
   /** How long to wait for a Redis that is still starting. */
   readonly startTimeoutMs: number;
@@ -43,19 +44,85 @@ export interface ConnectionOptions {
   readonly commandTimeout?: number;
   readonly autoResubscribe?: boolean;
   readonly maxRetriesPerRequest: null;
+  /** One node of a cluster is enough: for subscriptions. */
+  readonly anyNode?: boolean;
 }
 
+/**
+ * A connection for the life of the process: it comes back by itself, to whoever serves then.
+ *
+ * Of a cluster it is one to all nodes, or to one node after the other where `options.anyNode` says that any will do.
+ */
 export function openConnection(
   url: string,
   { log, name, options }: { readonly log: Log; readonly name: string; readonly options: ConnectionOptions },
 ): Redis {
-  const redis = new GatheringRedis(url, {
-    ...options,
+  const { anyNode = false, ...always } = options;
+  const settings: OwnOptions = {
+    ...always,
     connectionName: `parley-${name}`,
-    retryStrategy: (times: number) => Math.min(times * 50, 1_000),
-  });
+    retryStrategy: retryMs,
+    // A server that became a replica stays connected and refuses to write: the connection is opened anew and the command sent again.
+    reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 2 : false),
+  };
+  const redis = open(addressOf(url), settings, anyNode);
   redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
   return redis;
+}
+
+/** ioredis' constructors refuse its own type of options for this one, which nobody needs here. */
+type OwnOptions = Omit<RedisOptions, "replyMapping">;
+
+function retryMs(times: number): number {
+  return Math.min(times * 50, 1_000);
+}
+
+function open(address: RedisAddress, settings: OwnOptions, anyNode: boolean): Redis {
+  switch (address.type) {
+    case "single":
+      return new GatheringRedis(address.url, settings);
+    case "sentinel":
+      return new GatheringRedis({ ...settings, ...sentinelOptions(address), failoverDetector: true });
+    case "cluster": {
+      if (anyNode) return openAnyNode(address.nodes, { ...settings, ...address.login });
+      const { retryStrategy: _, ...ofNodes } = settings;
+      const cluster = new Cluster([...address.nodes], { redisOptions: { ...ofNodes, ...address.login }, clusterRetryStrategy: retryMs });
+      // It has every command of a Redis that Parley uses, and BullMQ knows the one from the other; their types have no common one.
+      return cluster as unknown as Redis;
+    }
+  }
+}
+
+/**
+ * What is published on a node of a cluster reaches the subscribers of all, so any one will do, and the next one when it is gone. ioredis' own
+ * Cluster does that unseen: who listens would not know that messages may be missing.
+ */
+function openAnyNode(nodes: readonly Endpoint[], settings: OwnOptions): Redis {
+  const redis: Redis = new GatheringRedis({
+    ...settings,
+    ...nodes[0],
+    retryStrategy: (times) => {
+      Object.assign(redis.options, nodes[times % nodes.length]);
+      return retryMs(times);
+    },
+  });
+  return redis;
+}
+
+function sentinelOptions({ sentinels, name, login, sentinelLogin }: Extract<RedisAddress, { type: "sentinel" }>): OwnOptions {
+  return {
+    sentinels: [...sentinels],
+    name,
+    ...login,
+    ...sentinelLogin,
+    ...(login.tls && { enableTLSForSentinelMode: true, sentinelTLS: login.tls }),
+  };
+}
+
+function addressOf(url: string): RedisAddress {
+  const address = parseAddress(url);
+  if (!address) throw new ParleyError("UNAVAILABLE", "REDIS_URL is no address of a Redis");
+  return address;
 }
 
 /**
@@ -83,15 +150,37 @@ class GatheringRedis extends Redis {
 
 type Probe = { readonly ok: true; readonly info: string } | { readonly ok: false; readonly message: string; readonly refusesUs: boolean };
 
-/** One try on a connection of its own. */
-async function probe(url: string): Promise<Probe> {
-  const redis = new Redis(url, {
+/** Connections for one look each: they try once. To the one server, or to each node of a cluster. */
+export function openForOnce(url: string, connectTimeoutMs: number): Redis[] {
+  const once: OwnOptions = {
     lazyConnect: true,
     retryStrategy: () => null,
-    connectTimeout: 2_000,
+    connectTimeout: connectTimeoutMs,
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
-  });
+  };
+  const address = addressOf(url);
+  switch (address.type) {
+    case "single":
+      return [new Redis(address.url, once)];
+    case "sentinel":
+      return [new Redis({ ...once, ...sentinelOptions(address), sentinelRetryStrategy: () => null })];
+    case "cluster":
+      return address.nodes.map((node) => new Redis({ ...once, ...node, ...address.login }));
+  }
+}
+
+/** One try on a connection of its own; of a cluster, the first node that answers speaks for all. */
+async function probe(url: string): Promise<Probe> {
+  let last: Probe = { ok: false, message: "no node", refusesUs: false };
+  for (const redis of openForOnce(url, 2_000)) {
+    last = await probeOne(redis);
+    if (last.ok) return last;
+  }
+  return last;
+}
+
+async function probeOne(redis: Redis): Promise<Probe> {
   // ioredis tells the cause of a failed connection here, and rejects with a bare "Connection is closed".
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
@@ -138,10 +227,4 @@ function field(info: string, name: string): string | undefined {
 
 function unfit(url: string, what: string): ParleyError {
   return new ParleyError("UNAVAILABLE", `Redis at ${withoutPassword(url)}: ${what}`);
-}
-
-export function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return "an address that is no URL";
-  const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
 }

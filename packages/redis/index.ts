@@ -1,7 +1,8 @@
 /** Every port of core on Redis. The only package that speaks to it. */
 export type { Census } from "./census.ts";
 export { connectRedis, type RedisBackend } from "./backend.ts";
-export { waitForRedis, withoutPassword } from "./connect.ts";
+export { withoutPassword } from "./address.ts";
+export { openConnection, waitForRedis } from "./connect.ts";
 export type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 export { createIds } from "./ids.ts";
 export { inspectRedis, type RedisFacts } from "./inspect.ts";

@@ -1,5 +1,5 @@
 /** What an operator wants to know of a Redis before it is trusted with tasks. `parley doctor` turns it into advice. */
-import { Redis } from "ioredis";
+import { openForOnce } from "./connect.ts";
 
 export interface RedisFacts {
   /** Of Redis, or of Valkey: `Valkey 9.1.2`. */
@@ -19,7 +19,9 @@ const VERSION_MIN = [6, 2] as const;
 
 /** Throws an Error that says why Redis could not be asked. */
 export async function inspectRedis(url: string): Promise<RedisFacts> {
-  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 3_000, maxRetriesPerRequest: 0 });
+  // Of a cluster the first node speaks for all: they are set up alike.
+  const [redis] = openForOnce(url, 3_000);
+  if (!redis) throw new Error("REDIS_URL names no node");
   // The cause of a failed connection comes as an event; the promise only says that it is closed.
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from "@parley/core";
 import { z } from "zod";
+import { parseAddress } from "./address.ts";
 
 /** A duration with its unit, as milliseconds. */
 const duration = z.string().transform((text, context) => {
@@ -14,8 +15,14 @@ const duration = z.string().transform((text, context) => {
 /** What the environment says about Redis. Apps merge this into their own settings. */
 export const redisSettings = z.object({
   REDIS_URL: z
-    .url({ protocol: /^rediss?$/, error: "must be redis://host:port or rediss://host:port" })
-    .describe("Where tasks, answers and the run queue live: redis:// or rediss://, with a password if there is one."),
+    .string()
+    .refine(
+      (url) => parseAddress(url) !== undefined,
+      "must be redis://host:port, redis-sentinel://host:port,…/name or redis-cluster://host:port,…",
+    )
+    .describe(
+      "Where tasks live: redis://, redis-sentinel://host,host/name or redis-cluster://host,host, with user:password@; rediss… for TLS.",
+    ),
   PARLEY_PREFIX: z
     .string()
     .regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .")

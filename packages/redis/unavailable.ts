@@ -3,7 +3,8 @@ import { ParleyError } from "@parley/core";
 /** Replies of a Redis that is there but cannot serve: starting, a replica, a cluster in repair, out of memory. */
 const CANNOT_SERVE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF|BUSY)\b/;
 /** What ioredis rejects a command with when there is no connection; it has no codes for these. */
-const NO_CONNECTION = /^(Connection is closed|Command timed out|Stream isn't writeable|Reached the max retries|None of startup nodes)/;
+const NO_CONNECTION =
+  /^(Connection is closed|Command timed out|Stream isn't writeable|Reached the max retries|None of startup nodes|Too many Cluster redirections|Cluster is(n't| disc)|Node is disconnected|All sentinels are unreachable|Failed to refresh slots cache)/;
 
 /** The command's reply; a Redis that cannot be reached or cannot serve becomes UNAVAILABLE, any other error stays what it is. */
 export async function reached<T>(command: Promise<T>): Promise<T> {
