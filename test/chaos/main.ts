@@ -1,7 +1,7 @@
 /**
  * The chaos suite's command line. Exits with 0 exactly when nothing was broken.
  *
- *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--fsync always|everysec] [--faults a,b] [--limit SECONDS] [--keep]
+ *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS] [--keep]
  *   npm run test:chaos -- --races N [--seed N] [--history FILE]
  *   npm run test:chaos -- --sabotage
  *
@@ -9,19 +9,20 @@
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { startTopology, TOPOLOGIES } from "../topologies/topologies.ts";
 import { FAULTS, type FaultWeights } from "./faults.ts";
 import { race } from "./races/race.ts";
 import { runChaos } from "./run.ts";
 import { sabotageAll } from "./sabotage/sabotage.ts";
 import { RULES } from "./story.ts";
-import { startSingle } from "./topology.ts";
+import { PREFIX } from "./system.ts";
 
 const { values } = parseArgs({
   options: {
     lifecycles: { type: "string", default: "300" },
     seed: { type: "string", default: "1" },
     people: { type: "string", default: "24" },
-    fsync: { type: "string", default: "always" },
+    topology: { type: "string", default: "always" },
     faults: { type: "string" },
     limit: { type: "string" },
     keep: { type: "boolean", default: false },
@@ -32,12 +33,15 @@ const { values } = parseArgs({
   },
 });
 
+// One listener for each process of the run.
+process.setMaxListeners(0);
 // Ends in the way that takes all processes along.
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
 
 const seed = Number(values.seed);
-const fsync = values.fsync === "everysec" ? "everysec" : "always";
-const topology = (directory: string) => startSingle({ directory, fsync });
+const name = TOPOLOGIES.find((each) => each === values.topology);
+if (name === undefined) throw new Error(`no topology "${values.topology}"; there are ${TOPOLOGIES.join(", ")}`);
+const topology = (directory: string) => startTopology(name, directory, PREFIX);
 const progress = (line: string) => console.log(`${new Date().toISOString().slice(11, 23)}  ${line}`);
 
 const run = values.sabotage ? sabotage : values.races === undefined ? chaos : () => races(Number(values.races));

@@ -17,7 +17,7 @@ import { drawPlan } from "./plan.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Finding, Story } from "./story.ts";
 import { startSystem, type System } from "./system.ts";
-import type { Topology } from "./topology.ts";
+import type { Topology } from "../topologies/topology.ts";
 import { lateWakeUps } from "./wake-ups.ts";
 
 export interface ChaosOptions {

@@ -10,9 +10,9 @@ import { pathToFileURL } from "node:url";
 import { startProxy as startTcpProxy, type TcpProxy } from "../contract/proxy.ts";
 import { type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { startProxy } from "../support/proxy.ts";
-import { freePorts } from "./free-ports.ts";
+import { freePorts } from "../topologies/free-ports.ts";
 import { type Member, startMember } from "./member.ts";
-import type { Topology } from "./topology.ts";
+import type { Topology } from "../topologies/topology.ts";
 
 export interface System {
   /** The MCP endpoint behind the proxy. */
@@ -37,7 +37,8 @@ export interface SystemOptions {
   readonly workers: number;
 }
 
-const PREFIX = "chaos";
+/** Of all keys of a run. */
+export const PREFIX = "chaos";
 const TOOLS = join(import.meta.dirname, "tools/chaos.ts");
 const CLOCK = pathToFileURL(join(import.meta.dirname, "skewed-clock.mjs")).href;
 
@@ -48,9 +49,7 @@ export async function startSystem({ topology, directory, frontEnds, workers }: S
       : { frontEnds: await startTcpProxy(topology.port), workers: await startTcpProxy(topology.port) };
   const through = (wire: TcpProxy | undefined): string => {
     if (!wire) return topology.url;
-    const url = new URL(topology.url);
-    url.port = String(wire.port);
-    return url.href;
+    return topology.url.replace(`:${topology.port}`, `:${wire.port}`);
   };
   const env = {
     PARLEY_PREFIX: PREFIX,

