@@ -112,15 +112,14 @@ async function work(
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
     if (!done.signal.aborted) stopFor("run_timeout");
   });
-  const renewing = (async () => {
+  void (async () => {
     for (;;) {
       await clock.sleep(settings.renewEveryMs, done.signal);
       if (done.signal.aborted) return;
-      await held(store.renew({ ...fenced(services, hold), leaseMs: settings.leaseMs }));
+      // A store that is away fails the writes of the run itself; a run that writes only later must still have its lease by then.
+      await held(store.renew({ ...fenced(services, hold), leaseMs: settings.leaseMs })).catch(() => undefined);
     }
   })();
-  // A store that is away fails the writes of the run itself; the renewal has nothing to add.
-  renewing.catch(() => undefined);
 
   try {
     const end = await replay({

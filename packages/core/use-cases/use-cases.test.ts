@@ -562,3 +562,22 @@ describe("an observer", () => {
     expect(reports).toEqual([{ type: "parked" }, { type: "finished", status: "failed", code: "REPLAY_DIVERGED" }]);
   });
 });
+
+describe("a store that goes away under a run", () => {
+  const away = () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis: Command timed out"));
+
+  test("does not end the renewals of a run that needs it only later", async () => {
+    const subject = deployment(async ({ step }) => {
+      await step("long", () => new Promise((resolve) => setTimeout(resolve, 100)));
+      return { content: [] };
+    });
+    const { renew } = subject.services.store;
+    let renewals = 0;
+    Object.assign(subject.services.store, {
+      renew: (request: Parameters<typeof renew>[0]) => ((renewals += 1) === 1 ? away() : renew(request)),
+    });
+    await subject.create();
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(renewals).toBeGreaterThan(2);
+  });
+});
