@@ -14,7 +14,7 @@ import type { Reply } from "../scenarios.ts";
 
 const PACKAGES = ["mcp==2.3.0", "fastmcp==4.1.2", "fastmcp-tasks==4.1.2"];
 const ENVIRONMENT = join(tmpdir(), `parley-python-${PACKAGES.join("-").replaceAll(/[^\w.-]/g, "_")}`);
-const INSTALL_MS = 120_000;
+const INSTALL_MS = 300_000;
 
 const run = promisify(execFile);
 
@@ -107,9 +107,13 @@ async function install(): Promise<void> {
   const draft = await mkdtemp(join(tmpdir(), "parley-python-"));
   try {
     await run("python3", ["-m", "venv", draft], { timeout: INSTALL_MS });
-    await run(join(draft, "bin/python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES], {
-      timeout: INSTALL_MS,
-    });
+    await run(
+      join(draft, "bin/python"),
+      ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--retries=1", "--timeout=10", ...PACKAGES],
+      {
+        timeout: INSTALL_MS,
+      },
+    );
     await rename(draft, ENVIRONMENT);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
