@@ -1,2 +1,22 @@
-/** What a user needs to be Parley, as docs/redis.md says it: found by ACL LOG, and held by the suites that run as this user. */
-export const LEAST_RIGHTS: readonly string[] = ["+@all"];
+/** What a user needs to be Parley, as docs/redis.md says it; the suites run as this user, and its refusals are counted. */
+import { Redis } from "ioredis";
+
+const COMMANDS = {
+  connections: "hello auth ping info time client|setname cluster|slots cluster|info",
+  "publish and subscribe": "subscribe unsubscribe publish",
+  scripts: "eval evalsha",
+  keys: "get set incr del exists pexpire pexpireat pttl",
+  hashes: "hget hset hsetnx hmget hmset hdel hgetall hexists hincrby hkeys hlen",
+  "sorted sets": "zadd zrem zscore zcard zcount zrange zrangebyscore zrevrangebyscore zpopmin bzpopmin",
+  lists: "lpush rpush lrange lrem llen lpos ltrim rpop rpoplpush",
+  sets: "sadd srem scard smembers sismember",
+  streams: "xadd xdel xlen xrange xrevrange xtrim",
+} as const;
+
+export const LEAST_RIGHTS: readonly string[] = Object.values(COMMANDS).flatMap((names) => names.split(" ").map((name) => `+${name}`));
+
+/** What the user was refused since the server started, as `reason object`. */
+export async function refusals(redis: Redis): Promise<string[]> {
+  const entries = (await redis.call("ACL", "LOG")) as string[][];
+  return entries.map((entry) => `${entry[3]} ${entry[7]}`);
+}

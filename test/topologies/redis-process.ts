@@ -37,7 +37,11 @@ export async function startRedis({ directory, port, fsync, extra = [], binary = 
     const onExit = () => started.kill("SIGKILL");
     process.once("exit", onExit);
     started.once("close", () => process.off("exit", onExit));
-    await serves(port);
+    const ended = once(started, "close").then(() => {
+      throw new Error(`${binary} ended as it started; ${directory}/redis.log says why`);
+    });
+    ended.catch(() => undefined); // its later end is nobody's surprise
+    await Promise.race([serves(port), ended]);
   }
 
   await start();

@@ -5,7 +5,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { startEmbeddedRedis } from "@parley/redis/embedded";
-import { LEAST_RIGHTS } from "./acl.ts";
+import { LEAST_RIGHTS, refusals } from "./acl.ts";
 import { startCluster } from "./cluster.ts";
 import { startSentinel } from "./sentinel.ts";
 import { startSingle } from "./single.ts";
@@ -28,8 +28,18 @@ export async function startTopology(name: TopologyName, directory: string, prefi
     case "tls":
       return await startTls(directory);
     case "acl": {
-      const extra = ["--user", ["parley", "on", ">secret", `~${prefix}:*`, `&${prefix}:*`, ...LEAST_RIGHTS].join(" ")];
-      return await startSingle({ name: "a user with least rights", directory, extra, login: "parley:secret" });
+      const extra = ["--user", "parley", "on", ">secret", `~${prefix}*`, `&${prefix}*`, ...LEAST_RIGHTS];
+      const single = await startSingle({ name: "a user with least rights", directory, extra, login: "parley:secret" });
+      return {
+        ...single,
+        async close() {
+          const [redis] = await single.open();
+          const refused = redis ? await refusals(redis) : [];
+          redis?.disconnect();
+          await single.close();
+          if (refused.length > 0) throw new Error(`the user was refused: ${[...new Set(refused)].join(", ")}`);
+        },
+      };
     }
     case "valkey-8":
       return await startSingle({ name, directory, binary: await valkey(8) });
