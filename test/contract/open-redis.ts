@@ -2,8 +2,11 @@
 import { randomBytes } from "node:crypto";
 import type { Log } from "@parley/core";
 import { connectRedis, type RedisBackend, type RedisSettings } from "@parley/redis";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { expect } from "vitest";
+import { keysOf, openLook } from "../support/look.ts";
+
+export { keysOf } from "../support/look.ts";
 
 /** The keys that have no TTL, all of them bounded by the work that is under way. docs/data-model.md says the same. */
 export const WITHOUT_TTL = [
@@ -34,7 +37,7 @@ export async function openRedis(settings: Partial<RedisSettings> = {}): Promise<
   const logged: { level: string; message: string }[] = [];
   const log = recordTo(logged);
   const backend = await connectRedis({ ...settings, prefix, url }, { log });
-  const redis = new Redis(url);
+  const redis = openLook(url);
   return {
     ...backend,
     url,
@@ -46,22 +49,11 @@ export async function openRedis(settings: Partial<RedisSettings> = {}): Promise<
       const keys = await keysOf(redis, prefix);
       const lifetimes = await Promise.all(keys.map(async (key) => [key, await redis.pttl(key)] as const));
       const everlasting = lifetimes.filter(([, ms]) => ms === -1).map(([key]) => key);
-      if (keys.length > 0) await redis.unlink(...keys);
+      await Promise.all(keys.map((key) => redis.unlink(key)));
       redis.disconnect();
       expect(everlasting.filter((key) => !WITHOUT_TTL.some((allowed) => allowed.test(key)))).toEqual([]);
     },
   };
-}
-
-export async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
-  const keys: string[] = [];
-  let cursor = "0";
-  do {
-    const [next, found] = await redis.scan(cursor, "MATCH", `${prefix}:*`, "COUNT", 1_000);
-    keys.push(...found);
-    cursor = next;
-  } while (cursor !== "0");
-  return keys;
 }
 
 function recordTo(logged: { level: string; message: string }[]): Log {

@@ -1,6 +1,7 @@
 /** A test's own corner of the shared Redis: a prefix that nobody else uses, taken away at the end. */
 import { randomBytes } from "node:crypto";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { keysOf, openLook } from "./look.ts";
 
 export interface TestRedis {
   readonly url: string;
@@ -18,16 +19,12 @@ export interface TestRedis {
 export function openTestRedis(url = process.env["REDIS_URL"]): TestRedis {
   if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
   const prefix = `test-${randomBytes(6).toString("hex")}`;
-  const redis = new Redis(url);
+  const redis = openLook(url);
 
-  async function keys(): Promise<string[]> {
-    const found: string[] = [];
-    for await (const batch of redis.scanStream({ match: `${prefix}:*`, count: 1_000 })) found.push(...(batch as string[]));
-    return [...new Set(found)];
-  }
+  const keys = () => keysOf(redis, prefix);
   async function flush(): Promise<void> {
     const found = await keys();
-    if (found.length > 0) await redis.unlink(...found);
+    await Promise.all(found.map((key) => redis.unlink(key)));
   }
   return {
     url,

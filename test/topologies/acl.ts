@@ -1,5 +1,5 @@
 /** What a user needs to be Parley, as docs/redis.md says it; the suites run as this user, and its refusals are counted. */
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 
 const COMMANDS = {
   connections: "hello auth ping info time client|setname cluster|slots cluster|info",
@@ -7,8 +7,8 @@ const COMMANDS = {
   scripts: "eval evalsha",
   keys: "get set incr del exists pexpire pexpireat pttl",
   hashes: "hget hset hsetnx hmget hmset hdel hgetall hexists hincrby hkeys hlen",
-  "sorted sets": "zadd zrem zscore zcard zcount zrange zrangebyscore zrevrangebyscore zpopmin bzpopmin",
-  lists: "lpush rpush lrange lrem llen lpos ltrim rpop rpoplpush",
+  "sorted sets": "zadd zrem zscore zcard zcount zrange zrangebyscore zrevrangebyscore zpopmin bzpopmin zscan",
+  lists: "lpush rpush lrange lrem llen lindex lpos ltrim rpop rpoplpush",
   sets: "sadd srem scard smembers sismember",
   streams: "xadd xdel xlen xrange xrevrange xtrim",
 } as const;

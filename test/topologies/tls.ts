@@ -4,6 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { freePorts } from "./free-ports.ts";
@@ -17,13 +18,15 @@ export async function startTls(directory: string): Promise<Topology> {
   const trust = ["--tls-ca-cert-file", files.authority, "--tls-auth-clients", "no"];
   // The plain port is the suite's own way in; what is tested is given the other.
   const server = await startRedis({ directory: join(directory, "redis"), port: plain, fsync: "always", extra: [...extra, ...trust] });
+  // This process connects too; those that it starts are told by their environment.
+  setDefaultCACertificates([...getCACertificates("default"), readFileSync(files.authority, "utf8")]);
   return {
     name: "tls",
     url: `rediss://127.0.0.1:${port}`,
     port,
     partitions: 1,
     env: { NODE_EXTRA_CA_CERTS: files.authority },
-    open: async () => [new Redis({ host: "127.0.0.1", port, tls: { ca: readFileSync(files.authority) } })],
+    open: async () => [new Redis({ host: "127.0.0.1", port, tls: {} })],
     async outage(end, awayMs) {
       await server.stop(end);
       await sleep(awayMs);
