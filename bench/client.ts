@@ -43,6 +43,8 @@ export interface TaskState {
   readonly taskId: string;
   readonly status: string;
   readonly inputRequests?: Readonly<Record<string, unknown>>;
+  /** Once it is completed. */
+  readonly result?: { readonly content?: readonly { readonly text?: string }[] };
 }
 
 export function createClient(url: string, connections: number): Client {

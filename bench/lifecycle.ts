@@ -2,23 +2,31 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, TaskState } from "./client.ts";
 
-const ARGUMENTS = { note: "n".repeat(280) };
+export const ARGUMENTS = { note: "n".repeat(280) };
+export const ACCEPTED = { action: "accept", content: { size: 4 } };
+/** To the question of the tool that is measured. */
+export const ANSWER = { size: ACCEPTED };
+
 const GIVE_UP_AFTER_MS = 30_000;
 
 export async function lifecycle(client: Client): Promise<void> {
   const { taskId } = await parked(client);
-  await client.answer(taskId, { size: { action: "accept", content: { size: 4 } } });
+  await client.answer(taskId, ANSWER);
   await pollUntil(client, taskId, "completed");
 }
 
 /** Calls the tool and waits for its question. */
-export async function parked(client: Client): Promise<TaskState> {
-  const { taskId } = await client.call("ask", ARGUMENTS);
+export async function parked(client: Client, tool = "ask"): Promise<TaskState> {
+  const { taskId } = await client.call(tool, ARGUMENTS);
   return await pollUntil(client, taskId, "input_required");
 }
 
+export interface TaskReader {
+  get(taskId: string): Promise<TaskState>;
+}
+
 /** As a client that polls at once, then after 20 ms, doubling. */
-export async function pollUntil(client: Client, taskId: string, status: string): Promise<TaskState> {
+export async function pollUntil(client: TaskReader, taskId: string, status: string): Promise<TaskState> {
   const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
   for (let waitMs = 20; Date.now() < giveUpAt; waitMs *= 2) {
     const task = await client.get(taskId);

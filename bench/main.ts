@@ -1,230 +1,107 @@
 /**
- * `npm run bench`: what Parley does, beside what its parts can do with nothing of ours in between, in one run.
+ * `npm run bench`: what Parley does, beside what its parts can do with nothing of ours in between and beside a peer, in one run.
  *
- * Front end and worker share core 0, the load runs on core 1, Redis where the system puts it, without persistence. Absolute figures move
- * from run to run and machine to machine; the ratios are what counts. `--quick` does a tenth. Writes bench/RESULTS.md and results.json.
+ *   --quick         a tenth of it in one round, about a minute; nothing is written
+ *   --only <name>   only benchmarks whose name begins so; nothing is written
+ *   --million       a million parked tasks too
+ *
+ * A whole run writes bench/RESULTS.md, results.json and plots/. One file per benchmark in benchmarks/; benchmark.ts says what one is.
  */
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
-import autocannon from "autocannon";
-import { Queue } from "bullmq";
-import { Redis } from "ioredis";
-import { createClient, message, type Message } from "./client.ts";
-import { queueLatencies } from "./floor/queue.ts";
-import { liveHeapBytes } from "./heap.ts";
-import { lifecycle, parked, pollUntil } from "./lifecycle.ts";
-import { inParallel, median, quantile } from "./measure.ts";
-import { freePort, launch, type Measured, untilServed } from "./processes.ts";
-import { type Row, writeReport } from "./report.ts";
+import { readFileSync } from "node:fs";
+import { cpus, loadavg, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import { type Benchmark, type Row, runBenchmark } from "./benchmark.ts";
+import { blockings } from "./benchmarks/blocking.ts";
+import { create } from "./benchmarks/create.ts";
+import { fanOuts } from "./benchmarks/fan-out.ts";
+import { growth } from "./benchmarks/growth.ts";
+import { lifecycles } from "./benchmarks/lifecycle.ts";
+import { parkedTasks } from "./benchmarks/parked.ts";
+import { pushes } from "./benchmarks/push.ts";
+import { resumes } from "./benchmarks/resume.ts";
+import { tasksGet } from "./benchmarks/tasks-get.ts";
+import { createClient } from "./client.ts";
+import { lifecycle } from "./lifecycle.ts";
+import { inParallel } from "./measure.ts";
+import { tableOf, writeReport } from "./report.ts";
+import { openStage, type Stage } from "./stage.ts";
 
-const quick = process.argv.includes("--quick");
-const scale = quick ? 0.1 : 1;
-const ROUNDS = quick ? 1 : 3;
-const cores = cpus().length;
-const serverCore = cores > 1 ? { core: 0 } : {};
-if (cores > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    million: { type: "boolean", default: false },
+    only: { type: "string" },
+  },
+});
+const { quick, million, only } = values;
+const known: readonly Benchmark[] = [
+  tasksGet,
+  create,
+  ...lifecycles,
+  ...resumes,
+  ...pushes,
+  ...fanOuts,
+  ...blockings,
+  parkedTasks,
+  growth({ quick, million }),
+];
+const chosen = known.filter(({ name }) => only === undefined || name.startsWith(only));
+if (chosen.length === 0) throw new Error(`no benchmark is called ${only}: ${known.map(({ name }) => name).join(", ")}`);
 
-const node = process.execPath;
+if (cpus().length > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
+const loadAtStart = loadavg().map((load) => load.toFixed(2));
+const startedAt = { ms: performance.now(), cpu: machineCpu() };
+let ourCpuMs = 0;
 const rows: Row[] = [];
-const running: { stop(): Promise<void> }[] = [];
 
-const redisPort = await freePort();
-const redisUrl = `redis://127.0.0.1:${redisPort}`;
-running.push(
-  launch({
-    command: "redis-server",
-    args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"],
-  }),
-);
-const redis = new Redis(redisUrl);
-redis.on("error", () => undefined); // it is still starting; the next command waits for it
-await redis.ping();
-
+let stage: Stage | undefined;
 try {
-  const port = await freePort();
-  const env = {
-    REDIS_URL: redisUrl,
-    PARLEY_PORT: String(port),
-    PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname,
-    PARLEY_LOG_LEVEL: "error",
-  };
-  const frontEnd = launch({ command: node, args: ["apps/server/main.ts"], env, ...serverCore });
-  const inspectorPort = await freePort();
-  const worker = launch({
-    command: node,
-    args: [`--inspect=127.0.0.1:${inspectorPort}`, "--inspect-publish-uid=http", "apps/worker/main.ts"],
-    env,
-    ...serverCore,
-  });
-  running.push(frontEnd, worker);
-  const base = `http://127.0.0.1:${port}`;
-  await untilServed(`${base}/readyz`);
-  const url = `${base}/mcp`;
-  const client = createClient(url, 64);
-  await inParallel(50, 2_000 * scale, () => lifecycle(client)); // processes that have been up for a while
-
-  // ── tasks/get beside Fastify + HGETALL, interleaved ──
-  const { taskId } = await parked(client);
-  const floorPort = await freePort();
-  const [key = ""] = await redis.keys(`*:task:${taskId}`);
-  const floor = launch({
-    command: node,
-    args: ["bench/floor/http.ts"],
-    env: { REDIS_URL: redisUrl, PORT: String(floorPort), KEY: key },
-    ...serverCore,
-  });
-  running.push(floor);
-  await untilServed(`http://127.0.0.1:${floorPort}/readyz`);
-  const get = message("tasks/get", { taskId }, taskId);
-  const rounds = { ours: [] as Rates[], floor: [] as Rates[] };
-  for (let round = 0; round < ROUNDS; round += 1) {
-    rounds.floor.push(await requestRates(`http://127.0.0.1:${floorPort}/mcp`, get, floor));
-    rounds.ours.push(await requestRates(url, get, frontEnd));
+  for (const benchmark of chosen) {
+    if (stage && benchmark.alone) stage = await leave(stage);
+    stage ??= await enter();
+    process.stderr.write(`${benchmark.name} …\n`);
+    rows.push(...(await runBenchmark(benchmark, stage)));
   }
-  const middle = (rates: readonly Rates[], which: keyof Rates) => median(rates.map((each) => each[which]));
-  // The median, since the sweep's commands come in between now and then.
-  const commandsPerGet: number[] = [];
-  for (let read = 0; read < 100; read += 1) {
-    const before = await statistic("total_commands_processed");
-    await client.get(taskId);
-    commandsPerGet.push((await statistic("total_commands_processed")) - before - 1);
-  }
-  rows.push(
-    {
-      metric: "tasks/get per second of CPU",
-      ours: middle(rounds.ours, "perCpuSecond"),
-      floor: middle(rounds.floor, "perCpuSecond"),
-      unit: "/s",
-      target: "≥ 70 % of the floor",
-    },
-    { metric: "tasks/get per second", ours: middle(rounds.ours, "perSecond"), floor: middle(rounds.floor, "perSecond"), unit: "/s" },
-    { metric: "Redis commands per tasks/get", ours: median(commandsPerGet), unit: "", target: "1" },
-  );
-
-  // ── lifecycles ──
-  for (const clients of [1, 10, 50]) {
-    const count = Math.ceil((clients === 1 ? 300 : 3_000) * scale);
-    const readsBefore = await statistic("total_reads_processed");
-    const cpuBefore = frontEnd.cpuMs() + worker.cpuMs();
-    const { latencies, wallMs } = await inParallel(clients, count, () => lifecycle(client));
-    const cpuMs = (frontEnd.cpuMs() + worker.cpuMs() - cpuBefore) / count;
-    const reads = ((await statistic("total_reads_processed")) - readsBefore) / count;
-    const of = `${clients} client${clients === 1 ? "" : "s"}`;
-    rows.push(
-      { metric: `lifecycle p50, ${of}`, ours: median(latencies), unit: "ms", ...(clients === 1 && { target: "≤ 6 ms" }) },
-      { metric: `lifecycle p99, ${of}`, ours: quantile(latencies, 0.99), unit: "ms" },
-      { metric: `lifecycles per second, ${of}`, ours: (count / wallMs) * 1_000, unit: "/s", ...(clients === 50 && { target: "≥ 750" }) },
-      { metric: `CPU per lifecycle, front end + worker, ${of}`, ours: cpuMs, unit: "ms", ...(clients === 50 && { target: "≤ 1.6 ms" }) },
-      {
-        metric: `Redis reads from sockets per lifecycle, ${of}`,
-        ours: reads,
-        unit: "",
-        ...(clients === 1 && { target: "≤ 24" }),
-        ...(clients === 50 && { target: "≤ 8" }),
-      },
-    );
-  }
-
-  // ── answer → the handler goes on and its result is there, beside BullMQ's add → start ──
-  const resumes: number[] = [];
-  for (let round = 0; round < 300 * scale; round += 1) {
-    const task = await parked(client);
-    const sentAt = performance.now();
-    await client.answer(task.taskId, { size: { action: "accept", content: { size: 4 } } });
-    await pollUntil(client, task.taskId, "completed");
-    resumes.push(performance.now() - sentAt);
-  }
-  const starts = await queueLatencies(redisUrl, 300 * scale);
-  rows.push({
-    metric: "answer → client holds the result, p50 (floor: BullMQ add → start)",
-    ours: median(resumes),
-    floor: median(starts),
-    unit: "ms",
-  });
-
-  // ── parked tasks ──
-  const parkedCount = Math.ceil(10_000 * scale);
-  const memory = async () => ({
-    redis: await statistic("used_memory"),
-    resident: worker.memoryBytes(),
-    live: await liveHeapBytes(inspectorPort),
-  });
-  const before = await memory();
-  const taskIds: string[] = [];
-  await inParallel(50, parkedCount, async () => void taskIds.push((await parked(client)).taskId));
-  const jobs = await jobsLeft(redis);
-  const after = await memory();
-  rows.push(
-    {
-      metric: `Redis bytes per parked task, ${parkedCount} parked, 300 B of arguments`,
-      ours: (after.redis - before.redis) / parkedCount,
-      unit: "B",
-      target: "≤ 1,300",
-    },
-    {
-      metric: `worker heap per parked task, ${parkedCount} parked, after a garbage collection`,
-      ours: (after.live - before.live) / parkedCount,
-      unit: "B",
-      target: "0",
-    },
-    {
-      metric: `worker resident memory per parked task, garbage and all`,
-      ours: (after.resident - before.resident) / parkedCount,
-      unit: "B",
-    },
-    { metric: `jobs in BullMQ while ${parkedCount} tasks are parked`, ours: jobs, unit: "", target: "0" },
-  );
-  const { wallMs } = await inParallel(50, parkedCount, async () => {
-    const id = taskIds.pop() ?? "";
-    await client.answer(id, { size: { action: "accept", content: { size: 4 } } });
-    await pollUntil(client, id, "completed");
-  });
-  rows.push({ metric: `parked tasks answered and completed per second, 50 clients`, ours: (parkedCount / wallMs) * 1_000, unit: "/s" });
-  client.close();
 } finally {
-  redis.disconnect();
-  for (const each of running.toReversed()) await each.stop();
+  if (stage) await leave(stage);
 }
 
 const [cpu] = cpus();
-const machine = `${cores} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
-writeReport({ rows, machine, quick, directory: new URL(".", import.meta.url), write: writeFileSync });
+const machine = `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+const noise = noiseOfRun();
+process.stdout.write(`${tableOf(rows)}\n\n${machine}. ${noise}\n`);
+// What is kept comes from a whole run.
+if (!quick && only === undefined) writeReport({ rows, machine, noise, directory: new URL(".", import.meta.url) });
 
-interface Rates {
-  readonly perSecond: number;
-  /** Of the process' CPU time: what a core could do, also when others take part of it meanwhile. */
-  readonly perCpuSecond: number;
+async function enter(): Promise<Stage> {
+  const opened = await openStage(quick);
+  const client = createClient(`${opened.frontEnd.url}/mcp`, 50);
+  await inParallel(50, opened.some(2_000), () => lifecycle(client)); // processes that have been up for a while
+  client.close();
+  return opened;
 }
 
-async function requestRates(target: string, { headers, body }: Message, served: Measured): Promise<Rates> {
-  const cpuBefore = served.cpuMs();
-  const { requests, non2xx } = await autocannon({
-    url: target,
-    method: "POST",
-    headers: { ...headers },
-    body,
-    connections: 10,
-    duration: quick ? 2 : 6,
-  });
-  if (non2xx > 0) throw new Error(`${non2xx} replies of ${target} were no success`);
-  return { perSecond: requests.average, perCpuSecond: (requests.total / (served.cpuMs() - cpuBefore)) * 1_000 };
+async function leave(left: Stage): Promise<undefined> {
+  ourCpuMs += left.cpuMs();
+  await left.close();
 }
 
-async function statistic(name: string): Promise<number> {
-  const info = await redis.info();
-  return Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1]);
+/** How much of the machine others had, so that a reader can tell a quiet run from a loud one. */
+function noiseOfRun(): string {
+  const seconds = (performance.now() - startedAt.ms) / 1_000;
+  const { user, system } = process.cpuUsage();
+  const ours = ourCpuMs + (user + system) / 1_000;
+  const now = machineCpu();
+  const others = Math.max(0, now.busyMs - startedAt.cpu.busyMs - ours) / (now.allMs - startedAt.cpu.allMs);
+  const share = others < 0.01 ? "less than 1" : `about ${Math.round(others * 100)}`;
+  return `The run took ${Math.round(seconds)} s; load average at its start ${loadAtStart.join(", ")}; meanwhile processes that were not the run's own had ${share} % of the machine's CPU time.`;
 }
 
-/** Of the run queue, in whatever state, once the worker has put the last one away. */
-async function jobsLeft(connection: Redis): Promise<number> {
-  const [key = ""] = await connection.keys("*:run:meta");
-  const queue = new Queue("run", { connection, prefix: key.slice(0, -":run:meta".length) });
-  const count = async () => Object.values(await queue.getJobCounts()).reduce((sum, jobs) => sum + jobs, 0);
-  try {
-    for (let look = 0; look < 20 && (await count()) > 0; look += 1) await new Promise((resolve) => setTimeout(resolve, 100));
-    return await count();
-  } finally {
-    await queue.close();
-  }
+/** Of all cores since the machine started. */
+function machineCpu(): { busyMs: number; allMs: number } {
+  const fields = (/^cpu +(.*)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? "").split(" ").map((ticks) => Number(ticks) * 10);
+  const [user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, steal = 0] = fields;
+  const busyMs = user + nice + system + irq + softirq + steal;
+  return { busyMs, allMs: busyMs + idle + wait };
 }

@@ -1,39 +1,109 @@
-/** The table of a run, on the terminal and as bench/RESULTS.md. */
-export interface Row {
-  readonly metric: string;
-  readonly ours: number;
-  /** The same measured on the parts alone, in the same run. */
-  readonly floor?: number;
-  readonly unit: string;
-  readonly target?: string;
-}
+/** What a run found: the table on the terminal, bench/RESULTS.md, bench/results.json and the plots. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { type ChartName, CHARTS, type Row, type Side } from "./benchmark.ts";
+import { drawChart, type Series } from "./plot.ts";
 
 export interface Report {
   readonly rows: readonly Row[];
   readonly machine: string;
-  readonly quick: boolean;
+  /** What else the machine did, and how long the run took. */
+  readonly noise: string;
   readonly directory: URL;
-  readonly write: (file: URL, text: string) => void;
 }
 
-export function writeReport({ rows, machine, quick, directory, write }: Report): void {
-  const table = ["| metric | Parley | floor | ratio | target |", "|---|---|---|---|---|", ...rows.map(line)].join("\n");
-  process.stdout.write(`${table}\n`);
-  // A quick run is for the one who runs it; what is kept comes from a whole one.
-  if (quick) return;
-  write(
+const COLUMNS = ["metric", "Parley", "lowest–highest", "floor", "Parley : floor", "SDK v1", "FastMCP + Docket", "target", "reached"];
+const SERIES: Readonly<Record<Side, string>> = { parley: "Parley", floor: "floor", peer: "SDK v1" };
+
+export function tableOf(rows: readonly Row[]): string {
+  const groups = Map.groupBy(rows, ({ group }) => group);
+  return [...groups]
+    .map(([group, members]) => {
+      const head = [`### ${group}`, "", `| ${COLUMNS.join(" | ")} |`, `|${"---|".repeat(COLUMNS.length)}`];
+      return [...head, ...members.map(line)].join("\n");
+    })
+    .join("\n\n");
+}
+
+export function writeReport({ rows, machine, noise, directory }: Report): void {
+  const date = new Date().toISOString().slice(0, 10);
+  const plots = new URL("plots/", directory);
+  mkdirSync(plots, { recursive: true });
+  const drawn: string[] = [];
+  for (const [name, chart] of Object.entries(CHARTS)) {
+    const series = seriesOf(rows, name as ChartName);
+    if (series.length === 0) continue;
+    writeFileSync(new URL(`${name}.svg`, plots), drawChart({ ...chart, series }));
+    drawn.push(`![${chart.title}](plots/${name}.svg)`);
+  }
+  const judged = rows.filter(({ reached }) => reached !== undefined);
+  const missed = judged.filter(({ reached }) => reached === false);
+  const told = missed.map(({ group, metric }) => `- ${group}: ${metric}`).join("\n");
+  writeFileSync(
     new URL("RESULTS.md", directory),
-    `# Benchmark results\n\nWritten by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}: ${machine}.\nFront end and worker share one core, the load has the other. Absolute figures move from run to run; ratios in one run are what counts.\n\n${table}\n`,
+    `# Benchmark results
+
+Written by \`npm run bench\` on ${date}: ${machine}. ${noise}
+
+Front ends, worker, floor and peer share one core and work in turn; the load has the other core, Redis (without persistence) runs where the
+system puts it. Each figure is the median of three rounds in which floor, peer and Parley follow one another; absolute figures move from run to run and
+from machine to machine, **ratios in one run** are what counts.
+
+- *Floor*: what the parts do with nothing of ours in between. Fastify and one HGETALL; Fastify, one HSET and one BullMQ job; the two BullMQ jobs that
+  each lifecycle is; PUBLISH → message.
+- *SDK v1*: the TypeScript SDK 1.32 with its tasks in memory, the same tool, measured in this run. It looks for news every 20 ms here; by default
+  each second. Nothing of it survives its process.
+- *FastMCP + Docket*: measured before, elsewhere, on a like machine with the same Redis; the only other server whose tasks outlive a process.
+
+${judged.length - missed.length} of ${judged.length} targets are reached.${missed.length > 0 ? ` Missed:\n\n${told}` : ""}
+
+${tableOf(rows)}
+
+## Plots
+
+${drawn.join("\n\n")}
+`,
   );
-  write(new URL("results.json", directory), `${JSON.stringify({ machine, rows }, null, 2)}\n`);
+  writeFileSync(
+    new URL("results.json", directory),
+    `${JSON.stringify({ date, machine, noise, rows: rows.map(({ target, point: _point, ...row }) => ({ ...row, ...(target && { target: target.text }) })) }, null, 2)}\n`,
+  );
 }
 
-function line({ metric, ours, floor, unit, target }: Row): string {
-  const ratio = floor === undefined ? "" : `${(ours / floor).toFixed(2)}`;
-  return `| ${metric} | ${figure(ours, unit)} | ${floor === undefined ? "" : figure(floor, unit)} | ${ratio} | ${target ?? ""} |`;
+function seriesOf(rows: readonly Row[], chart: ChartName): Series[] {
+  const series = new Map<string, [number, number][]>();
+  for (const row of rows) {
+    if (row.point?.chart !== chart) continue;
+    for (const side of ["parley", "floor", "peer"] as const) {
+      const measured = row[side];
+      if (!measured) continue;
+      const name = row.point.series ?? SERIES[side];
+      series.set(name, [...(series.get(name) ?? []), [row.point.x, measured.median]]);
+    }
+  }
+  return [...series].map(([name, points]) => ({ name, points }));
 }
 
+function line({ metric, parley, floor, peer, elsewhere, unit, target, reached }: Row): string {
+  const range = parley && parley.rounds > 1 ? `${figure(parley.lowest, "")}–${figure(parley.highest, "")}` : "";
+  const ratio = parley && floor ? (parley.median / floor.median).toFixed(2) : "";
+  const cells = [
+    metric,
+    parley ? figure(parley.median, unit) : "",
+    range,
+    floor ? figure(floor.median, unit) : "",
+    ratio,
+    peer ? figure(peer.median, unit) : "",
+    elsewhere ?? "",
+    target?.text ?? "",
+    reached === undefined ? "" : reached ? "yes" : "**no**",
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** Three digits that count. */
 function figure(value: number, unit: string): string {
-  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${value.toLocaleString("en", { maximumFractionDigits: digits })}${unit === "" ? "" : unit.startsWith("/") ? unit : ` ${unit}`}`;
+  const size = Math.abs(value);
+  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  const text = value.toLocaleString("en", { maximumFractionDigits: digits });
+  return `${text}${unit === "" ? "" : unit.startsWith("/") ? unit : ` ${unit}`}`;
 }

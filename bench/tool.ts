@@ -1,15 +1,26 @@
-/** The tool that is measured: one question, no work of its own; building a schema in every run would be such work. */
+/** The tools that are measured: one question, no work of their own; building a schema in every run would be such work. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 
 const SIZE = z.object({ size: z.number().int().min(1).max(20) });
+const INPUT = z.object({ note: z.string() });
 
 export const ask = defineTool({
   name: "ask",
-  input: z.object({ note: z.string() }),
+  input: INPUT,
   task: "required",
   async run(_args, ctx) {
     const { size } = await ctx.elicit("size", { message: "How many?", schema: SIZE });
     return `for ${size}`;
+  },
+});
+
+/** Says when its handler went on, by the machine's monotonic clock, which all processes share. */
+export const askWhen = defineTool({
+  name: "ask_when",
+  input: INPUT,
+  async run(_args, ctx) {
+    await ctx.elicit("size", { message: "How many?", schema: SIZE });
+    return String(process.hrtime.bigint());
   },
 });

@@ -1,0 +1,64 @@
+/** `tools/call` that creates a task, beside Fastify with one HSET and one BullMQ job, and the peer that puts it into a map. */
+import type { Benchmark } from "../benchmark.ts";
+import { createClient } from "../client.ts";
+import { cost } from "../cost.ts";
+import { ARGUMENTS } from "../lifecycle.ts";
+import { inParallel, median } from "../measure.ts";
+import { exchange } from "../exchange.ts";
+import { openSession } from "../session.ts";
+import { Agent } from "node:http";
+
+const CLIENTS = 10;
+
+export const create: Benchmark = {
+  name: "create",
+  group: "Creating a task (`tools/call`, 10 clients)",
+  async open({ some, redis, frontEnd, worker, floor, peer }) {
+    const operations = some(2_000);
+    const client = createClient(`${frontEnd.url}/mcp`, CLIENTS);
+    const sessions = await Promise.all(Array.from({ length: CLIENTS }, () => openSession({ url: `${peer.url}/mcp` })));
+    const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ask", arguments: ARGUMENTS } });
+
+    const measured = async (processes: Parameters<typeof cost>[0]["processes"], work: (number: number) => Promise<unknown>) => {
+      let latencies: number[] = [];
+      let wallMs = 0;
+      let number = 0;
+      const each = await cost({ redis, processes, operations }, async () => {
+        ({ latencies, wallMs } = await inParallel(CLIENTS, operations, async () => void (await work((number += 1)))));
+      });
+      return { ...each, p50: median(latencies), perSecond: (operations / wallMs) * 1_000 };
+    };
+    return {
+      async floor() {
+        const figures = await measured(
+          { frontEnd: floor },
+          () => exchange({ url: `${floor.url}/create`, agent, headers, body }, ignore).ended,
+        );
+        await exchange({ url: `${floor.url}/forget`, agent, headers, body: "{}" }, ignore).ended;
+        return figures;
+      },
+      peer: () =>
+        measured({ frontEnd: peer }, async (number) => {
+          const params = { name: "ask", arguments: ARGUMENTS, task: { ttl: 60_000 } };
+          await sessions[number % CLIENTS]?.request("tools/call", params);
+        }),
+      parley: () => measured({ frontEnd, worker }, () => client.call("ask", ARGUMENTS)),
+      async close() {
+        client.close();
+        agent.destroy();
+        for (const session of sessions) session.close();
+      },
+    };
+  },
+  metrics: [
+    { metric: "p50", figure: "p50", unit: "ms" },
+    { metric: "per second; Parley's worker runs each task to its question meanwhile", figure: "perSecond", unit: "/s" },
+    { metric: "CPU of the front end", figure: "frontEndCpuMs", unit: "ms" },
+    { metric: "CPU of the worker, to the question", figure: "workerCpuMs", unit: "ms" },
+    { metric: "CPU of Redis", figure: "redisCpuMs", unit: "ms" },
+  ],
+};
+
+function ignore(): void {}

@@ -1,0 +1,61 @@
+/** One task, many who listen to it at another replica: from the answer until the last of them has the result, and what each stream weighs. */
+import type { Benchmark } from "../benchmark.ts";
+import { createClient } from "../client.ts";
+import { publishLatencies } from "../floor/publish.ts";
+import { liveHeapBytes } from "../heap.ts";
+import { ANSWER, parked } from "../lifecycle.ts";
+import { listen, type Listener } from "../listener.ts";
+import { median } from "../measure.ts";
+import { atMost } from "../target.ts";
+
+const TOGETHER = 50;
+
+export const fanOuts: readonly Benchmark[] = [100, 1_000].map((listeners) => ({
+  name: `fan-out-${listeners}`,
+  group: `One task, ${listeners.toLocaleString("en")} listen streams on one front end`,
+  async open({ quick, redisUrl, frontEnd, otherFrontEnd }) {
+    const client = createClient(`${frontEnd.url}/mcp`, 1);
+    const times = quick ? 1 : 3;
+    return {
+      floor: async () => ({ all: median(await publishLatencies(redisUrl, { count: times, listeners })) }),
+      async parley() {
+        const took: number[] = [];
+        let heap = 0;
+        let resident = 0;
+        for (let time = 0; time < times; time += 1) {
+          const { taskId } = await parked(client);
+          const before = await memory();
+          const open: Listener[] = [];
+          while (open.length < listeners) {
+            const more = Array.from({ length: Math.min(TOGETHER, listeners - open.length) }, () =>
+              listen(`${otherFrontEnd.url}/mcp`, taskId),
+            );
+            await Promise.all(more.map((listener) => listener.told("input_required")));
+            open.push(...more);
+          }
+          const after = await memory();
+          // What the first streams of a process left behind is no stream's: the last time counts.
+          heap = (after.heap - before.heap) / listeners;
+          resident = (after.resident - before.resident) / listeners;
+          const pushed = Promise.all(open.map((listener) => listener.told("completed")));
+          const sentAt = performance.now();
+          await Promise.all([client.answer(taskId, ANSWER), pushed]);
+          took.push(performance.now() - sentAt);
+          for (const listener of open) listener.close();
+        }
+        return { all: median(took), heap, ...(resident > 0 && { resident }) };
+      },
+      close: async () => client.close(),
+    };
+
+    async function memory(): Promise<{ heap: number; resident: number }> {
+      return { heap: await liveHeapBytes(otherFrontEnd.inspectorPort), resident: otherFrontEnd.memoryBytes() };
+    }
+  },
+  metrics: [
+    { metric: "answer → all hold the result (floor: PUBLISH → all connections have the message)", figure: "all", unit: "ms" },
+    ...(listeners === 1_000
+      ? [{ metric: "live heap of the front end per stream", figure: "heap", unit: "B", target: atMost(15_000, "B") }]
+      : []),
+  ],
+}));
