@@ -41,7 +41,7 @@ export function judge(story: Story, last: TaskState | undefined, marks: readonly
 
 type Found = (rule: Rule, what: string) => void;
 
-function judgeEnd({ plan, left, cancelled, finished }: Story, last: TaskState, found: Found): void {
+function judgeEnd({ plan, left, abandoned, cancelled, finished }: Story, last: TaskState, found: Found): void {
   if (left) {
     const open = Object.keys(last.inputRequests ?? {});
     const expected = lastAsksOf(plan);
@@ -50,6 +50,7 @@ function judgeEnd({ plan, left, cancelled, finished }: Story, last: TaskState, f
       found("rest", `was left waiting for ${expected.join()} and waits for ${open.join()}`);
     return;
   }
+  if (abandoned && last.status === "input_required") return;
   if (!isFinished(last)) found("rest", `is ${last.status} at the end`);
   if (last.status === "failed" || last.result?.isError === true) {
     found("rest", `failed: ${last.error?.message ?? last.result?.content[0]?.text}`);

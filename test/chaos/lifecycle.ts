@@ -22,7 +22,7 @@ export interface Living {
 const PATIENCE_MS = 150_000;
 
 export async function live(plan: Plan, living: Living): Promise<Story> {
-  const story: Story = { plan, calm: living.calm, sent: [], left: false, wrong: [] };
+  const story: Story = { plan, calm: living.calm, sent: [], left: false, abandoned: false, wrong: [] };
   const giveUp = AbortSignal.any([living.over, AbortSignal.timeout(PATIENCE_MS)]);
   const person = createPerson(story, { ...living, over: giveUp });
   await person.call();
@@ -37,7 +37,10 @@ export async function live(plan: Plan, living: Living): Promise<Story> {
     if (task.status === "input_required") await person.respond(Object.keys(task.inputRequests ?? {}));
     await sleep(living.random.between(20, 250));
   }
-  if (!story.left && story.wrong.length === 0) wrong(story, "rest", living.over.aborted ? "not over when the run was" : "not over in time");
+  if (story.left || story.wrong.length > 0) return story;
+  story.abandoned = living.over.aborted;
+  if (story.abandoned) wrong(story, "time", "was not over when the run was");
+  else wrong(story, "rest", `was not over after ${PATIENCE_MS / 1_000} s`);
   return story;
 }
 

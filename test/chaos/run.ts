@@ -99,8 +99,7 @@ async function breakAndJudge(system: System, options: ChaosOptions): Promise<Cha
     progress("everything is made good, the rest comes to an end");
 
     const restAtMs = performance.now() + REST_MS;
-    // A run that had to be stopped has its findings, and nothing to wait for.
-    while (!limit.aborted && !(await isAtRest(system)) && performance.now() < restAtMs) await sleep(500);
+    while (!(await isAtRest(system)) && performance.now() < restAtMs) await sleep(500);
     await inParallel(people, CALM_LIFECYCLES, async (each) => {
       const calm = await liveOne(system, {
         client,
@@ -111,7 +110,7 @@ async function breakAndJudge(system: System, options: ChaosOptions): Promise<Cha
       });
       stories.push(calm);
     });
-    while (!limit.aborted && !(await isAtRest(system)) && performance.now() < restAtMs + REST_MS) await sleep(500);
+    while (!(await isAtRest(system)) && performance.now() < restAtMs + REST_MS) await sleep(500);
     const judged = await judgeAll(system, client, stories);
     const woken = await lateWakeUps(system);
     return {

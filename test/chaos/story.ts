@@ -24,6 +24,8 @@ export interface Story {
   finished?: TaskState;
   /** The person has gone and the task waits. */
   left: boolean;
+  /** The run was over before the lifecycle was: nobody answers any more. */
+  abandoned: boolean;
   /** What was seen to be wrong on the way. */
   readonly wrong: Finding[];
 }
@@ -45,6 +47,7 @@ export const RULES = {
   due: "the due set holds exactly the unfinished tasks, and none that is overdue",
   open: "a task waits for input exactly while an ask of it is open",
   queues: "the run queues are empty, and each sweep is scheduled",
+  time: "the run ends within its time",
   processes: "no process ended by itself, and nothing gave an internal error",
 } as const satisfies Record<string, string>;
 

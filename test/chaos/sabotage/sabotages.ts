@@ -22,7 +22,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     find: "if state and state.token == token then return state end",
     replace: "if state and state.token then return state end",
     breaks: "effects",
-    lifecycles: 300,
+    lifecycles: 200,
     faults: ["stop worker", "frozen connections"],
   },
   {
@@ -68,7 +68,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     find: "clock: { ...systemClock, now: redis.now }",
     replace: "clock: systemClock",
     breaks: "rest",
-    lifecycles: 150,
+    lifecycles: 120,
     faults: ["clock jump"],
   },
   {
@@ -77,7 +77,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     find: "      await recorded(entries);",
     replace: "      await ports.record(entries);",
     breaks: "rest",
-    lifecycles: 150,
+    lifecycles: 120,
     faults: ["redis outage", "frozen connections"],
   },
   {
@@ -86,7 +86,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     find: "if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS)",
     replace: "if (nextMs > Date.now() + 1_000 * MEND_SWEEP_EVERY_MS)",
     breaks: "rest",
-    lifecycles: 150,
+    lifecycles: 120,
     faults: ["clock jump"],
   },
 ];
