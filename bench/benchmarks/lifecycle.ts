@@ -5,7 +5,7 @@
  * the stream of `tasks/result`, and looks for news every 20 ms.
  */
 import type { Benchmark, Figures } from "../benchmark.ts";
-import { createClient } from "../client.ts";
+import { type Client, createClient } from "../client.ts";
 import { cost, type CostOf } from "../cost.ts";
 import type { JobsDone } from "../floor/jobs.ts";
 import { ARGUMENTS, lifecycle } from "../lifecycle.ts";
@@ -51,7 +51,12 @@ export const lifecycles: readonly Benchmark[] = CLIENTS.map((clients) => ({
           },
         );
       },
-      parley: () => measured({ redis, processes: { frontEnd, worker }, operations: count }, () => lifecycle(client)),
+      async parley() {
+        let gets = 0;
+        const counted: Client = { ...client, get: (taskId) => ((gets += 1), client.get(taskId)) };
+        const figures = await measured({ redis, processes: { frontEnd, worker }, operations: count }, () => lifecycle(counted));
+        return { ...figures, gets: gets / count };
+      },
       async close() {
         client.close();
         for (const session of sessions) session.close();
@@ -91,6 +96,7 @@ export const lifecycles: readonly Benchmark[] = CLIENTS.map((clients) => ({
     },
     { metric: "CPU of the front end", figure: "frontEndCpuMs", unit: "ms" },
     { metric: "CPU of the worker", figure: "workerCpuMs", unit: "ms" },
+    { metric: "looks (`tasks/get`); 2 if each finds what it waits for", figure: "gets", unit: "" },
     { metric: "CPU of Redis", figure: "redisCpuMs", unit: "ms" },
     { metric: "Redis commands, those in scripts among them", figure: "commands", unit: "" },
     {
