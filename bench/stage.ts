@@ -28,7 +28,7 @@ export interface Stage {
   /** Another replica of it. */
   readonly otherFrontEnd: Served & Inspected;
   readonly worker: Inspected;
-  readonly floor: Served;
+  readonly floor: Served & Inspected;
   readonly peer: Served & Inspected;
   /** CPU time of all processes so far, in milliseconds. */
   cpuMs(): number;
@@ -71,7 +71,7 @@ export async function openStage(quick: boolean): Promise<Stage> {
     const frontEnd = await serve("apps/server/main.ts", "PARLEY_PORT", false);
     const otherFrontEnd = await serve("apps/server/main.ts", "PARLEY_PORT");
     const worker = await serve("apps/worker/main.ts", "NO_PORT");
-    const floor = await serve("bench/floor/main.ts", "PORT", false);
+    const floor = await serve("bench/floor/main.ts", "PORT");
     const peer = await serve("bench/peer/main.ts", "PORT");
     for (const { url } of [frontEnd, otherFrontEnd, floor, peer]) await untilServed(`${url}/readyz`);
     return {

@@ -4,6 +4,7 @@
  *   POST /mcp     Fastify and one HGETALL, of the key that PUT /key named
  *   POST /create  Fastify, one HSET and one BullMQ job, in one burst
  *   POST /jobs    BullMQ alone, in this process
+ *   POST /listen  a stream of Fastify's that says one thing and stays open
  */
 import { Queue } from "bullmq";
 import Fastify from "fastify";
@@ -38,5 +39,11 @@ app.post("/forget", async () => {
   return {};
 });
 app.post<{ Body: Jobs }>("/jobs", ({ body }) => runJobs(redisUrl, body));
+app.post("/listen", (_request, reply) => {
+  reply.hijack();
+  reply.raw.writeHead(200, { "content-type": "text/event-stream" });
+  const told = { jsonrpc: "2.0", method: "notifications/tasks", params: { status: "input_required" } };
+  reply.raw.write(`data: ${JSON.stringify(told)}\n\n`);
+});
 await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"]) });
 process.once("SIGTERM", () => process.exit(0));
