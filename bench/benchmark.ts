@@ -54,7 +54,7 @@ export const CHARTS = {
     y: { label: "ms", logarithmic: true },
   },
   "lifecycle-rate": {
-    title: "Lifecycles per second, front end and worker on one core (floor: two BullMQ jobs)",
+    title: "Lifecycles per second (floor: two BullMQ jobs)",
     x: { label: "clients at once", logarithmic: true },
     y: { label: "per second", logarithmic: true },
   },

@@ -4,7 +4,8 @@ import type { Figures } from "./benchmark.ts";
 import type { Measured } from "./processes.ts";
 
 export interface CostOf {
-  readonly redis: Redis;
+  /** Absent for who does not use it: a worker that is idle still sweeps. */
+  readonly redis?: Redis;
   /** Whose CPU time counts, by name; `cpuMs` is the sum of all. */
   readonly processes: Readonly<Record<string, Measured>>;
   readonly operations: number;
@@ -13,7 +14,7 @@ export interface CostOf {
 /** Per operation; `cpuMs` and the CPU time of each process as `<name>CpuMs`, in milliseconds. */
 export async function cost({ redis, processes, operations }: CostOf, work: () => Promise<unknown>): Promise<Figures> {
   const look = async () => ({
-    ...(await redisStatistics(redis)),
+    ...(redis && (await redisStatistics(redis))),
     ...Object.fromEntries(Object.entries(processes).map(([name, each]) => [`${name}CpuMs`, each.cpuMs()])),
   });
   const before: Figures = await look();

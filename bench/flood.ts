@@ -7,7 +7,7 @@ import { redisStatistics } from "./cost.ts";
 import type { Measured } from "./processes.ts";
 
 export interface Flood {
-  readonly redis: Redis;
+  readonly redis?: Redis;
   readonly process: Measured;
   readonly url: string;
   readonly message: Message;
@@ -17,7 +17,7 @@ export interface Flood {
 /** Rates, and what a request costs. A rate per second of CPU is what a core could do, also when others take part of it meanwhile. */
 export async function flood({ redis, process, url, message: { headers, body }, seconds }: Flood): Promise<Figures> {
   const cpuBefore = process.cpuMs();
-  const before: Figures = await redisStatistics(redis);
+  const before: Figures = redis ? await redisStatistics(redis) : {};
   const { requests, non2xx, errors } = await autocannon({
     url,
     method: "POST",
@@ -27,7 +27,7 @@ export async function flood({ redis, process, url, message: { headers, body }, s
     duration: seconds,
   });
   if (non2xx + errors > 0) throw new Error(`${non2xx + errors} replies of ${url} were no success`);
-  const after = await redisStatistics(redis);
+  const after: Figures = redis ? await redisStatistics(redis) : {};
   const cpuMs = process.cpuMs() - cpuBefore;
   const redisPart = Object.entries(after).map(([name, value]) => [name, (value - (before[name] ?? 0)) / requests.total]);
   return {

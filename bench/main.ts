@@ -25,7 +25,7 @@ import { createClient } from "./client.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { inParallel } from "./measure.ts";
 import { tableOf, writeReport } from "./report.ts";
-import { openStage, type Stage } from "./stage.ts";
+import { cpuMsOfStages, openStage, type Stage } from "./stage.ts";
 
 const { values } = parseArgs({
   options: {
@@ -52,7 +52,6 @@ if (chosen.length === 0) throw new Error(`no benchmark is called ${only}: ${know
 if (cpus().length > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
 const loadAtStart = loadavg().map((load) => load.toFixed(2));
 const startedAt = { ms: performance.now(), cpu: machineCpu() };
-let ourCpuMs = 0;
 const rows: Row[] = [];
 
 let stage: Stage | undefined;
@@ -83,7 +82,6 @@ async function enter(): Promise<Stage> {
 }
 
 async function leave(left: Stage): Promise<undefined> {
-  ourCpuMs += left.cpuMs();
   await left.close();
 }
 
@@ -91,7 +89,7 @@ async function leave(left: Stage): Promise<undefined> {
 function noiseOfRun(): string {
   const seconds = (performance.now() - startedAt.ms) / 1_000;
   const { user, system } = process.cpuUsage();
-  const ours = ourCpuMs + (user + system) / 1_000;
+  const ours = cpuMsOfStages() + (user + system) / 1_000;
   const now = machineCpu();
   const others = Math.max(0, now.busyMs - startedAt.cpu.busyMs - ours) / (now.allMs - startedAt.cpu.allMs);
   const share = others < 0.01 ? "less than 1" : `about ${Math.round(others * 100)}`;

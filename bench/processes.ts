@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { once } from "node:events";
 
 export interface Measured {
@@ -27,7 +28,8 @@ export interface Launch {
 export function launch({ command, args, env = {}, core }: Launch): Measured {
   const pinned = core === undefined ? [command, ...args] : ["taskset", "-c", String(core), command, ...args];
   const [program = command, ...rest] = pinned;
-  const child: ChildProcess = spawn(program, rest, { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "inherit"] });
+  const child: ChildProcess = spawn(program, rest, { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] });
+  passOnErrors(child);
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${command} did not start`);
   const exited = once(child, "exit");
@@ -48,6 +50,14 @@ export function launch({ command, args, env = {}, core }: Launch): Measured {
       await exited;
     },
   };
+}
+
+/** All but what a process says of its inspector. */
+function passOnErrors({ stderr }: ChildProcess): void {
+  if (!stderr) return;
+  createInterface({ input: stderr }).on("line", (line) => {
+    if (!/^(Debugger |For help, see: |Starting inspector )/.test(line)) process.stderr.write(`${line}\n`);
+  });
 }
 
 export async function freePort(): Promise<number> {

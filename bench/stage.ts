@@ -30,9 +30,14 @@ export interface Stage {
   readonly worker: Inspected;
   readonly floor: Served & Inspected;
   readonly peer: Served & Inspected;
-  /** CPU time of all processes so far, in milliseconds. */
-  cpuMs(): number;
   close(): Promise<void>;
+}
+
+let cpuMsOfClosed = 0;
+
+/** CPU time of all processes of all stages that were closed, in milliseconds. */
+export function cpuMsOfStages(): number {
+  return cpuMsOfClosed;
 }
 
 const node = process.execPath;
@@ -55,6 +60,7 @@ export async function openStage(quick: boolean): Promise<Stage> {
   redis.on("error", () => undefined); // it is still starting; the next command waits for it
   const close = async () => {
     redis.disconnect();
+    for (const each of running) cpuMsOfClosed += each.cpuMs();
     for (const each of running.toReversed()) await each.stop();
   };
 
@@ -84,7 +90,6 @@ export async function openStage(quick: boolean): Promise<Stage> {
       worker,
       floor,
       peer,
-      cpuMs: () => running.reduce((sum, each) => sum + each.cpuMs(), 0),
       close,
     };
   } catch (error) {

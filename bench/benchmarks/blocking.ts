@@ -16,7 +16,7 @@ export const blockings: readonly Benchmark[] = [1, 50].map((clients) => ({
     const peers = await open(peer.url, peer.url);
     return {
       // It cannot be answered at another process than the one that holds the call.
-      peer: () => measured({ redis, processes: { frontEnd: peer }, operations }, peers, "ask_held"),
+      peer: () => measured({ processes: { frontEnd: peer }, operations }, peers, "ask_held"),
       parley: () => measured({ redis, processes: { frontEnd, otherFrontEnd, worker }, operations }, ours, "ask_when"),
       async close() {
         for (const session of [...ours, ...peers]) session.close();

@@ -1,7 +1,7 @@
 /** `tools/call` that creates a task, beside Fastify with one HSET and one BullMQ job, and the peer that puts it into a map. */
 import type { Benchmark } from "../benchmark.ts";
 import { createClient } from "../client.ts";
-import { cost } from "../cost.ts";
+import { cost, type CostOf } from "../cost.ts";
 import { ARGUMENTS } from "../lifecycle.ts";
 import { inParallel, median } from "../measure.ts";
 import { exchange } from "../exchange.ts";
@@ -21,11 +21,11 @@ export const create: Benchmark = {
     const headers = { "content-type": "application/json" };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ask", arguments: ARGUMENTS } });
 
-    const measured = async (processes: Parameters<typeof cost>[0]["processes"], work: (number: number) => Promise<unknown>) => {
+    const measured = async (of: Omit<CostOf, "operations">, work: (number: number) => Promise<unknown>) => {
       let latencies: number[] = [];
       let wallMs = 0;
       let number = 0;
-      const each = await cost({ redis, processes, operations }, async () => {
+      const each = await cost({ ...of, operations }, async () => {
         ({ latencies, wallMs } = await inParallel(CLIENTS, operations, async () => void (await work((number += 1)))));
       });
       return { ...each, p50: median(latencies), perSecond: (operations / wallMs) * 1_000 };
@@ -33,18 +33,18 @@ export const create: Benchmark = {
     return {
       async floor() {
         const figures = await measured(
-          { frontEnd: floor },
+          { redis, processes: { frontEnd: floor } },
           () => exchange({ url: `${floor.url}/create`, agent, headers, body }, ignore).ended,
         );
         await exchange({ url: `${floor.url}/forget`, agent, headers, body: "{}" }, ignore).ended;
         return figures;
       },
       peer: () =>
-        measured({ frontEnd: peer }, async (number) => {
+        measured({ processes: { frontEnd: peer } }, async (number) => {
           const params = { name: "ask", arguments: ARGUMENTS, task: { ttl: 60_000 } };
           await sessions[number % CLIENTS]?.request("tools/call", params);
         }),
-      parley: () => measured({ frontEnd, worker }, () => client.call("ask", ARGUMENTS)),
+      parley: () => measured({ redis, processes: { frontEnd, worker } }, () => client.call("ask", ARGUMENTS)),
       async close() {
         client.close();
         agent.destroy();

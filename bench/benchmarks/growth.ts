@@ -11,7 +11,7 @@ import { createClient, type Client } from "../client.ts";
 import { cost, usedMemory } from "../cost.ts";
 import { lifecycle, parked } from "../lifecycle.ts";
 import { inParallel, median } from "../measure.ts";
-import type { Stage } from "../stage.ts";
+import { openStage, type Stage } from "../stage.ts";
 import { atMost } from "../target.ts";
 
 const TOGETHER = 200;
@@ -21,92 +21,126 @@ const GRACE_MS = 1_000;
 const LEASE_MS = 10_000;
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
+const LATENCIES = {
+  get: "tasks/get p50",
+  lifecycle: "lifecycle p50, 1 client",
+  busyLifecycle: "lifecycle p50, 50 clients",
+} as const;
+const SMALLEST = 1_000;
+
 export function growth({ quick, million }: { quick: boolean; million: boolean }): Benchmark {
-  const sizes = [1_000, 10_000, ...(quick ? [] : [100_000]), ...(million ? [1_000_000] : [])];
-  const largest = sizes.at(-1) ?? 0;
+  const sizes = [10_000, ...(quick ? [] : [100_000]), ...(million ? [1_000_000] : [])];
+  const flat = (what: string, figure: string): Metric[] =>
+    sizes.map((size) => ({
+      metric: `${what}, ${told(size)} : ${told(SMALLEST)}`,
+      figure: `${figure}Ratio@${size}`,
+      unit: "×",
+      target: atMost(1.25, "×"),
+    }));
   return {
     name: "growth",
-    group: "Growth: beside ever more parked tasks",
+    group: "Growth: beside ever more parked tasks, and beside 1,000 on another deployment in turn",
     rounds: 1,
     alone: true,
     async open(stage) {
-      const client = createClient(`${stage.frontEnd.url}/mcp`, 50);
-      const backend = await connectRedis({ url: stage.redisUrl }, { log: SILENT });
+      const small = await openSite(stage);
+      const grown = await openSite(await openStage(quick));
       return {
         async parley() {
-          await inParallel(50, stage.some(2_000), () => lifecycle(client)); // processes that have been up for a while
-          const model = await backend.store.load((await parked(client)).taskId);
-          if (!model) throw new Error("there is no task to write more of");
-          const taskIds: string[] = [];
           const figures: Record<string, number> = {};
-          let filled = 0;
-          let bytes = 0;
+          figures[`bytes@${SMALLEST}`] = (await small.growTo(SMALLEST)) / SMALLEST;
+          const ofSmall: Figures[] = [];
           for (const size of sizes) {
-            const before = await usedMemory(stage.redis);
-            await fill(backend, model, { count: size - filled, taskIds });
-            bytes += (await usedMemory(stage.redis)) - before;
-            filled = size;
-            figures[`bytes@${size}`] = bytes / size;
-            for (const [name, value] of Object.entries(await beside(stage, client, taskIds))) figures[`${name}@${size}`] = value;
+            figures[`bytes@${size}`] = (await grown.growTo(size)) / size;
+            const pairs: { small: Figures; grown: Figures }[] = [];
+            for (let round = 0; round < (quick ? 1 : 3); round += 1) pairs.push({ small: await small.look(), grown: await grown.look() });
+            ofSmall.push(...pairs.map((pair) => pair.small));
+            for (const name of [...Object.keys(LATENCIES), "redisCpuMs"]) {
+              const of = (side: "small" | "grown") => median(pairs.map((pair) => pair[side][name] ?? Number.NaN));
+              figures[`${name}@${size}`] = of("grown");
+              figures[`${name}Ratio@${size}`] = of("grown") / of("small");
+            }
           }
-          for (const name of ["get", "lifecycle", "busyLifecycle", "redisCpuMs"]) {
-            figures[`${name}Ratio`] = (figures[`${name}@${largest}`] ?? 0) / (figures[`${name}@${sizes[0]}`] ?? 0);
+          for (const name of [...Object.keys(LATENCIES), "redisCpuMs"]) {
+            figures[`${name}@${SMALLEST}`] = median(ofSmall.map((figuresOfRound) => figuresOfRound[name] ?? Number.NaN));
           }
           return figures;
         },
         async close() {
-          client.close();
-          await backend.close();
+          await small.leave();
+          await grown.leave();
+          await grown.stage.close();
         },
       };
     },
     metrics: [
-      ...sizes.flatMap((size): Metric[] => [
-        {
-          metric: `Redis memory per task at ${told(size)}`,
-          figure: `bytes@${size}`,
-          unit: "B",
-          target: atMost(1_300, "B"),
-          point: { chart: "parked-memory", x: size, series: "Redis memory per parked task" },
-        },
+      ...[SMALLEST, ...sizes].map((size): Metric => ({
+        metric: `Redis memory per task at ${told(size)}`,
+        figure: `bytes@${size}`,
+        unit: "B",
+        target: atMost(1_300, "B"),
+        point: { chart: "parked-memory", x: size },
+      })),
+      ...Object.entries(LATENCIES).flatMap(([name, what]): Metric[] => [
+        ...[SMALLEST, ...sizes].map((size): Metric => ({
+          metric: `${what} beside ${told(size)}`,
+          figure: `${name}@${size}`,
+          unit: "ms",
+          point: { chart: "parked-latency", x: size, series: what.replace(" p50", "") },
+        })),
+        ...flat(what, name),
       ]),
-      ...sizes.map((size): Metric => ({
-        metric: `tasks/get p50 beside ${told(size)}`,
-        figure: `get@${size}`,
-        unit: "ms",
-        point: { chart: "parked-latency", x: size, series: "tasks/get" },
-      })),
-      ...sizes.map((size): Metric => ({
-        metric: `lifecycle p50 beside ${told(size)}, 1 client`,
-        figure: `lifecycle@${size}`,
-        unit: "ms",
-        point: { chart: "parked-latency", x: size, series: "lifecycle, 1 client" },
-      })),
-      ...sizes.map((size): Metric => ({
-        metric: `lifecycle p50 beside ${told(size)}, 50 clients`,
-        figure: `busyLifecycle@${size}`,
-        unit: "ms",
-        point: { chart: "parked-latency", x: size, series: "lifecycle, 50 clients" },
-      })),
-      ...sizes.map((size): Metric => ({
+      ...[SMALLEST, ...sizes].map((size): Metric => ({
         metric: `CPU of Redis per lifecycle beside ${told(size)}`,
         figure: `redisCpuMs@${size}`,
         unit: "ms",
       })),
-      { metric: `tasks/get p50, ${told(largest)} : 1,000`, figure: "getRatio", unit: "×", target: atMost(1.25, "×") },
-      { metric: `lifecycle p50, ${told(largest)} : 1,000, 1 client`, figure: "lifecycleRatio", unit: "×", target: atMost(1.25, "×") },
-      { metric: `lifecycle p50, ${told(largest)} : 1,000, 50 clients`, figure: "busyLifecycleRatio", unit: "×", target: atMost(1.25, "×") },
-      { metric: `CPU of Redis per lifecycle, ${told(largest)} : 1,000`, figure: "redisCpuMsRatio", unit: "×", target: atMost(1.25, "×") },
+      ...flat("CPU of Redis per lifecycle", "redisCpuMs"),
     ],
   };
 }
 
+/** A deployment whose parked tasks grow. */
+interface Site {
+  readonly stage: Stage;
+  /** Bytes that all parked tasks take in Redis. */
+  growTo(size: number): Promise<number>;
+  look(): Promise<Figures>;
+  leave(): Promise<void>;
+}
+
+async function openSite(stage: Stage): Promise<Site> {
+  const client = createClient(`${stage.frontEnd.url}/mcp`, 50);
+  const backend = await connectRedis({ url: stage.redisUrl }, { log: SILENT });
+  await inParallel(50, stage.some(2_000), () => lifecycle(client)); // processes that have been up for a while
+  const model = await backend.store.load((await parked(client)).taskId);
+  if (!model) throw new Error("there is no task to write more of");
+  const taskIds: string[] = [];
+  let filled = 0;
+  let bytes = 0;
+  return {
+    stage,
+    async growTo(size) {
+      const before = await usedMemory(stage.redis);
+      await fill(backend, model, { count: size - filled, taskIds });
+      bytes += (await usedMemory(stage.redis)) - before;
+      filled = size;
+      return bytes;
+    },
+    look: () => beside(stage, client, taskIds),
+    async leave() {
+      client.close();
+      await backend.close();
+    },
+  };
+}
+
 async function beside({ some, redis, frontEnd, worker }: Stage, client: Client, taskIds: readonly string[]): Promise<Figures> {
-  const gets = await inParallel(1, some(1_000), async () => {
+  const gets = await inParallel(1, some(500), async () => {
     await client.get(taskIds[Math.floor(Math.random() * taskIds.length)] ?? "");
   });
-  const single = await inParallel(1, some(200), () => lifecycle(client));
-  const operations = some(2_000);
+  const single = await inParallel(1, some(100), () => lifecycle(client));
+  const operations = some(1_000);
   let busy: readonly number[] = [];
   const { redisCpuMs = Number.NaN } = await cost({ redis, processes: { frontEnd, worker }, operations }, async () => {
     ({ latencies: busy } = await inParallel(50, operations, () => lifecycle(client)));

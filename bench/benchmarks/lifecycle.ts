@@ -41,15 +41,12 @@ export const lifecycles: readonly Benchmark[] = CLIENTS.map((clients) => ({
       },
       peer: () => {
         const free = [...sessions];
-        return measured(
-          { redis, processes: { frontEnd: peer }, operations: clients === 1 ? some(PEERS_COUNT_OF_ONE) : count },
-          async () => {
-            const session = free.pop();
-            if (!session) throw new Error("more at once than there are sessions");
-            await finishTask(session, await parkedTask(session, "ask", ARGUMENTS));
-            free.push(session);
-          },
-        );
+        return measured({ processes: { frontEnd: peer }, operations: clients === 1 ? some(PEERS_COUNT_OF_ONE) : count }, async () => {
+          const session = free.pop();
+          if (!session) throw new Error("more at once than there are sessions");
+          await finishTask(session, await parkedTask(session, "ask", ARGUMENTS));
+          free.push(session);
+        });
       },
       async parley() {
         let gets = 0;

@@ -27,7 +27,7 @@ export const tasksGet: Benchmark = {
     const seconds = quick ? 1 : SECONDS;
     return {
       floor: () => flood({ redis, process: floor, url: `${floor.url}/mcp`, message: get, seconds }),
-      peer: () => flood({ redis, process: peer, url: `${peer.url}/mcp`, message: peersGet, seconds }),
+      peer: () => flood({ process: peer, url: `${peer.url}/mcp`, message: peersGet, seconds }),
       parley: () => flood({ redis, process: frontEnd, url: `${frontEnd.url}/mcp`, message: get, seconds }),
       close: async () => session.close(),
     };
