@@ -6,7 +6,7 @@
  * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
-import { declareUnavailable, isFinished, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
+import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
 import { elicitationId, INTERNAL_ERROR, isDefect } from "@parley/protocol";
 import type { TaskWatch } from "../../watch-task.ts";
 import { stillPut, toPut } from "./asks.ts";
@@ -56,7 +56,7 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
     onAbort(lifecycle.closing, watch.wake),
     onAbort(lifecycle.ending, watch.wake),
     heartbeat.onBeat(() => keepClientWaiting()),
-    () => done.abort(),
+    () => done.abort(OVER),
   ];
   // A call that ends within a moment costs no stream; one that does not can be resumed from here on.
   if (cursor.sequence > 0) prime();
@@ -77,7 +77,7 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
       cursor = { ...cursor, ...(feed.cursor !== undefined && { feed: feed.cursor }) };
       if (isFinished(task.status)) {
         // A stream that began behind an answer in JSON would take the process down.
-        done.abort();
+        done.abort(OVER);
         voice.answer(answerOf(door, talk, { id, cursor, task }), eventId());
         if (held) await door.sessions.unfollow(session.id, [task.id]);
         return "answered";
