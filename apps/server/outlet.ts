@@ -53,11 +53,18 @@ export class Outlet {
     if (!this.#closed) {
       const controller = new AbortController();
       const { raw } = this.#reply;
-      if (raw.destroyed && !raw.writableFinished) controller.abort();
-      else raw.once("close", () => raw.writableFinished || controller.abort());
+      this.onClose(() => raw.writableFinished || controller.abort());
       this.#closed = controller;
     }
     return this.#closed.signal;
+  }
+
+  /** Called when the response is over, whoever ended it; at once if it is. */
+  onClose(listener: () => void): void {
+    const { raw } = this.#reply;
+    if (raw.closed) listener();
+    // It closes once, so `once` would only add its wrapper to each stream's memory.
+    else raw.on("close", listener);
   }
 
   /** Turns the response into a stream. */
@@ -71,7 +78,7 @@ export class Outlet {
     raw.flushHeaders();
     // A socket that breaks is an abort of `closed`, not an error of ours.
     raw.on("error", () => undefined);
-    raw.once("close", () => this.#stopBeat?.());
+    this.onClose(() => this.#stopBeat?.());
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
   }
 

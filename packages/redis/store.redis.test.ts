@@ -40,6 +40,19 @@ describe("the task store on Redis", () => {
     counted.close();
   });
 
+  test("loads that begin together are one command; one that begins after anything came in is another", async () => {
+    const counted = await openCounted();
+    const life = aLife(opened.store);
+    const taskId = await life.parked([anAsk("size")]);
+    const loadTwice = () => Promise.all([counted.store.load(taskId), counted.store.load(taskId)]);
+
+    expect(await counted.commandsDuring(loadTwice)).toEqual(["hgetall"]);
+    await life.answer(taskId, "size", "4");
+    const [one, other] = await loadTwice();
+    expect([one?.asks, other?.asks]).toEqual([[], []]);
+    counted.close();
+  });
+
   test("a lifecycle takes one command for each thing that happens, beginning with its journal included", async () => {
     const counted = await openCounted();
     const life = aLife(counted.store);

@@ -30,10 +30,23 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
   const scripts = defineScripts(redis);
   const ownerList = createOwnerList({ redis, keys, partitions });
 
-  async function load(taskId: string): Promise<Task | undefined> {
+  async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
     return unpackTask(taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+  }
+
+  const reads = new Map<string, Promise<Task | undefined>>();
+
+  /** A wake-up wakes everybody who follows the task: reads that begin before anything else can come in are one read. */
+  async function load(taskId: string): Promise<Task | undefined> {
+    let shared = reads.get(taskId);
+    if (!shared) {
+      if (reads.size === 0) process.nextTick(() => reads.clear());
+      shared = read(taskId);
+      reads.set(taskId, shared);
+    }
+    return await shared;
   }
 
   return {

@@ -14,7 +14,7 @@ export function inFlight(app: FastifyInstance): InFlight {
   let resolveNone: () => void = () => undefined;
   app.addHook("onRequest", (_request, reply, done) => {
     open += 1;
-    reply.raw.once("close", () => {
+    reply.raw.on("close", () => {
       open -= 1;
       if (open === 0) resolveNone();
     });

@@ -13,7 +13,7 @@ export function requestLog(app: FastifyInstance, log: Log): void {
     if (url !== "/healthz" && url !== "/readyz") {
       const startedAtMs = performance.now();
       const { raw } = reply;
-      raw.once("close", () => {
+      raw.on("close", () => {
         const ms = Math.round((performance.now() - startedAtMs) * 10) / 10;
         const gone = raw.writableFinished ? {} : { gone: true };
         const trace = request.traceId === undefined ? {} : { traceId: request.traceId };

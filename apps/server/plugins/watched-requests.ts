@@ -38,7 +38,7 @@ export function watchedRequests(app: FastifyInstance, { telemetry, isTool }: Wat
       if (!PROBES.has(request.url)) {
         const startedAtMs = performance.now();
         const { raw } = reply;
-        raw.once("close", () => {
+        raw.on("close", () => {
           const labels = {
             method: methodLabel(request.rpcMethod),
             dialect: dialectLabel(versionOf(request)),
@@ -57,12 +57,13 @@ export function watchedRequests(app: FastifyInstance, { telemetry, isTool }: Wat
       withLogFields({ requestId: request.id }, done);
       return;
     }
+    const { name: target } = paramsOf(request.body);
     tracing.serve(carrierOf(request), (end) => {
       const ids = tracing.ids();
       request.traceId = ids?.traceId;
-      reply.raw.once("close", () => {
+      reply.raw.on("close", () => {
         const outcome = outcomeOf(request, reply.raw);
-        const { name, attributes } = described(request, isTool);
+        const { name, attributes } = described(request, typeof target === "string" && isTool(target) ? target : undefined);
         end(name, { ...attributes, "parley.outcome": outcome }, outcome === "failed");
       });
       withLogFields({ requestId: request.id, ...(ids && { traceId: ids.traceId }) }, done);
@@ -78,10 +79,8 @@ function outcomeOf({ rpcError }: FastifyRequest, raw: { readonly statusCode: num
   return raw.statusCode >= 400 || rpcError !== undefined ? "refused" : "ok";
 }
 
-function described(request: FastifyRequest, isTool: (name: string) => boolean): { name: string; attributes: Record<string, string> } {
+function described(request: FastifyRequest, tool: string | undefined): { name: string; attributes: Record<string, string> } {
   const method = methodLabel(request.rpcMethod);
-  const { name } = paramsOf(request.body);
-  const tool = typeof name === "string" && isTool(name) ? name : undefined;
   return {
     name: tool === undefined ? method : `${method} ${tool}`,
     attributes: {

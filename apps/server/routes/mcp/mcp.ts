@@ -38,8 +38,13 @@ export interface Exchange {
   readonly outlet: Outlet;
 }
 
-/** The `result` of the answer, or undefined when nobody is there any more to be answered. Whatever is thrown becomes the error. */
-export type Handled = object | undefined;
+/**
+ * The `result` of the answer, undefined when nobody is there any more to be answered, or STREAMING when the stream goes on by itself.
+ * Whatever is thrown becomes the error.
+ */
+export type Handled = object | undefined | typeof STREAMING;
+
+export const STREAMING = Symbol("streaming");
 
 /** A tools/call or prompts/get, as the three ways of answering it see it. */
 export interface Called {

@@ -7,7 +7,6 @@ import {
   errorMessage,
   INTERNAL_ERROR,
   invalidRequest,
-  isDefect,
   jsonDepthExceeds,
   parseError,
   type Reply,
@@ -16,10 +15,11 @@ import {
 } from "@parley/protocol";
 import { Outlet, sendJson } from "../../outlet.ts";
 import type { Authenticate } from "../../principal.ts";
+import { answerFailure } from "./answer-failure.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Door } from "../sessions/door.ts";
 import { sessionHandlers } from "../sessions/route.ts";
-import type { Mcp } from "./mcp.ts";
+import { type Mcp, STREAMING } from "./mcp.ts";
 
 export interface McpRoute {
   readonly mcp: Mcp;
@@ -35,7 +35,7 @@ declare module "fastify" {
 }
 
 export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpRoute): void {
-  const { catalogue, limits, times, encode, services, log, heartbeat } = mcp;
+  const { catalogue, limits, times, services, log, heartbeat } = mcp;
   const tool = (name: string) => catalogue.tools.get(name);
   const outletOptions = { heartbeat, stallTimeoutMs: times.stallTimeoutMs };
   const sessions = sessionHandlers({ door, authenticate, outletOptions });
@@ -60,6 +60,8 @@ export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpR
       return reply;
     }
     request.rpcMethod = decoded.method;
+    // What it said is decoded, and a stream may be open for days.
+    request.body = undefined;
     if (decoded.type === "notification") return reply.code(202).send();
 
     const { id, intent } = decoded;
@@ -67,12 +69,10 @@ export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpR
     try {
       const principal = await authenticate(request);
       const result = await dispatch(mcp, intent, { id, principal, outlet });
-      if (result) outlet.end({ httpStatus: 200, message: resultMessage(id, result) });
-      else outlet.abandon();
+      if (result === undefined) outlet.abandon();
+      else if (result !== STREAMING) outlet.end({ httpStatus: 200, message: resultMessage(id, result) });
     } catch (error) {
-      const defectId = services.ids.uuid();
-      if (isDefect(error)) log.error({ defectId, method: decoded.method, err: error }, "request failed");
-      outlet.end(encode.failure({ id, intent, error, defectId }));
+      answerFailure(mcp, outlet, { id, method: decoded.method, intent, error });
     }
     return reply;
   });

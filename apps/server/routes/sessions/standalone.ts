@@ -10,7 +10,7 @@
 import { isFinished, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol";
 import type { Outlet } from "../../outlet.ts";
-import { marks } from "../mcp/marks.ts";
+import { marks } from "./marks.ts";
 import { toPut } from "./asks.ts";
 import type { Door, Talk } from "./door.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
