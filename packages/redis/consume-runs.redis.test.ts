@@ -44,6 +44,20 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(run.mock.calls).toHaveLength(3));
   });
 
+  test("what was answered goes before new calls, however many wait; either kind in the order in which it came", async () => {
+    const [first, second, third, fourth] = Array.from({ length: 4 }, () => newTaskId());
+    await opened.queue.add({ taskId: first!, run: 1, cause: "created" });
+    await opened.queue.add({ taskId: second!, run: 1, cause: "created" });
+    await opened.queue.add({ taskId: third!, run: 2, cause: "answered" });
+    await opened.queue.add({ taskId: fourth!, run: 2, cause: "overdue" });
+    const run = vi.fn(async (_run: TakenRun) => undefined);
+
+    await consume({ run, concurrency: 1 });
+
+    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([third, fourth, first, second]));
+    await noJobLeft();
+  });
+
   test("a run that throws is logged, leaves nothing behind, and can be added again", async () => {
     const ref = { taskId: newTaskId(), run: 1 };
     const run = vi.fn(async (_ref: RunRef) => undefined).mockRejectedValueOnce(new Error("the store went away"));

@@ -13,6 +13,12 @@ export const EVENTS_KEPT = 100;
  */
 export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
 
+/**
+ * However many new calls come in, an answer is acted on at once: somebody waits for what becomes of it. BullMQ takes jobs without a priority
+ * before those that have one.
+ */
+const BEHIND_ANSWERS = { priority: 1 } as const;
+
 export interface RedisQueue extends RunQueue {
   /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
   open(partitions: readonly number[]): Promise<void>;
@@ -65,12 +71,13 @@ export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOpti
     async add({ taskId, run, cause = "overdue" }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: `${taskId}.${run}` });
+      const order = cause === "created" ? BEHIND_ANSWERS : {};
+      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: `${taskId}.${run}`, ...order });
       await reached(add());
     },
     async counts(partition) {
-      const { wait = 0, active = 0 } = await (await queueOf(partition)).getJobCounts("wait", "active");
-      return { waiting: wait, active };
+      const { wait = 0, prioritized = 0, active = 0 } = await (await queueOf(partition)).getJobCounts("wait", "prioritized", "active");
+      return { waiting: wait + prioritized, active };
     },
     async close() {
       const opened = await Promise.allSettled(queues.values());

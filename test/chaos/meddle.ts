@@ -31,7 +31,9 @@ export async function openMeddler({ topology, prefix, partitions }: System): Pro
         for (let partition = 0; partition < partitions; partition += 1) {
           const queue = `${prefix}:{p${partition}}:run`;
           // A key of another node's is refused, and a server that is away has nothing to lose.
-          const ids = (await node.lpop(`${queue}:wait`, count).catch(() => null)) ?? [];
+          const answered = (await node.lpop(`${queue}:wait`, count).catch(() => null)) ?? [];
+          const created = (await node.zpopmin(`${queue}:prioritized`, count).catch(() => [])).filter((_, index) => index % 2 === 0);
+          const ids = [...answered, ...created];
           await Promise.all(ids.map((id) => node.del(`${queue}:${id}`).catch(() => 0)));
           lost += ids.length;
         }

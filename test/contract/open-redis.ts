@@ -13,7 +13,7 @@ export const WITHOUT_TTL = [
   // Emptied by the tasks themselves, which leave at their end, and by the sweep.
   /:due$/,
   // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, the sweep's schedule.
-  /:(run|sweep):(id|meta|events|marker|wait|active|delayed|stalled|pc)$/,
+  /:(run|sweep):(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
   /:sweep:repeat(:sweep)?$/,
   // Jobs that wait or are at work.
   /:run:\d+-[\w-]{22}\.\d+$/,
