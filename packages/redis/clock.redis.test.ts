@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { followRedisClock } from "./clock.ts";
+import { openConnection } from "./connect.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 describe("the time of a deployment", () => {
   let opened: OpenRedis;
@@ -30,5 +34,20 @@ describe("the time of a deployment", () => {
     expect(await awayMs(other)).toBeLessThan(50);
     expect(other.logged).toContainEqual({ level: "warn", message: "this machine's clock is off, redis' is used" });
     await other.close();
+  });
+
+  test("is another server's as soon as the connection leads to one", async () => {
+    opened = await openRedis();
+    const redis = openConnection(opened.url, { log: silent, name: "test", options: { maxRetriesPerRequest: null } });
+    const clock = await followRedisClock({ redis, log: silent });
+    const time = redis.time.bind(redis);
+    vi.spyOn(redis, "time").mockImplementation(async () => {
+      const [seconds, microseconds] = await time();
+      return [Number(seconds) - 60, Number(microseconds)];
+    });
+    redis.disconnect(true);
+    await vi.waitFor(() => expect(clock.now() - Date.now()).toBeLessThan(-59_000));
+    clock.close();
+    redis.disconnect();
   });
 });

@@ -49,7 +49,7 @@ export async function followRedisClock({ redis, log }: { readonly redis: Redis; 
     return Math.floor(anchor.redisMs + performance.now() - anchor.at);
   }
 
-  const looking = setInterval(() => {
+  const lookAgain = () => {
     look(redis).then(
       (seen) => {
         if (seen.roundTripMs <= ROUND_TRIP_MAX_MS) anchor = seen;
@@ -58,9 +58,18 @@ export async function followRedisClock({ redis, log }: { readonly redis: Redis; 
       // Its failure is the connection's, which is logged already; the timer goes on meanwhile.
       () => undefined,
     );
-  }, LOOK_EVERY_MS);
+  };
+  const looking = setInterval(lookAgain, LOOK_EVERY_MS);
   looking.unref();
-  return { now, close: () => clearInterval(looking) };
+  // After a failover it is another server, with another clock.
+  redis.on("ready", lookAgain);
+  return {
+    now,
+    close() {
+      clearInterval(looking);
+      redis.off("ready", lookAgain);
+    },
+  };
 }
 
 async function look(redis: Redis): Promise<Look> {

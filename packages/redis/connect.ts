@@ -62,8 +62,7 @@ export function openConnection(
     ...always,
     connectionName: `parley-${name}`,
     retryStrategy: retryMs,
-    // A server that became a replica stays connected and refuses to write: the connection is opened anew and the command sent again.
-    reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 2 : false),
+    reconnectOnError,
   };
   const redis = open(addressOf(url), settings, anyNode);
   redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
@@ -72,6 +71,15 @@ export function openConnection(
 
 /** ioredis' constructors refuse its own type of options for this one, which nobody needs here. */
 type OwnOptions = Omit<RedisOptions, "replyMapping">;
+
+/**
+ * A server that lost its place stays connected. As a replica it refuses to write; as a master that nobody follows any more it does too, where
+ * `min-replicas-to-write` is set, and shows what it had. Whoever asks anew where the master is finds the right one.
+ */
+function reconnectOnError({ message }: Error): boolean | 2 {
+  if (message.startsWith("READONLY")) return 2; // and send the command again
+  return message.startsWith("NOREPLICAS");
+}
 
 function retryMs(times: number): number {
   return Math.min(times * 50, 1_000);

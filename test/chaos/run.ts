@@ -159,11 +159,13 @@ async function judgeAll(system: System, client: Client, stories: readonly Story[
   };
 }
 
+/** Nothing is broken any more: who does not answer now is asked again for a while, and then taken for lost. */
 async function lastLook(client: Client, taskId: string): Promise<TaskState | undefined> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
+  for (let attempt = 0; attempt < 60; attempt += 1) {
     const said = await client.get(taskId);
     if (said.type === "done") return said.result;
     if (said.type === "refused") return undefined;
+    await sleep(500);
   }
   return undefined;
 }

@@ -8,9 +8,9 @@ import { until } from "../support/until.ts";
 export interface RedisProcess {
   readonly port: number;
   readonly url: string;
-  readonly pid: () => number | undefined;
   stop(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
-  start(): Promise<void>;
+  /** `extra`: further arguments for this time. */
+  start(extra?: readonly string[]): Promise<void>;
 }
 
 export interface RedisOptions {
@@ -30,8 +30,8 @@ export async function startRedis({ directory, port, fsync, extra = [], binary = 
   const durable = ["--appendonly", "yes", "--appendfsync", fsync, "--maxmemory-policy", "noeviction"];
   let child: ChildProcess | undefined;
 
-  async function start(): Promise<void> {
-    const started = spawn(binary, [...args, ...durable, ...extra], { stdio: "ignore" });
+  async function start(now: readonly string[] = []): Promise<void> {
+    const started = spawn(binary, [...args, ...durable, ...extra, ...now], { stdio: "ignore" });
     child = started;
     // A run that is broken off takes its servers along.
     const onExit = () => started.kill("SIGKILL");
@@ -48,7 +48,6 @@ export async function startRedis({ directory, port, fsync, extra = [], binary = 
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    pid: () => child?.pid,
     start,
     async stop(signal) {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;

@@ -1,10 +1,13 @@
 /**
- * One master, one replica, three sentinels. An outage kills the master; the replica takes its place, and the old master comes back as its
- * replica.
+ * One master, two replicas, three sentinels. An outage kills the master; a replica takes its place, and the old master comes back as a replica.
  *
- * Replication is asynchronous: what a master acknowledged a moment before it died may not have reached its replica, and is lost with it. On
- * one machine that moment is a fraction of a millisecond; across machines it is the network's. `WAIT` after each write would shorten it and
- * not close it: a replica that never got the write may be the one that is promoted.
+ * Replication is asynchronous: what a master acknowledged a moment before it died may not have reached the replica that is promoted, and is
+ * lost with it. On one machine that moment is a fraction of a millisecond; across machines it is the network's. `WAIT` after each write would
+ * shorten it and not close it: a replica that never got the write may be the one that is promoted.
+ *
+ * Worse is a master that was only slow for longer than `down-after-milliseconds`: until the sentinels reach it, it goes on taking writes that
+ * its successor never sees, as long as `min-replicas-to-write` of its replicas are still with it. With a second a busy machine has such
+ * failovers of living masters, and loses answers by them; hence four here, and thirty by default.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -14,30 +17,37 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { until } from "../support/until.ts";
 import { freePorts } from "./free-ports.ts";
-import { type RedisProcess, startRedis } from "./redis-process.ts";
+import { startRedis } from "./redis-process.ts";
 import type { Topology } from "./topology.ts";
 
 const NAME = "chaos";
+const SERVERS = 3;
 const SENTINELS = 3;
 const PATIENCE = { timeoutMs: 60_000, everyMs: 100 };
 
 export async function startSentinel(directory: string): Promise<Topology> {
-  const [first = 0, second = 0, ...sentinelPorts] = await freePorts(2 + SENTINELS);
-  // Without the delay a replica that comes back is held up for five seconds, and what is written meanwhile dies with the master.
-  const extra = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "10"];
-  const servers = [
-    await startRedis({ directory: join(directory, "a"), port: first, fsync: "always", extra }),
-    await startRedis({
-      directory: join(directory, "b"),
-      port: second,
-      fsync: "always",
-      extra: [...extra, "--replicaof", `127.0.0.1 ${first}`],
-    }),
-  ];
-  await inStep(second);
+  const [first = 0, ...others] = await freePorts(SERVERS + SENTINELS);
+  const replicas = others.slice(0, SERVERS - 1);
+  const sentinelPorts = others.slice(SERVERS - 1);
+  // Without the first a replica that comes back is held up for five seconds, and what is written meanwhile dies with the master.
+  const extra = ["--repl-diskless-sync-delay", "0", "--min-replicas-to-write", "1", "--min-replicas-max-lag", "10"];
+  const start = (port: number) => startRedis({ directory: join(directory, String(port)), port, fsync: "always", extra });
+  const servers = await Promise.all([first, ...replicas].map(start));
+  await Promise.all(replicas.map((port) => ask(port, (redis) => redis.replicaof("127.0.0.1", first))));
   const sentinels = await Promise.all(sentinelPorts.map((port) => startSentinelProcess(directory, port, first)));
   await until(async () => (await knownSentinels(sentinelPorts[0] ?? 0)) === SENTINELS - 1, PATIENCE);
-  let master = first;
+  /**
+   * Resolves with the master, once both others have all that it has and are fed as it is written. A replica that has not caught up could be
+   * promoted without what it lacks: no operator takes a master away then.
+   */
+  const settled = () =>
+    until(async () => {
+      const master = await masterOf(sentinelPorts);
+      const others = servers.filter(({ port }) => port !== master);
+      const inStep = await Promise.all(others.map(({ port }) => follows(port, master)));
+      return inStep.every(Boolean) && master;
+    }, PATIENCE);
+  await settled();
 
   return {
     name: "sentinel",
@@ -45,17 +55,19 @@ export async function startSentinel(directory: string): Promise<Topology> {
     port: undefined,
     partitions: 1,
     env: {},
-    open: async () => [new Redis(await masterOf(sentinelPorts), "127.0.0.1")],
+    open: async () => [new Redis(await until(() => masterOf(sentinelPorts), PATIENCE), "127.0.0.1")],
     async outage(_end, awayMs) {
-      const [old, next] = master === first ? servers : servers.toReversed();
-      if (!old || !next) throw new Error("there are two servers");
-      // A replica that has not caught up would be promoted without what it lacks: no operator kills a master then.
-      await inStep(next.port);
-      await old.stop("SIGKILL");
-      await until(async () => (await masterOf(sentinelPorts)) === next.port, PATIENCE);
-      master = next.port;
+      const master = await settled();
+      const old = servers.find(({ port }) => port === master);
+      await old?.stop("SIGKILL");
+      const next = await until(async () => {
+        const now = await masterOf(sentinelPorts);
+        return now !== master && now;
+      }, PATIENCE);
       await sleep(awayMs);
-      await comeBack(old, next.port);
+      // Told at once whose replica it is: it must not pass for a master until the sentinels find it.
+      await old?.start(["--replicaof", "127.0.0.1", String(next)]);
+      await settled();
     },
     harmless: ["SIGKILL"],
     async close() {
@@ -65,28 +77,21 @@ export async function startSentinel(directory: string): Promise<Topology> {
   };
 }
 
-/** The old master knows nothing of the failover when it starts; the sentinels tell it, and until then nobody may take it for one. */
-async function comeBack(old: RedisProcess, master: number): Promise<void> {
-  await old.start();
-  await ask(old.port, (redis) => redis.replicaof("127.0.0.1", master));
-  await inStep(old.port);
+async function follows(port: number, master: number | undefined): Promise<boolean> {
+  const info = await ask(port, (redis) => redis.info("replication"));
+  return [/role:slave/, /master_link_status:up/, /master_sync_in_progress:0/, new RegExp(`master_port:${master}\\b`)].every((fact) =>
+    fact.test(info),
+  );
 }
 
-/** Resolves once the server at this port has all that its master has, and is fed as it is written. */
-async function inStep(port: number): Promise<void> {
-  await until(async () => {
-    const info = await ask(port, (redis) => redis.info("replication"));
-    return /role:slave/.test(info) && /master_link_status:up/.test(info) && /master_sync_in_progress:0/.test(info);
-  }, PATIENCE);
-}
-
-async function masterOf(sentinelPorts: readonly number[]): Promise<number> {
+/** Undefined while the sentinels do not agree. */
+async function masterOf(sentinelPorts: readonly number[]): Promise<number | undefined> {
   const votes = await Promise.all(
     sentinelPorts.map((port) =>
       ask(port, async (redis) => ((await redis.call("SENTINEL", "get-master-addr-by-name", NAME)) as string[])[1]),
     ),
   );
-  return new Set(votes).size === 1 ? Number(votes[0]) : 0;
+  return new Set(votes).size === 1 ? Number(votes[0]) : undefined;
 }
 
 async function knownSentinels(port: number): Promise<number> {
@@ -113,7 +118,7 @@ async function startSentinelProcess(directory: string, port: number, master: num
     `dir ${home}`,
     "logfile sentinel.log",
     `sentinel monitor ${NAME} 127.0.0.1 ${master} 2`,
-    `sentinel down-after-milliseconds ${NAME} 1000`,
+    `sentinel down-after-milliseconds ${NAME} 4000`,
     `sentinel failover-timeout ${NAME} 5000`,
   ];
   await writeFile(file, `${lines.join("\n")}\n`);
