@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Log, ParleyError } from "@parley/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { type Endpoint, parseAddress, type RedisAddress, withoutPassword } from "./address.ts";
+import { LastingSentinelConnector } from "./sentinel-connector.ts";
 
 const OLDEST_VERSION = [6, 2] as const;
 const TRY_EVERY_MS = 200;
@@ -90,7 +91,7 @@ function open(address: RedisAddress, settings: OwnOptions, anyNode: boolean): Re
     case "single":
       return new GatheringRedis(address.url, settings);
     case "sentinel":
-      return new GatheringRedis({ ...settings, ...sentinelOptions(address), failoverDetector: true });
+      return new GatheringRedis({ ...settings, ...sentinelOptions(address), failoverDetector: true, Connector: LastingSentinelConnector });
     case "cluster": {
       if (anyNode) return openAnyNode(address.nodes, { ...settings, ...address.login });
       const { retryStrategy: _, ...ofNodes } = settings;
