@@ -35,7 +35,7 @@ export const ERRORS = {
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
-    "Redis did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",
+    "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",
 } as const satisfies Record<string, string>;
 
 export type ErrorCode = keyof typeof ERRORS;

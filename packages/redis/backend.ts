@@ -9,6 +9,7 @@ import { createRedisEvents } from "./events.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
+import { acknowledgeWith } from "./replicas.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
@@ -62,6 +63,8 @@ export async function connectRedis(
   // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null, anyNode: true });
+  // Well within the time that a command has.
+  const acknowledge = acknowledgeWith({ redis, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);
@@ -70,7 +73,7 @@ export async function connectRedis(
   let workers: Redis | undefined;
 
   return {
-    store: createRedisStore({ redis, keys, partitions: settings.partitions }),
+    store: createRedisStore({ redis, keys, partitions: settings.partitions, acknowledge }),
     queue,
     events,
     sessions: createRedisSessions({ redis, events, keys }),

@@ -12,8 +12,8 @@ describe("waiting for a Redis that is fit", () => {
   const messages: string[] = [];
   const write = (_fields: object, message: string) => void messages.push(message);
   const log = { debug: write, info: write, warn: write, error: write };
-  const wait = (url: string, options: { startTimeoutMs?: number; allowEviction?: boolean } = {}) =>
-    waitForRedis({ url, startTimeoutMs: 300, allowEviction: false, log, ...options });
+  const wait = (url: string, options: { startTimeoutMs?: number; allowEviction?: boolean; replicas?: number } = {}) =>
+    waitForRedis({ url, startTimeoutMs: 300, allowEviction: false, replicas: 0, log, ...options });
 
   let dataDir: string;
   let embedded: EmbeddedRedis;
@@ -67,6 +67,12 @@ describe("waiting for a Redis that is fit", () => {
     } finally {
       await admin.config("SET", "maxmemory-policy", "noeviction");
     }
+  });
+
+  test("a server with fewer replicas than are waited for is taken and told of; a cluster that is to wait is refused", async () => {
+    await wait(embedded.url, { replicas: 1 });
+    expect(messages).toEqual(["redis has too few replicas", "redis is fit"]);
+    await expect(wait("redis-cluster://127.0.0.1:1", { replicas: 1 })).rejects.toThrow("PARLEY_REDIS_REPLICAS is not for a cluster");
   });
 
   test("a server that is too old is refused with its version and the one that is needed", async () => {

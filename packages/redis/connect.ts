@@ -15,6 +15,8 @@ export interface FitRedis {
   readonly startTimeoutMs: number;
   /** Accept a Redis that may evict keys, and so lose tasks. */
   readonly allowEviction: boolean;
+  /** What is acknowledged waits for so many. */
+  readonly replicas: number;
   readonly log: Log;
 }
 
@@ -22,13 +24,14 @@ export interface FitRedis {
  * Waits until Redis serves, then checks that it is fit: version 6.2 or newer (Valkey counts as the Redis that it is compatible with), and
  * no eviction. Throws a ParleyError UNAVAILABLE with what to do.
  */
-export async function waitForRedis({ url, startTimeoutMs, allowEviction, log }: FitRedis): Promise<void> {
+export async function waitForRedis({ url, startTimeoutMs, allowEviction, replicas, log }: FitRedis): Promise<void> {
+  if (replicas > 0 && addressOf(url).type === "cluster") throw unfit(url, "PARLEY_REDIS_REPLICAS is not for a cluster: leave it at 0");
   const giveUpAtMs = Date.now() + startTimeoutMs;
   let told = false;
   for (;;) {
     const tried = await probe(url);
     if (tried.ok) {
-      checkFitness(tried.info, { url, allowEviction, log });
+      checkFitness(tried.info, { url, allowEviction, replicas, log });
       return;
     }
     if (tried.refusesUs) throw unfit(url, `${tried.message}. Check user and password in REDIS_URL`);
@@ -63,7 +66,8 @@ export function openConnection(
     ...always,
     connectionName: `parley-${name}`,
     retryStrategy: retryMs,
-    reconnectOnError,
+    // A server that became a replica stays connected and refuses to write: the connection is opened anew and the command sent again.
+    reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 2 : false),
   };
   const redis = open(addressOf(url), settings, anyNode);
   redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
@@ -72,15 +76,6 @@ export function openConnection(
 
 /** ioredis' constructors refuse its own type of options for this one, which nobody needs here. */
 type OwnOptions = Omit<RedisOptions, "replyMapping">;
-
-/**
- * A server that lost its place stays connected. As a replica it refuses to write; as a master that nobody follows any more it does too, where
- * `min-replicas-to-write` is set, and shows what it had. Whoever asks anew where the master is finds the right one.
- */
-function reconnectOnError({ message }: Error): boolean | 2 {
-  if (message.startsWith("READONLY")) return 2; // and send the command again
-  return message.startsWith("NOREPLICAS");
-}
 
 function retryMs(times: number): number {
   return Math.min(times * 50, 1_000);
@@ -206,10 +201,7 @@ async function probeOne(redis: Redis): Promise<Probe> {
   }
 }
 
-function checkFitness(
-  info: string,
-  { url, allowEviction, log }: { readonly url: string; readonly allowEviction: boolean; readonly log: Log },
-): void {
+function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<FitRedis, "startTimeoutMs">): void {
   const version = field(info, "redis_version") ?? "0";
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
@@ -227,6 +219,8 @@ function checkFitness(
     }
     log.warn({ redis: withoutPassword(url), policy }, "redis may evict tasks");
   }
+  const connected = Number(field(info, "connected_slaves") ?? 0);
+  if (connected < replicas) log.warn({ redis: withoutPassword(url), replicas, connected }, "redis has too few replicas");
   log.info({ redis: withoutPassword(url), version: field(info, "valkey_version") ?? version }, "redis is fit");
 }
 

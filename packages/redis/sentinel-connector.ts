@@ -19,4 +19,9 @@ export class LastingSentinelConnector extends SentinelConnector {
     detector?.cleanup();
     return await super.connect(...parameters);
   }
+
+  /** Asked for by every reply of a server that became a replica: once is enough, and each would leave a listener and a timer. */
+  override disconnect(): void {
+    if (this.connecting || !this.stream?.writableEnded) super.disconnect();
+  }
 }

@@ -9,6 +9,7 @@ describe("what the environment says about Redis", () => {
       partitions: 1,
       startTimeoutMs: 30_000,
       commandTimeoutMs: 5_000,
+      replicas: 0,
       allowEviction: false,
     });
   });
@@ -19,6 +20,7 @@ describe("what the environment says about Redis", () => {
       PARLEY_PARTITIONS: "16",
       PARLEY_REDIS_START_TIMEOUT: "2m",
       PARLEY_REDIS_TIMEOUT: "800ms",
+      PARLEY_REDIS_REPLICAS: "2",
       PARLEY_ALLOW_EVICTION: "true",
       PARLEY_PREFIX: "acme",
     };
@@ -29,6 +31,7 @@ describe("what the environment says about Redis", () => {
       partitions: 16,
       startTimeoutMs: 120_000,
       commandTimeoutMs: 800,
+      replicas: 2,
       allowEviction: true,
     });
   });
@@ -38,6 +41,7 @@ describe("what the environment says about Redis", () => {
       REDIS_URL: "http://h",
       PARLEY_PARTITIONS: "0",
       PARLEY_REDIS_TIMEOUT: "soon",
+      PARLEY_REDIS_REPLICAS: "all",
       PARLEY_ALLOW_EVICTION: "perhaps",
       PARLEY_PREFIX: "a b",
     };

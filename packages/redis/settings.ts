@@ -37,6 +37,13 @@ export const redisSettings = z.object({
     .describe("Slices of the tasks, each with its own queue: 1 on a single Redis. Changing it moves no task; keep the highest ever used."),
   PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to serve."),
   PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it is refused."),
+  PARLEY_REDIS_REPLICAS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(16)
+    .default(0)
+    .describe("Replicas that must have an answer, a step or an end before anybody is told: a failover to one of them loses none."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 
@@ -49,6 +56,8 @@ export interface RedisSettings {
   readonly partitions: number;
   readonly startTimeoutMs: number;
   readonly commandTimeoutMs: number;
+  /** That must have what was acknowledged. Not on a cluster. */
+  readonly replicas: number;
   readonly allowEviction: boolean;
 }
 
@@ -59,6 +68,7 @@ export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
     partitions: environment.PARLEY_PARTITIONS,
     startTimeoutMs: environment.PARLEY_REDIS_START_TIMEOUT,
     commandTimeoutMs: environment.PARLEY_REDIS_TIMEOUT,
+    replicas: environment.PARLEY_REDIS_REPLICAS,
     allowEviction: environment.PARLEY_ALLOW_EVICTION,
   };
 }
@@ -68,5 +78,6 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   partitions: 1,
   startTimeoutMs: 30_000,
   commandTimeoutMs: 5_000,
+  replicas: 0,
   allowEviction: false,
 };

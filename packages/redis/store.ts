@@ -4,10 +4,21 @@
  * One connection, and commands leave in the order in which the methods were called: a run that is added right after `create`, without
  * waiting for it, on the same connection, finds its task.
  */
-import { type Begun, type Entry, type FeedItem, type KeyedEntry, ParleyError, type RunRef, type Task, type TaskStore } from "@parley/core";
+import {
+  type Begun,
+  type Entry,
+  type FeedItem,
+  isFinished,
+  type KeyedEntry,
+  ParleyError,
+  type RunRef,
+  type Task,
+  type TaskStore,
+} from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
+import { type Acknowledge } from "./replicas.ts";
 import { defineScripts, type Pair } from "./scripts.ts";
 import { packAsk, packCall, packEntry, packEntryOutcome, unpackEntry, unpackTask } from "./task-hash.ts";
 import { reached } from "./unavailable.ts";
@@ -24,16 +35,20 @@ export interface RedisStoreOptions {
   readonly keys: Keys;
   /** Partitions that new tasks may be in; lists look into all of them. */
   readonly partitions: number;
+  /** For what a client or a tool is told for good. */
+  readonly acknowledge?: Acknowledge;
 }
 
-export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions): TaskStore {
+export function createRedisStore({ redis, keys, partitions, acknowledge = reached }: RedisStoreOptions): TaskStore {
   const scripts = defineScripts(redis);
   const ownerList = createOwnerList({ redis, keys, partitions });
 
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
-    return unpackTask(taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+    const task = unpackTask(taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+    // I1: an end that somebody has seen stays.
+    return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
   }
 
   const reads = new Map<string, Promise<Task | undefined>>();
@@ -56,7 +71,7 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
-      return await reached(
+      return await acknowledge(
         scripts.create(taskKeys, ownerList.key(taskId, principal), {
           taskId,
           call: packCall(call),
@@ -72,7 +87,8 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
     async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused", reason: "unknown" };
-      const reply = await reached(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
+      // Its tool is told what was answered.
+      const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
       const unpacked = unpackTask(taskId, Object.fromEntries(pairs(reply[1])));
       if (!unpacked) throw new Error("begin found a task without state");
@@ -83,7 +99,7 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
     async record({ taskId, token, entries, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      return await reached(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
+      return await acknowledge(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
@@ -145,7 +161,7 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
     async answer({ taskId, key, digest, answer, nowMs, graceMs, token }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
-      const [receipt, nextRun] = await reached(
+      const [receipt, nextRun] = await acknowledge(
         scripts.answer(taskKeys, {
           taskId,
           key,
@@ -169,7 +185,7 @@ export function createRedisStore({ redis, keys, partitions }: RedisStoreOptions)
     async cancel({ taskId, nowMs, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
-      return await reached(scripts.cancel(taskKeys, { taskId, nowMs, message }));
+      return await acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message }));
     },
 
     async overdue({ partition, nowMs, limit }) {

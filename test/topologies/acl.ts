@@ -2,7 +2,7 @@
 import type { Redis } from "ioredis";
 
 const COMMANDS = {
-  connections: "hello auth ping info time client|setname cluster|slots cluster|info",
+  connections: "hello auth ping info time client|setname cluster|slots cluster|info wait",
   "publish and subscribe": "subscribe unsubscribe publish",
   scripts: "eval evalsha",
   keys: "get set incr del exists pexpire pexpireat pttl",

@@ -1,13 +1,12 @@
 /**
  * One master, two replicas, three sentinels. An outage kills the master; a replica takes its place, and the old master comes back as a replica.
  *
- * Replication is asynchronous: what a master acknowledged a moment before it died may not have reached the replica that is promoted, and is
- * lost with it. On one machine that moment is a fraction of a millisecond; across machines it is the network's. `WAIT` after each write would
- * shorten it and not close it: a replica that never got the write may be the one that is promoted.
+ * Replication is asynchronous: what a master acknowledged a moment before it died, or was replaced, may not have reached the replica that is
+ * promoted. So front ends and workers wait for one (PARLEY_REDIS_REPLICAS), and the sentinels promote the one that has most.
  *
- * Worse is a master that was only slow for longer than `down-after-milliseconds`: until the sentinels reach it, it goes on taking writes that
- * its successor never sees, as long as `min-replicas-to-write` of its replicas are still with it. With a second a busy machine has such
- * failovers of living masters, and loses answers by them; hence four here, and thirty by default.
+ * That leaves a master that was only slow for longer than `down-after-milliseconds`: until the sentinels reach it, it goes on, and so does the
+ * replica that still follows it. With a second a busy machine has such failovers of living masters, and loses answers by them; hence four here,
+ * and thirty by default.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -54,7 +53,7 @@ export async function startSentinel(directory: string): Promise<Topology> {
     url: `redis-sentinel://${sentinelPorts.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}`,
     port: undefined,
     partitions: 1,
-    env: {},
+    env: { PARLEY_REDIS_REPLICAS: "1" },
     open: async () => [new Redis(await until(() => masterOf(sentinelPorts), PATIENCE), "127.0.0.1")],
     async outage(_end, awayMs) {
       const master = await settled();

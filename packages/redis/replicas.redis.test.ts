@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { aLife, anAsk } from "../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
+
+describe("what waits for replicas", () => {
+  let directory: string;
+  let master: EmbeddedRedis;
+  let replica: EmbeddedRedis;
+  let opened: OpenRedis;
+  let ofReplica: Redis;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "parley-replicas-"));
+    const start = (name: string) => startEmbeddedRedis({ dataDir: join(directory, name), sources: ["path", "wheel"] });
+    [master, replica] = await Promise.all([start("master"), start("replica")]);
+    ofReplica = new Redis(replica.url);
+    await ofReplica.config("SET", "masterauth", new URL(master.url).password);
+    // It would write its file anew behind each synchronization, and not end before that is done.
+    await ofReplica.config("SET", "appendonly", "no");
+    const ofMaster = new Redis(master.url);
+    await ofMaster.config("SET", "repl-diskless-sync-delay", "0");
+    ofMaster.disconnect();
+    opened = await openRedis({ url: master.url, replicas: 1, commandTimeoutMs: 1_000 });
+    await follow();
+  });
+  afterAll(async () => {
+    await opened.close();
+    ofReplica.disconnect();
+    // In this order: a master that ends waits for its replicas.
+    await replica.close();
+    await master.close();
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  /** A replica that has just caught up is fed from its first sign of life on, up to a second later. */
+  async function follow(): Promise<void> {
+    await ofReplica.replicaof("127.0.0.1", master.port);
+    const fed = async () => {
+      await opened.writable();
+      expect(await opened.redis.info("replication")).toMatch(/slave0:.*state=online,offset=[1-9]/);
+    };
+    await vi.waitFor(fed, { timeout: 10_000 });
+  }
+
+  /** The replica stands still, and goes on. */
+  async function freeze(): Promise<() => void> {
+    const pid = Number(/^process_id:(\d+)/m.exec(await ofReplica.info("server"))?.[1]);
+    process.kill(pid, "SIGSTOP");
+    return () => process.kill(pid, "SIGCONT");
+  }
+  async function waits(): Promise<number> {
+    return Number(/cmdstat_wait:calls=(\d+)/.exec(await opened.redis.info("commandstats"))?.[1] ?? 0);
+  }
+
+  test("is refused without replicas, saying how many have it; what happened is there, and can be said again once they are back", async () => {
+    const life = aLife(opened.store);
+    const taskId = await life.parked([anAsk("size")]);
+    const thaw = await freeze();
+
+    const answered = life.answer(taskId, "size", "4");
+    await expect(answered).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("0 of 1 replicas have it") });
+
+    thaw();
+    expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "duplicate" });
+  });
+
+  test("counts for ends that are read as well, and for nothing that may change yet", async () => {
+    const life = aLife(opened.store);
+    const ended = await life.create();
+    await life.finish(ended, await life.begin({ taskId: ended, run: 1 }));
+    const parked = await life.parked([anAsk("size")]);
+    const thaw = await freeze();
+
+    expect(await opened.store.load(parked)).toMatchObject({ status: "input_required" });
+    await expect(opened.store.load(ended)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    thaw();
+    expect(await opened.store.load(ended)).toMatchObject({ status: "completed" });
+  });
+
+  test("waits together: what leaves in one turn of the event loop takes one WAIT", async () => {
+    const life = aLife(opened.store);
+    const taskIds = await Promise.all(Array.from({ length: 20 }, () => life.parked([anAsk("size")])));
+    const before = await waits();
+    await Promise.all(taskIds.map((taskId) => life.answer(taskId, "size", "4")));
+    expect((await waits()) - before).toBe(1);
+  });
+
+  test("is on a replica when it is acknowledged", async () => {
+    const life = aLife(opened.store);
+    const taskId = await life.parked([anAsk("size")]);
+    await life.answer(taskId, "size", "4");
+
+    // As after a failover.
+    await ofReplica.replicaof("NO", "ONE");
+    const promoted = await openRedis({ url: replica.url, prefix: opened.prefix });
+    expect(await promoted.store.load(taskId)).toMatchObject({ status: "working", asks: [] });
+    await promoted.close();
+  });
+});
