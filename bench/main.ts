@@ -15,6 +15,7 @@ import { type Benchmark, type Row, runBenchmark } from "./benchmark.ts";
 import { blockings } from "./benchmarks/blocking.ts";
 import { create } from "./benchmarks/create.ts";
 import { fanOuts } from "./benchmarks/fan-out.ts";
+import { fleet } from "./benchmarks/fleet.ts";
 import { growth } from "./benchmarks/growth.ts";
 import { lifecycles } from "./benchmarks/lifecycle.ts";
 import { parkedTasks } from "./benchmarks/parked.ts";
@@ -45,6 +46,7 @@ const known: readonly Benchmark[] = [
   ...blockings,
   parkedTasks,
   growth({ quick, million }),
+  fleet,
 ];
 const chosen = known.filter(({ name }) => only === undefined || name.startsWith(only));
 if (chosen.length === 0) throw new Error(`no benchmark is called ${only}: ${known.map(({ name }) => name).join(", ")}`);

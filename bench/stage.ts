@@ -17,6 +17,12 @@ export interface Inspected extends Measured {
   readonly inspectorPort: number;
 }
 
+/** Of a deployment that is larger than others. */
+export interface Pair {
+  readonly frontEnd: Served;
+  readonly worker: Measured;
+}
+
 export interface Stage {
   readonly quick: boolean;
   /** A tenth of `count` in a quick run. */
@@ -30,6 +36,8 @@ export interface Stage {
   readonly worker: Inspected;
   readonly floor: Served & Inspected;
   readonly peer: Served & Inspected;
+  /** One more of each. */
+  startPair(): Promise<Pair>;
   close(): Promise<void>;
 }
 
@@ -90,6 +98,14 @@ export async function openStage(quick: boolean): Promise<Stage> {
       worker,
       floor,
       peer,
+      async startPair() {
+        const pair = {
+          frontEnd: await serve("apps/server/main.ts", "PARLEY_PORT", false),
+          worker: await serve("apps/worker/main.ts", "PARLEY_METRICS_PORT", false),
+        };
+        for (const { url } of [pair.frontEnd, pair.worker]) await untilServed(`${url}/readyz`);
+        return pair;
+      },
       close,
     };
   } catch (error) {
