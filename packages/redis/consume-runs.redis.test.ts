@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { RunRef } from "@parley/core";
 import { Queue } from "bullmq";
@@ -5,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { newTaskId } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
+import { startEmbeddedRedis } from "./embedded.ts";
 
 describe("the run queue and its consumers", () => {
   let opened: OpenRedis;
@@ -139,6 +143,29 @@ describe("the run queue and its consumers", () => {
     await closed;
 
     expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  test("a Redis that refuses to write is asked now and then, and runs go on once it takes writes again", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-refusing-"));
+    const embedded = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const refusing = await openRedis({ url: embedded.url });
+    const refuse = (replicas: number) => refusing.redis.config("SET", "min-replicas-to-write", replicas);
+    const first = Promise.withResolvers<undefined>();
+    const run = vi.fn(async (_run: TakenRun) => undefined).mockImplementationOnce(() => first.promise);
+    for (let count = 0; count < 3; count += 1) await refusing.queue.add({ taskId: newTaskId(), run: 1 });
+    await refusing.consumeRuns({ concurrency: 1, run, sweep: async () => undefined });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+
+    await refuse(1);
+    first.resolve(undefined);
+    await wait(2_000);
+    expect(refusing.logged.filter(({ message }) => message === "queue in trouble").length).toBeLessThan(30);
+
+    await refuse(0);
+    await vi.waitFor(() => expect(new Set(run.mock.calls.map(([{ taskId }]) => taskId)).size).toBe(3), { timeout: 10_000 });
+    await refusing.close();
+    await embedded.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   async function noJobLeft(): Promise<void> {

@@ -20,6 +20,9 @@ const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalle
 const SWEEP_EVERY_MS = 1_000;
 const MEND_SWEEP_EVERY_MS = 5_000;
 
+/** How long a worker that Redis refused a job waits before it asks again. */
+const REFUSED_RETRY_MS = 500;
+
 export interface TakenRun extends RunRef {
   readonly cause: RunCause;
   readonly queuedAtMs: number;
@@ -52,13 +55,17 @@ export async function consumeRuns({ redis, keys, log, telemetry, partitions, con
   const each = Math.max(1, Math.ceil(concurrency / partitions.length));
   const parts = partitions.map((partition) => {
     const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
-    const runs = new Worker(RUN_QUEUE, async (job) => void (await run(runOf(job))), {
+    const runs = new PatientWorker(RUN_QUEUE, async (job) => void (await run(runOf(job))), {
       ...shared,
       ...WORKER_SETTINGS,
       concurrency: each,
       ...(telemetry && { telemetry }),
     });
-    const sweeps = new Worker(SWEEP_QUEUE, async () => void (await sweep(partition)), { ...shared, ...WORKER_SETTINGS, concurrency: 1 });
+    const sweeps = new PatientWorker(SWEEP_QUEUE, async () => void (await sweep(partition)), {
+      ...shared,
+      ...WORKER_SETTINGS,
+      concurrency: 1,
+    });
     const schedule = new Queue(SWEEP_QUEUE, { ...shared, defaultJobOptions: KEEP_NO_JOBS, streams: { events: { maxLen: EVENTS_KEPT } } });
 
     const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
@@ -95,6 +102,21 @@ export async function consumeRuns({ redis, keys, log, telemetry, partitions, con
       await Promise.all(parts.map(({ schedule }) => schedule.close()));
     },
   };
+}
+
+/**
+ * BullMQ asks for the next job again at once when Redis answers with an error (full, read-only, without its replicas): thousands of times a
+ * second, each time with a line in the log.
+ */
+class PatientWorker extends Worker {
+  protected override async moveToActive(...parameters: Parameters<Worker["moveToActive"]>): ReturnType<Worker["moveToActive"]> {
+    try {
+      return await super.moveToActive(...parameters);
+    } catch (error) {
+      await this.delay(REFUSED_RETRY_MS);
+      throw error;
+    }
+  }
 }
 
 /** From the job's id: `<taskId>.<run>`. */
