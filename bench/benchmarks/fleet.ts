@@ -1,7 +1,7 @@
 /**
  * Whether a lifecycle costs more in a larger deployment: one front end and one worker, and eight of each, ten clients for each pair, in turn.
  *
- * All share one core, so what counts is the cost of a lifecycle; what eight machines would do in a second is not measured here.
+ * All share one core: sixteen processes there cost each other their caches, so their CPU is told and not judged. What Redis is asked for is.
  */
 import type { Benchmark, Figures, Metric } from "../benchmark.ts";
 import { createClient } from "../client.ts";
@@ -13,15 +13,16 @@ import { atMost } from "../target.ts";
 
 const PAIRS = 8;
 const CLIENTS_EACH = 10;
-const COUNT = 2_000;
+/** Of each pair, so that every process has done as much when it is measured. */
+const COUNT_EACH = 1_000;
 
 const COSTS = {
-  cpuMs: { what: "CPU of front ends and workers", unit: "ms" },
-  redisCpuMs: { what: "CPU of Redis", unit: "ms" },
-  commands: { what: "Redis commands", unit: "" },
-  reads: { what: "Redis reads from sockets", unit: "" },
-  bytesIn: { what: "bytes to Redis", unit: "B" },
-  bytesOut: { what: "bytes from Redis", unit: "B" },
+  cpuMs: { what: "CPU of front ends and workers, on one core", unit: "ms", judged: false },
+  redisCpuMs: { what: "CPU of Redis", unit: "ms", judged: true },
+  commands: { what: "Redis commands", unit: "", judged: true },
+  reads: { what: "Redis reads from sockets", unit: "", judged: true },
+  bytesIn: { what: "bytes to Redis", unit: "B", judged: true },
+  bytesOut: { what: "bytes from Redis", unit: "B", judged: true },
 } as const;
 
 export const fleet: Benchmark = {
@@ -54,9 +55,9 @@ export const fleet: Benchmark = {
       },
     };
   },
-  metrics: Object.entries(COSTS).flatMap(([name, { what, unit }]): Metric[] => [
+  metrics: Object.entries(COSTS).flatMap(([name, { what, unit, judged }]): Metric[] => [
     ...[1, PAIRS].map((pairs): Metric => ({ metric: `${what}, ${pairs} of each`, figure: `${name}@${pairs}`, unit })),
-    { metric: `${what}, ${PAIRS} : 1`, figure: `${name}Ratio`, unit: "×", target: atMost(1.25, "×") },
+    { metric: `${what}, ${PAIRS} : 1`, figure: `${name}Ratio`, unit: "×", ...(judged && { target: atMost(1.25, "×") }) },
   ]),
 };
 
@@ -73,7 +74,7 @@ function openFleet({ redis, some }: Stage, pairs: readonly Pair[]): Fleet {
       [`worker${index}`, worker],
     ]),
   );
-  const operations = some(COUNT);
+  const operations = pairs.length * some(COUNT_EACH);
   return {
     async look() {
       let turn = 0;
