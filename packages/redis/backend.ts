@@ -64,7 +64,7 @@ export async function connectRedis(
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null, anyNode: true });
   // Well within the time that a command has.
-  const acknowledge = acknowledgeWith({ redis, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
+  const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);

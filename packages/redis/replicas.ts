@@ -4,25 +4,30 @@
  *   write ─▶ its reply ─┐
  *   WAIT ──▶ how many ──┴─▶ told
  *
- * WAIT answers for everything that the server did before it, whoever asked for it. So one answers for all that leave in a turn of the event
- * loop, a repeated answer waits for the first one, and so can a read.
+ * WAIT answers for the last write of its connection and all that any other wrote before. So one that follows a small write of our own answers
+ * for all that left in a turn of the event loop, and a repeated answer, or a read, waits for what others wrote. (Redis 7.0 does without the
+ * write, Valkey does not.)
  */
 import { ParleyError } from "@parley/core";
 import type { Redis } from "ioredis";
 import { reached } from "./unavailable.ts";
+
+const KEPT_MS = 10_000;
 
 /** The command's reply, once replicas have what it did. Throws UNAVAILABLE, which leaves open what became of it. */
 export type Acknowledge = <Reply>(command: Promise<Reply>) => Promise<Reply>;
 
 export interface Replicas {
   readonly redis: Redis;
+  /** Written for the sake of being written. */
+  readonly key: string;
   /** 0: nobody waits. */
   readonly count: number;
   /** How long; everything that follows on this connection waits as well. */
   readonly timeoutMs: number;
 }
 
-export function acknowledgeWith({ redis, count, timeoutMs }: Replicas): Acknowledge {
+export function acknowledgeWith({ redis, key, count, timeoutMs }: Replicas): Acknowledge {
   if (count === 0) return reached;
   let next: Promise<number> | undefined;
 
@@ -30,7 +35,8 @@ export function acknowledgeWith({ redis, count, timeoutMs }: Replicas): Acknowle
     next ??= new Promise((resolve) => {
       setImmediate(() => {
         next = undefined;
-        resolve(redis.wait(count, timeoutMs));
+        const written = redis.set(key, "", "PX", KEPT_MS);
+        resolve(Promise.all([redis.wait(count, timeoutMs), written]).then(([replicas]) => replicas));
       });
     });
     return next;
