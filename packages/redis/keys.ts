@@ -10,7 +10,7 @@
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:announcements                    a channel
- *   parley:ready                            written to see whether Redis takes writes
+ *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
