@@ -1,16 +1,17 @@
 import { specTypeSchemas } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
 import { errorMessage, invalidRequest, notificationMessage, parseError, resultMessage } from "./index.ts";
+import { isRequestId, quoted, shapeOf } from "./json-rpc.ts";
 
 test("a body that is no JSON is answered without an id", () => {
-  expect(parseError()).toEqual({
+  expect(parseError()).toStrictEqual({
     httpStatus: 400,
     message: { jsonrpc: "2.0", error: { code: -32700, message: "the body is not valid JSON" } },
   });
 });
 
 test("a request that is too deep to look at can still be named", () => {
-  expect(invalidRequest("nested too deeply", 7)).toEqual({
+  expect(invalidRequest("nested too deeply", 7)).toStrictEqual({
     httpStatus: 400,
     message: { jsonrpc: "2.0", id: 7, error: { code: -32600, message: "nested too deeply" } },
   });
@@ -26,4 +27,16 @@ test("every kind of message is one by the official schema", () => {
   ]) {
     expect(specTypeSchemas.JSONRPCMessage["~standard"].validate(message)).not.toHaveProperty("issues");
   }
+});
+
+test("what has a method is a request, whatever else it carries, and what has neither method nor answer is no message", () => {
+  expect(shapeOf({ jsonrpc: "2.0", id: 1, method: "ping", result: {}, error: {} })).toMatchObject({ type: "request", method: "ping" });
+  expect(shapeOf({ jsonrpc: "2.0", id: 1 })).toStrictEqual({ type: "invalid", problem: "method must be a string", id: 1 });
+  expect(shapeOf({ jsonrpc: "2.0", id: 1, error: {} })).toMatchObject({ type: "response", id: 1 });
+});
+
+test("an id has at most 1,024 characters, and a name that an error repeats a hundred", () => {
+  expect([isRequestId("x".repeat(1_024)), isRequestId("x".repeat(1_025))]).toStrictEqual([true, false]);
+  expect(quoted("m".repeat(100))).toBe(`"${"m".repeat(100)}"`);
+  expect(quoted("m".repeat(101))).toBe(`"${"m".repeat(100)}…"`);
 });

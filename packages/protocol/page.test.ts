@@ -14,15 +14,15 @@ const walk = (names: readonly string[], size: number): readonly (readonly string
 };
 
 test("every entry comes once, in order, and no empty page follows the last", () => {
-  expect(walk(all, 2)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
-  expect(walk(all, 5)).toEqual([all]);
+  expect(walk(all, 2)).toStrictEqual([["a", "b"], ["c", "d"], ["e"]]);
+  expect(walk(all, 5)).toStrictEqual([all]);
   expect(walk(all, 1)).toHaveLength(5);
-  expect(walk([], 5)).toEqual([[]]);
+  expect(walk([], 5)).toStrictEqual([[]]);
 });
 
 test("a cursor survives a deploy that adds entries before it", () => {
   const { nextCursor } = page(all, { key: (name) => name, size: 2, cursor: undefined });
-  expect(page(["0", ...all], { key: (name) => name, size: 2, cursor: nextCursor }).items).toEqual(["c", "d"]);
+  expect(page(["0", ...all], { key: (name) => name, size: 2, cursor: nextCursor }).items).toStrictEqual(["c", "d"]);
 });
 
 test("a cursor is safe in a header or a url, whatever names hold", () => {

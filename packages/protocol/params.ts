@@ -5,9 +5,7 @@
 import { isObject, own, type Wire } from "./json-rpc.ts";
 import type { CancelTask, Complete, List } from "./rev-2026-07-28/intents.ts";
 
-export class BadParams extends Error {
-  override readonly name = "BadParams";
-}
+export class BadParams extends Error {}
 
 /** What `read` makes of the params, or what is wrong with them. */
 export function readParams<T>(read: (params: Wire) => T, params: Wire): T | BadParams {

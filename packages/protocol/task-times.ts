@@ -1,10 +1,12 @@
 /** A task's times as clients see them. */
-import { isFinished, type Task } from "@parley/core";
+import type { Task } from "@parley/core";
 
-/** Counted from the task's creation. An unfinished task is kept at least its retention longer than now, so its time grows with every look. */
-export function ttlMs({ call, status, expiresAtMs }: Task, nowMs: number): number {
-  if (isFinished(status)) return Math.trunc(expiresAtMs - call.createdAtMs);
-  return Math.trunc(Math.max(call.retentionMs, nowMs - call.createdAtMs + call.retentionMs));
+/**
+ * Counted from the task's creation. An unfinished task never expires; what is promised is what would be left if it ended with its last change,
+ * so that the same task reads the same until it changes.
+ */
+export function ttlMs({ call, updatedAtMs, expiresAtMs }: Task): number {
+  return Math.trunc((expiresAtMs ?? updatedAtMs + call.retentionMs) - call.createdAtMs);
 }
 
 export function taskTimes(task: Task): { readonly createdAt: string; readonly lastUpdatedAt: string } {

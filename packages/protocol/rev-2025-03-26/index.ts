@@ -23,7 +23,6 @@ export const rev20250326: SessionDialect = sessionDialect({
   entries,
   callResult,
   promptResult,
-  related: () => ({}),
   tasks: () => noTasks(VERSION),
   canAsk,
   ask: olderAsk,

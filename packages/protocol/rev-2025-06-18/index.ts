@@ -25,7 +25,6 @@ export const rev20250618: SessionDialect = sessionDialect({
   entries,
   callResult,
   promptResult: plainResult,
-  related: () => ({}),
   tasks: () => noTasks(VERSION),
   canAsk,
   ask: olderAsk,

@@ -31,7 +31,7 @@ function callToolOrTask(params: Wire): CallToolInSession {
 }
 
 function isTtl(value: unknown): value is number | null {
-  return value === null || (typeof value === "number" && Number.isFinite(value) && value >= 0);
+  return value === null || (Number.isFinite(value) && Number(value) >= 0);
 }
 
 function getTask(params: Wire): GetTaskInSession {

@@ -21,25 +21,25 @@ export function related(taskId: string): { readonly [RELATED_TASK]: { readonly t
 }
 
 export function tasks(facts: ServerFacts): TaskEncoder {
-  const plain = (task: Task, nowMs: number) => wireTask(task, { facts, nowMs });
-  const asked = (task: Task, nowMs: number) => ({ ...plain(task, nowMs), _meta: { ...related(task.id), ...pending(task) } });
+  const plain = (task: Task) => wireTask(task, facts);
+  const asked = (task: Task) => ({ ...plain(task), _meta: { ...related(task.id), ...pending(task) } });
   return {
-    createTaskResult(task, nowMs) {
-      const { _meta, ...flat } = asked(task, nowMs);
+    createTaskResult(task) {
+      const { _meta, ...flat } = asked(task);
       return { task: flat, ...flat, _meta: { ..._meta, ...immediateResponse(task) } };
     },
     task: asked,
-    taskList: ({ tasks: page, ...rest }, nowMs) => ({ tasks: page.map((task) => plain(task, nowMs)), ...rest }),
+    taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => plain(task)), ...rest }),
     cancelledTask: plain,
-    inputSent: (accepted, task, nowMs) => ({ accepted, ...asked(task, nowMs) }),
+    inputSent: (accepted, task) => ({ accepted, ...asked(task) }),
     taskResult,
-    taskStatus: (task, nowMs) => notificationMessage("notifications/tasks/status", { ...plain(task, nowMs), ...statusMeta(task) }),
+    taskStatus: (task) => notificationMessage("notifications/tasks/status", { ...plain(task), ...statusMeta(task) }),
   };
 }
 
 /** A tool that says no has failed, in this revision: its result is there all the same. */
 export function wireStatus({ status, outcome }: Pick<Task, "status" | "outcome">): TaskStatus {
-  return status === "completed" && outcome?.type === "result" && outcome.result["isError"] === true ? "failed" : status;
+  return outcome?.type === "result" && outcome.result["isError"] === true ? "failed" : status;
 }
 
 /** The error for a second end of a task. S25 basic/utilities/tasks, "Task Cancellation". */
@@ -47,14 +47,14 @@ export function taskFinished(task: Task): ParleyError {
   return new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${wireStatus(task)}'`);
 }
 
-function wireTask(task: Task, { facts, nowMs }: { readonly facts: ServerFacts; readonly nowMs: number }): object {
+function wireTask(task: Task, facts: ServerFacts): object {
   const message = statusMessage(task);
   return {
     taskId: task.id,
     status: wireStatus(task),
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(task),
-    ttl: ttlMs(task, nowMs),
+    ttl: ttlMs(task),
     pollInterval: facts.pollIntervalMs,
   };
 }
@@ -71,8 +71,7 @@ function statusMessage({ message, outcome }: Task): string | undefined {
 }
 
 function firstText(content: unknown): string | undefined {
-  const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
-  const text = blocks.find((block) => isObject(block) && block["type"] === "text");
+  const text: unknown = Array.isArray(content) ? content.find((block) => isObject(block) && block["type"] === "text") : undefined;
   return isObject(text) && typeof text["text"] === "string" ? text["text"] : undefined;
 }
 

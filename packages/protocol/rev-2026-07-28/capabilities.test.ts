@@ -16,16 +16,16 @@ test("nothing is missing when everything that is asked was declared", () => {
 });
 
 test("each kind of ask needs its own capability", () => {
-  expect(requiredCapabilities([form], {})).toEqual({ elicitation: { form: {} } });
-  expect(requiredCapabilities([form, url], { elicitation: { form: true, url: false } })).toEqual({ elicitation: { url: {} } });
-  expect(requiredCapabilities([form], { elicitation: { form: false, url: true } })).toEqual({ elicitation: { form: {} } });
-  expect(requiredCapabilities([sampling], { elicitation: { form: true, url: true } })).toEqual({ sampling: {} });
-  expect(requiredCapabilities([withTools], { sampling: { tools: false } })).toEqual({ sampling: { tools: {} } });
-  expect(requiredCapabilities([roots], {})).toEqual({ roots: {} });
+  expect(requiredCapabilities([form], {})).toStrictEqual({ elicitation: { form: {} } });
+  expect(requiredCapabilities([form, url], { elicitation: { form: true, url: false } })).toStrictEqual({ elicitation: { url: {} } });
+  expect(requiredCapabilities([form], { elicitation: { form: false, url: true } })).toStrictEqual({ elicitation: { form: {} } });
+  expect(requiredCapabilities([sampling], { elicitation: { form: true, url: true } })).toStrictEqual({ sampling: {} });
+  expect(requiredCapabilities([withTools], { sampling: { tools: false } })).toStrictEqual({ sampling: { tools: {} } });
+  expect(requiredCapabilities([roots], {})).toStrictEqual({ roots: {} });
 });
 
 test("all that is missing is named at once", () => {
-  expect(requiredCapabilities([form, url, withTools, roots], {})).toEqual({
+  expect(requiredCapabilities([form, url, withTools, roots], {})).toStrictEqual({
     elicitation: { form: {}, url: {} },
     sampling: { tools: {} },
     roots: {},
@@ -35,6 +35,7 @@ test("all that is missing is named at once", () => {
 test("the error carries what is missing", () => {
   expect(capabilityRequired("the question", { roots: {} })).toMatchObject({
     code: "CAPABILITY_REQUIRED",
+    message: "the question needs a capability that the request did not declare",
     data: { required: { roots: {} } },
   });
 });

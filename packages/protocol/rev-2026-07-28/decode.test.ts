@@ -31,6 +31,7 @@ const plain: Tool = {
   inputSchema: { type: "object" },
   task: "never",
   askFirst: false,
+  earlyReplies: false,
   needs: {},
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
   validate: () => [],
@@ -49,24 +50,31 @@ const tools: readonly Tool[] = [
       properties: {
         region: { type: "string", "x-mcp-header": "Region" },
         limit: { type: "integer", "x-mcp-header": "Limit" },
+        share: { type: "number", "x-mcp-header": "Share" },
         nested: { type: "object", properties: { flag: { type: "boolean", "x-mcp-header": "Flag" } } },
-        // Neither declaration is one that the specification allows: they bind nobody.
+        // None of these declarations is one that the specification allows: they bind nobody.
         bad: { type: "string", "x-mcp-header": "no token" },
-        list: { type: "array", items: { type: "string", "x-mcp-header": "Item" } },
+        alsoBad: { type: "string", "x-mcp-header": "no-token!\u00e4" },
+        list: { type: "array", "x-mcp-header": "List", items: { type: "string", "x-mcp-header": "Item" } },
+        numbered: { type: "string", "x-mcp-header": 5 },
+        flags: true,
+        none: null,
       },
     },
   },
 ];
-const tool = (name: string): Tool | undefined => tools.find((candidate) => candidate.name === name);
+/** A new one each time: what was read of a tool's schema is kept with the tool. */
+const tool = (name: string): Tool | undefined => tools.filter((candidate) => candidate.name === name).map((one) => ({ ...one }))[0];
 
 describe("the corpus of requests", () => {
   test.each(cases)("$why ($file)", ({ headers, body, expect: expected }) => {
-    expect(decode({ headers, body, tool })).toEqual(expected);
+    // A clone, because replies have no prototype: see "keys from outside".
+    expect(structuredClone(decode({ headers, body, tool }))).toStrictEqual(expected);
   });
 
   test("says something about every method and every code of the revision", () => {
     const codes = new Set(cases.map(({ expect: expected }) => expected.message?.error.code));
-    expect([...codes].filter((code) => code !== undefined).toSorted((a, b) => b - a)).toEqual([
+    expect([...codes].filter((code) => code !== undefined).toSorted((a, b) => b - a)).toStrictEqual([
       -32020, -32021, -32022, -32600, -32601, -32602,
     ]);
   });
@@ -82,7 +90,7 @@ test.each(cases)("the official classifier agrees: $file", ({ file, headers, body
   const outcome = classify(headers, body);
   if (expected.type !== "rejected") expect(outcome).toMatchObject({ kind: "modern" });
   if (outcome.kind !== "reject" || file in OWN_WAYS) return;
-  expect({ httpStatus: expected.httpStatus, code: expected.message?.error.code }).toEqual({
+  expect({ httpStatus: expected.httpStatus, code: expected.message?.error.code }).toStrictEqual({
     httpStatus: outcome.httpStatus,
     code: outcome.code,
   });
@@ -117,8 +125,8 @@ describe("keys from outside", () => {
 
   test("a reply called __proto__ is a reply like any other and changes no prototype", () => {
     const replies = repliesOf(update(`{"__proto__":{"action":"accept","content":{"admin":true}}}`));
-    expect(Object.keys(replies)).toEqual(["__proto__"]);
-    expect(replies["__proto__"]).toEqual({ action: "accept", content: { admin: true } });
+    expect(Object.keys(replies)).toStrictEqual(["__proto__"]);
+    expect(replies["__proto__"]).toStrictEqual({ action: "accept", content: { admin: true } });
     expect(replies["action"]).toBeUndefined();
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
   });

@@ -14,28 +14,23 @@ import { SUBSCRIPTION_ID } from "./names.ts";
 /** Parley's own, in `_meta` of an acknowledged tasks/update: ask key → what became of its answer. The specification has no word for it. */
 const RECEIPTS = "parley/receipts";
 
-interface Saying {
-  readonly facts: ServerFacts;
-  readonly nowMs: number;
-}
-
 /** `resultType: "task"` stands here and nowhere else. */
-export function createTaskResult(task: Task, { meta, ...saying }: Saying & { readonly meta: JsonObject }): object {
-  return { resultType: "task", ...handle(task, saying), _meta: meta };
+export function createTaskResult(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
+  return { resultType: "task", ...handle(task, facts), _meta: meta };
 }
 
-export function detailedTask(task: Task, { meta, ...saying }: Saying & { readonly meta: JsonObject }): object {
-  return { resultType: "complete", ...handle(task, saying), ...detail(task), _meta: meta };
+export function detailedTask(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
+  return { resultType: "complete", ...handle(task, facts), ...detail(task), _meta: meta };
 }
 
 /** Exactly what tasks/get would say. */
 export function taskNotification(
   task: Task,
-  { subscriptionId, ...saying }: Saying & { readonly subscriptionId: RequestId },
+  { facts, subscriptionId }: { readonly facts: ServerFacts; readonly subscriptionId: RequestId },
 ): RpcNotification {
   return notificationMessage("notifications/tasks", {
     _meta: { [SUBSCRIPTION_ID]: subscriptionId },
-    ...handle(task, saying),
+    ...handle(task, facts),
     ...detail(task),
   });
 }
@@ -45,14 +40,14 @@ export function acknowledgement(meta: JsonObject, receipts?: ReadonlyMap<string,
   return { resultType: "complete", _meta: { ...meta, ...told } };
 }
 
-function handle(task: Task, { facts, nowMs }: Saying): object {
+function handle(task: Task, facts: ServerFacts): object {
   const message = task.message ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
   return {
     taskId: task.id,
     status: task.status,
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(task),
-    ttlMs: ttlMs(task, nowMs),
+    ttlMs: ttlMs(task),
     pollIntervalMs: facts.pollIntervalMs,
   };
 }

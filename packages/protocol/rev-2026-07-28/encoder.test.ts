@@ -17,6 +17,7 @@ const say = rev20260728.encoder(facts);
 const _meta = { "io.modelcontextprotocol/serverInfo": { name: "parley", version: "1.2.3", title: "Parley" } };
 
 const run = {
+  earlyReplies: false,
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
   validate: () => [],
   run: () => Promise.resolve({}),
@@ -100,7 +101,7 @@ function conforms(type: keyof typeof specTypeSchemas, message: unknown): void {
 describe("server/discover", () => {
   test("names what is served, tasks among the extensions and nowhere else", () => {
     const message = say.discover(catalogue);
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       resultType: "complete",
       supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"],
       capabilities: {
@@ -120,17 +121,29 @@ describe("server/discover", () => {
   });
 
   test("does not promise what is not there", () => {
-    expect(say.discover(empty)).toMatchObject({ capabilities: { tools: { listChanged: true }, logging: {} } });
-    expect((say.discover(empty) as { capabilities: object }).capabilities).not.toHaveProperty("prompts");
-    expect((say.discover(empty) as { capabilities: object }).capabilities).not.toHaveProperty("resources");
-    expect((say.discover(empty) as { capabilities: object }).capabilities).not.toHaveProperty("completions");
+    const { instructions: _, ...silent } = facts;
+    expect(rev20260728.encoder(silent).discover(empty)).toStrictEqual({
+      resultType: "complete",
+      supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"],
+      capabilities: { tools: { listChanged: true }, logging: {} },
+      ttlMs: 60_000,
+      cacheScope: "public",
+      _meta,
+    });
+  });
+
+  test("has no title where the server has none", () => {
+    const { title: _, ...untitled } = facts;
+    expect(rev20260728.encoder(untitled).discover(empty)).toHaveProperty("_meta", {
+      "io.modelcontextprotocol/serverInfo": { name: "parley", version: "1.2.3" },
+    });
   });
 });
 
 describe("lists", () => {
   test("keep the catalogue's order, send schemas word for word, and say nothing about tasks", () => {
     const first = say.toolList(catalogue);
-    expect(first).toEqual({
+    expect(first).toStrictEqual({
       resultType: "complete",
       tools: [
         { name: "zeta", inputSchema: { type: "object" } },
@@ -155,7 +168,7 @@ describe("lists", () => {
 
   test("go on behind the cursor, and end without one", () => {
     const last = say.toolList(catalogue, "YWxwaGE");
-    expect(last).toEqual({
+    expect(last).toStrictEqual({
       resultType: "complete",
       tools: [{ name: "mid", inputSchema: { type: "object" } }],
       ttlMs: 60_000,
@@ -171,7 +184,7 @@ describe("lists", () => {
 
   test("show prompts without their completions", () => {
     const message = say.promptList(catalogue);
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       resultType: "complete",
       prompts: [{ name: "brief", description: "A brief.", arguments: [{ name: "topic", description: "About what.", required: true }] }],
       ttlMs: 60_000,
@@ -183,7 +196,7 @@ describe("lists", () => {
 
   test("show resources and templates", () => {
     const resources = say.resourceList(catalogue);
-    expect(resources).toEqual({
+    expect(resources).toStrictEqual({
       resultType: "complete",
       resources: [{ uri: "test://static-text", name: "text", description: "Text.", mimeType: "text/plain", size: 4 }],
       ttlMs: 60_000,
@@ -192,7 +205,7 @@ describe("lists", () => {
     });
     conforms("ListResourcesResult", resources);
     const templates = say.templateList(catalogue);
-    expect(templates).toEqual({
+    expect(templates).toStrictEqual({
       resultType: "complete",
       resourceTemplates: [{ uriTemplate: "test://template/{id}/data", name: "data", description: "Data.", mimeType: "application/json" }],
       ttlMs: 60_000,
@@ -203,18 +216,22 @@ describe("lists", () => {
   });
 
   test("are empty where nothing is served", () => {
-    expect(say.toolList(empty)).toEqual({ resultType: "complete", tools: [], ttlMs: 60_000, cacheScope: "public", _meta });
+    expect(say.toolList(empty)).toStrictEqual({ resultType: "complete", tools: [], ttlMs: 60_000, cacheScope: "public", _meta });
   });
 });
 
 test("resource contents are not to be kept", () => {
   const message = say.resourceContents(contents);
-  expect(message).toEqual({ resultType: "complete", contents, ttlMs: 0, cacheScope: "private", _meta });
+  expect(message).toStrictEqual({ resultType: "complete", contents, ttlMs: 0, cacheScope: "private", _meta });
   conforms("ReadResourceResult", message);
 });
 
 test("completions end after a hundred and say so", () => {
-  expect(say.completion(["rain"])).toEqual({ resultType: "complete", completion: { values: ["rain"], total: 1, hasMore: false }, _meta });
+  expect(say.completion(["rain"])).toStrictEqual({
+    resultType: "complete",
+    completion: { values: ["rain"], total: 1, hasMore: false },
+    _meta,
+  });
   const many = say.completion(Array.from({ length: 101 }, (_, index) => `v${index}`));
   expect(many).toMatchObject({ completion: { total: 101, hasMore: true } });
   conforms("CompleteResult", many);
@@ -223,7 +240,7 @@ test("completions end after a hundred and say so", () => {
 describe("answers to calls", () => {
   test("a result is complete, keeps its own _meta and names the server", () => {
     const message = say.callResult({ content: [{ type: "text", text: "hi" }], isError: true, _meta: { "com.example/x": 1 } });
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       resultType: "complete",
       content: [{ type: "text", text: "hi" }],
       isError: true,
@@ -234,7 +251,7 @@ describe("answers to calls", () => {
 
   test("a prompt's result is complete", () => {
     const message = say.promptResult({ messages: [{ role: "user", content: { type: "text", text: "hi" } }] });
-    expect(message).toEqual({ resultType: "complete", messages: [{ role: "user", content: { type: "text", text: "hi" } }], _meta });
+    expect(message).toStrictEqual({ resultType: "complete", messages: [{ role: "user", content: { type: "text", text: "hi" } }], _meta });
     conforms("GetPromptResult", message);
   });
 
@@ -242,6 +259,7 @@ describe("answers to calls", () => {
     {
       key: "user_name",
       digest: "d",
+      calledAt: "0",
       request: { type: "form", message: "Who?", schema: { type: "object", properties: {} } },
       askedAtMs: 0,
       deadlineMs: 1,
@@ -251,7 +269,7 @@ describe("answers to calls", () => {
 
   test("a question to the caller carries the asks and the state", () => {
     const message = say.inputRequired(asks, "sealed");
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       resultType: "input_required",
       inputRequests: {
         user_name: {
@@ -267,7 +285,7 @@ describe("answers to calls", () => {
 
   test("either may be absent, but not both", () => {
     expect(say.inputRequired(asks)).not.toHaveProperty("requestState");
-    expect(say.inputRequired([], "sealed")).toEqual({ resultType: "input_required", requestState: "sealed", _meta });
+    expect(say.inputRequired([], "sealed")).toStrictEqual({ resultType: "input_required", requestState: "sealed", _meta });
     expect(() => say.inputRequired([])).toThrow("neither");
   });
 });
@@ -281,7 +299,7 @@ describe("a listen stream", () => {
       resourcesListChanged: false,
       resourceSubscriptions: [],
     });
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/subscriptions/acknowledged",
       params: { _meta: { "io.modelcontextprotocol/subscriptionId": 12 }, notifications: { taskIds: ["t1"], toolsListChanged: true } },
@@ -289,9 +307,23 @@ describe("a listen stream", () => {
     conforms("SubscriptionsAcknowledgedNotification", message);
   });
 
+  test("leaves out the tasks where none were agreed to", () => {
+    const message = say.acknowledged("s", {
+      taskIds: [],
+      toolsListChanged: false,
+      promptsListChanged: true,
+      resourcesListChanged: true,
+      resourceSubscriptions: ["test://a"],
+    });
+    expect(message.params).toStrictEqual({
+      _meta: { "io.modelcontextprotocol/subscriptionId": "s" },
+      notifications: { promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ["test://a"] },
+    });
+  });
+
   test("names itself in every notification", () => {
     const tools = say.listChanged("tools", "s");
-    expect(tools).toEqual({
+    expect(tools).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/tools/list_changed",
       params: { _meta: { "io.modelcontextprotocol/subscriptionId": "s" } },
@@ -300,7 +332,7 @@ describe("a listen stream", () => {
     expect(say.listChanged("prompts", 0)).toMatchObject({ method: "notifications/prompts/list_changed" });
     expect(say.listChanged("resources", 0)).toMatchObject({ method: "notifications/resources/list_changed" });
     const updated = say.resourceUpdated("test://x", 12);
-    expect(updated).toEqual({
+    expect(updated).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/resources/updated",
       params: { _meta: { "io.modelcontextprotocol/subscriptionId": 12 }, uri: "test://x" },
@@ -310,7 +342,7 @@ describe("a listen stream", () => {
 
   test("ends with the answer to its request", () => {
     const message = say.listenEnd(12);
-    expect(message).toEqual({ resultType: "complete", _meta: { ..._meta, "io.modelcontextprotocol/subscriptionId": 12 } });
+    expect(message).toStrictEqual({ resultType: "complete", _meta: { ..._meta, "io.modelcontextprotocol/subscriptionId": 12 } });
     conforms("SubscriptionsListenResult", message);
   });
 });
@@ -321,7 +353,7 @@ describe("the feed of a call", () => {
 
   test("shows progress to whoever gave a token, be it 0", () => {
     const message = say.feedNotification(progress, { progressToken: 0 });
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/progress",
       params: { progressToken: 0, progress: 50, total: 100, message: "half" },
@@ -332,7 +364,7 @@ describe("the feed of a call", () => {
 
   test("shows logs from the level that was asked for", () => {
     const message = say.feedNotification(log, { logLevel: "info" });
-    expect(message).toEqual({
+    expect(message).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/message",
       params: { level: "info", data: { at: 1 }, logger: "tool" },

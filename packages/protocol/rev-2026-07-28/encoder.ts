@@ -26,9 +26,9 @@ export interface Encoder {
   completion(values: readonly string[]): object;
 
   /** The answer to a call that became a task. Only for requests that declared the extension. */
-  createTaskResult(task: Task, nowMs: number): object;
+  createTaskResult(task: Task): object;
   /** The answer to tasks/get. */
-  detailedTask(task: Task, nowMs: number): object;
+  detailedTask(task: Task): object;
   /** The answer to tasks/update and to tasks/cancel. */
   /** With `receipts`, what became of each answer stands in `_meta["parley/receipts"]`, ask key → `accepted`, `duplicate`, `late`, `unknown`. */
   acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;
@@ -42,7 +42,7 @@ export interface Encoder {
 
   /** First message of a listen stream: what was agreed to, with the task ids that exist and are the caller's. */
   acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification;
-  taskNotification(task: Task, options: { readonly subscriptionId: RequestId; readonly nowMs: number }): RpcNotification;
+  taskNotification(task: Task, options: { readonly subscriptionId: RequestId }): RpcNotification;
   listChanged(kind: ListKind, subscriptionId: RequestId): RpcNotification;
   resourceUpdated(uri: string, subscriptionId: RequestId): RpcNotification;
   /** The answer to subscriptions/listen when the server ends the stream: its `result`. */
@@ -64,14 +64,14 @@ export function encoder(facts: ServerFacts): Encoder {
     ...cachedLists({ facts, meta }),
     resourceContents: (contents) => resourceContents(contents, meta),
     completion: (values) => completion(values, meta),
-    createTaskResult: (task, nowMs) => createTaskResult(task, { facts, meta, nowMs }),
-    detailedTask: (task, nowMs) => detailedTask(task, { facts, meta, nowMs }),
+    createTaskResult: (task) => createTaskResult(task, { facts, meta }),
+    detailedTask: (task) => detailedTask(task, { facts, meta }),
     acknowledgement: (receipts) => acknowledgement(meta, receipts),
     callResult: (result) => callResult(result, meta),
     promptResult: (result) => promptResult(result, meta),
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
     acknowledged,
-    taskNotification: (task, { subscriptionId, nowMs }) => taskNotification(task, { facts, subscriptionId, nowMs }),
+    taskNotification: (task, { subscriptionId }) => taskNotification(task, { facts, subscriptionId }),
     listChanged,
     resourceUpdated,
     listenEnd: (subscriptionId) => listenEnd(subscriptionId, meta),

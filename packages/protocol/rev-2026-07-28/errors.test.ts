@@ -8,7 +8,7 @@ const call: Intent = { type: "callTool", name: "book", arguments: {}, capabiliti
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
 
 test("the catalogue's codes travel as the specification says", () => {
-  expect(ERROR_CODES).toEqual({
+  expect(ERROR_CODES).toStrictEqual({
     TASK_NOT_FOUND: { code: -32602, httpStatus: 200 },
     TOOL_NOT_FOUND: { code: -32602, httpStatus: 200 },
     PROMPT_NOT_FOUND: { code: -32602, httpStatus: 200 },
@@ -27,6 +27,11 @@ test("the catalogue's codes travel as the specification says", () => {
     INVALID_OUTPUT: { code: -32603, httpStatus: 200 },
     NOT_SERIALIZABLE: { code: -32603, httpStatus: 200 },
     REPLAY_DIVERGED: { code: -32603, httpStatus: 200 },
+    AMBIGUOUS_EFFECT: { code: -32603, httpStatus: 200 },
+    UNHANDLED_REJECTION: { code: -32603, httpStatus: 200 },
+    MISPLACED_EFFECT: { code: -32603, httpStatus: 200 },
+    JOURNAL_FULL: { code: -32603, httpStatus: 200 },
+    POISONED: { code: -32603, httpStatus: 200 },
     RUN_TIMEOUT: { code: -32603, httpStatus: 200 },
     STEP_FAILED: { code: -32603, httpStatus: 200 },
     STEP_TIMEOUT: { code: -32603, httpStatus: 200 },
@@ -44,7 +49,7 @@ describe("a request that failed", () => {
   test("says what is wrong, what to do, and where", () => {
     expect(
       say.failure({ id: 1, error: new ParleyError("INVALID_ANSWER", "party-size does not fit", { violations }), defectId: "x" }),
-    ).toEqual({
+    ).toStrictEqual({
       httpStatus: 200,
       message: {
         jsonrpc: "2.0",
@@ -72,9 +77,14 @@ describe("a request that failed", () => {
     });
   });
 
+  test("for want of a capability that nobody named says so all the same", () => {
+    const error = new ParleyError("CAPABILITY_REQUIRED", "the question needs a capability");
+    expect(say.failure({ id: 1, error, defectId: "x" }).message).toMatchObject({ error: { data: { requiredCapabilities: {} } } });
+  });
+
   test("shows the model what is wrong with its arguments", () => {
     const error = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
-    expect(say.failure({ id: 1, intent: call, error, defectId: "x" })).toEqual({
+    expect(say.failure({ id: 1, intent: call, error, defectId: "x" })).toStrictEqual({
       httpStatus: 200,
       message: {
         jsonrpc: "2.0",
@@ -89,24 +99,45 @@ describe("a request that failed", () => {
     });
   });
 
+  test("for want of a capability has HTTP 400 from a tool, too", () => {
+    expect(say.failure({ id: 1, error: new RpcFailure(-32021, "needs sampling"), defectId: "x" }).httpStatus).toBe(400);
+    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed"), defectId: "x" }).httpStatus).toBe(200);
+  });
+
+  test("says no more than its message where nothing tells what is wrong with the arguments", () => {
+    const error = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit");
+    expect(say.failure({ id: 1, intent: call, error, defectId: "x" }).message).toMatchObject({
+      result: { content: [{ type: "text", text: "the arguments do not fit" }] },
+    });
+  });
+
   test("has a protocol error for arguments of a prompt, which no model sees", () => {
     const error = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
     const intent: Intent = { type: "getPrompt", name: "brief", arguments: {}, capabilities: {}, speaksTasks: false };
     expect(say.failure({ id: 1, intent, error, defectId: "x" }).message).toMatchObject({ error: { code: -32602, data: { violations } } });
   });
 
+  test("has a protocol error where it is not known what was wanted", () => {
+    const error = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
+    expect(say.failure({ id: 1, error, defectId: "x" }).message).toMatchObject({ error: { code: -32602 } });
+  });
+
   test("passes on the tool's own JSON-RPC error", () => {
-    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed", { until: 5 }), defectId: "x" })).toEqual({
+    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed", { until: 5 }), defectId: "x" })).toStrictEqual({
       httpStatus: 200,
       message: { jsonrpc: "2.0", id: 1, error: { code: -32050, message: "closed", data: { until: 5 } } },
     });
-    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed"), defectId: "x" }).message).not.toHaveProperty("error.data");
+    expect(say.failure({ id: 1, error: new RpcFailure(-32050, "closed"), defectId: "x" }).message).toStrictEqual({
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: -32050, message: "closed" },
+    });
   });
 
   test.each([new Error("password is hunter2"), "password is hunter2", { password: "hunter2" }, undefined])(
     "by a defect tells nothing but where it stands in the log",
     (error) => {
-      expect(say.failure({ id: 1, error, defectId: "d-7" })).toEqual({
+      expect(say.failure({ id: 1, error, defectId: "d-7" })).toStrictEqual({
         httpStatus: 200,
         message: { jsonrpc: "2.0", id: 1, error: { code: -32603, message: "Internal error", data: { defectId: "d-7" } } },
       });

@@ -49,7 +49,7 @@ export function nameMismatch(headers: Headers, { method, params }: RpcRequest): 
 
 /** Checks Mcp-Param-*: a value in the arguments must be repeated; where the arguments have none, the header is ignored. */
 export function paramMismatch(headers: Headers, tool: Tool, args: Wire): Mismatch | undefined {
-  for (const { headerName, path, numeric } of paramHeaders(tool)) {
+  for (const { headerName, path } of paramHeaders(tool)) {
     const value = valueAt(args, path);
     if (typeof value !== "string" && typeof value !== "boolean" && !Number.isSafeInteger(value) && !isFraction(value)) continue;
     const header = headerValue(headers, headerName.toLowerCase());
@@ -57,15 +57,15 @@ export function paramMismatch(headers: Headers, tool: Tool, args: Wire): Mismatc
     if (header === undefined) return { header: "(missing)", body: `the ${headerName} header must repeat ${member}` };
     const decoded = decodeHeaderValue(header);
     if (decoded === undefined) return { header, body: `the ${headerName} header is not valid base64 of UTF-8` };
-    const equal =
-      numeric && typeof value === "number" && /^-?\d+(\.\d+)?$/.test(decoded) ? Number(decoded) === value : decoded === String(value);
+    // 42 and 42.0 are the same number.
+    const equal = typeof value === "number" && /^-?\d+(\.\d+)?$/.test(decoded) ? Number(decoded) === value : decoded === String(value);
     if (!equal) return { header, body: `the ${headerName} header must be ${member}` };
   }
   return undefined;
 }
 
 function isFraction(value: unknown): boolean {
-  return typeof value === "number" && Number.isFinite(value) && !Number.isInteger(value);
+  return Number.isFinite(value) && !Number.isInteger(value);
 }
 
 function valueAt(args: Wire, path: readonly string[]): unknown {

@@ -18,5 +18,5 @@ test("reserved names and codes are those of the official packages", () => {
     // The classifier is the only place that shows it.
     HEADER_MISMATCH: -32020,
     VERSION: "2026-07-28",
-  }).toEqual({ ...names });
+  }).toStrictEqual({ ...names });
 });

@@ -5,10 +5,9 @@ import { isObject, own } from "../json-rpc.ts";
 export interface ParamHeader {
   readonly headerName: string;
   readonly path: readonly string[];
-  /** Compared as numbers: 42 and 42.0 are the same. */
-  readonly numeric: boolean;
 }
 
+const TYPES: readonly unknown[] = ["string", "integer", "number", "boolean"];
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Tools are built once and never change, so each is searched once. */
@@ -25,14 +24,8 @@ function* search(schema: unknown, path: readonly string[]): Generator<ParamHeade
   if (!isObject(schema)) return;
   const name = own(schema, "x-mcp-header");
   const type = own(schema, "type");
-  if (
-    typeof name === "string" &&
-    TOKEN.test(name) &&
-    path.length > 0 &&
-    typeof type === "string" &&
-    ["string", "integer", "number", "boolean"].includes(type)
-  ) {
-    yield { headerName: `Mcp-Param-${name}`, path, numeric: type === "integer" || type === "number" };
+  if (typeof name === "string" && TOKEN.test(name) && TYPES.includes(type)) {
+    yield { headerName: `Mcp-Param-${name}`, path };
   }
   const properties = own(schema, "properties");
   if (!isObject(properties)) return;

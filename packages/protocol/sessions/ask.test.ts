@@ -33,6 +33,7 @@ const roots: AskRequest = { type: "roots" };
 const ask = (request: AskRequest, more: Partial<Ask> = {}): Ask => ({
   key: "q",
   digest: "d",
+  calledAt: "0",
   request,
   askedAtMs: 0,
   deadlineMs: 1,
@@ -47,7 +48,7 @@ describe("a question of 2025-11-25", () => {
 
   test("names its mode, and the task where the client knows it", () => {
     const put = say.ask(ask(form), { ...IDS, taskId: "t" });
-    expect(put).toEqual({
+    expect(put).toStrictEqual({
       jsonrpc: "2.0",
       id: "t:q:0:sig",
       method: "elicitation/create",
@@ -59,22 +60,28 @@ describe("a question of 2025-11-25", () => {
 
   test("by url has an id, by which the client may hear of its end", () => {
     const put = say.ask(ask(url), { ...IDS, taskId: "t" });
-    expect(put.params).toEqual({ mode: "url", message: "Please pay.", url: "https://pay.example/1", elicitationId: "t:q", _meta: related });
+    expect(put.params).toStrictEqual({
+      mode: "url",
+      message: "Please pay.",
+      url: "https://pay.example/1",
+      elicitationId: "t:q",
+      _meta: related,
+    });
     ElicitRequestSchema.parse(put);
   });
 
   test("to the model keeps its own _meta", () => {
     const put = say.ask(ask(sampling), { ...IDS, taskId: "t" });
     expect(put.method).toBe("sampling/createMessage");
-    expect(put.params).toEqual({ ...sampling.params, _meta: { x: 1, ...related } });
+    expect(put.params).toStrictEqual({ ...sampling.params, _meta: { x: 1, ...related } });
     CreateMessageRequestSchema.parse(put);
-    expect(say.ask(ask(sampling), IDS).params).toEqual(sampling.params);
+    expect(say.ask(ask(sampling), IDS).params).toStrictEqual(sampling.params);
   });
 
   test("for roots needs no more than its name", () => {
-    expect(say.ask(ask(roots), IDS)).toEqual({ jsonrpc: "2.0", id: "t:q:0:sig", method: "roots/list", params: {} });
+    expect(say.ask(ask(roots), IDS)).toStrictEqual({ jsonrpc: "2.0", id: "t:q:0:sig", method: "roots/list", params: {} });
     const put = say.ask(ask(roots), { ...IDS, taskId: "t" });
-    expect(put.params).toEqual({ _meta: related });
+    expect(put.params).toStrictEqual({ _meta: related });
     ListRootsRequestSchema.parse(put);
   });
 });
@@ -82,9 +89,9 @@ describe("a question of 2025-11-25", () => {
 describe.each(older)("a question of $version", ({ say }) => {
   test("has no mode, and knows no tasks", () => {
     const put = say.ask(ask(form), { ...IDS, taskId: "t" });
-    expect(put.params).toEqual({ message: "How many?", requestedSchema: form.schema });
+    expect(put.params).toStrictEqual({ message: "How many?", requestedSchema: form.schema });
     ElicitRequestSchema.parse(put);
-    expect(say.ask(ask(roots), { ...IDS, taskId: "t" }).params).toEqual({});
+    expect(say.ask(ask(roots), { ...IDS, taskId: "t" })).toMatchObject({ method: "roots/list", params: {} });
   });
 
   test("is never put by url: that would be a defect", () => {
@@ -101,7 +108,8 @@ describe.each(older)("a question of $version", ({ say }) => {
       { role: "assistant", content: { type: "text", text: "b" } },
     ];
     const put = say.ask(ask({ type: "sampling", params: { messages, maxTokens: 1 } }), IDS);
-    expect(put.params).toEqual({
+    expect(put.method).toBe("sampling/createMessage");
+    expect(put.params).toStrictEqual({
       messages: [
         { role: "user", content: { type: "text", text: "a" } },
         { role: "user", content: { type: "image", data: "AA==", mimeType: "image/png" } },
@@ -111,6 +119,12 @@ describe.each(older)("a question of $version", ({ say }) => {
     });
     CreateMessageRequestSchema.parse(put);
   });
+});
+
+test.each(older)("a question of $version to the model is passed on where it has no messages, or none that are objects", ({ say }) => {
+  for (const params of [{ maxTokens: 1 }, { messages: "hi", maxTokens: 1 }, { messages: ["hi", null, { role: "user" }], maxTokens: 1 }]) {
+    expect(say.ask(ask({ type: "sampling", params }), IDS).params).toStrictEqual(params);
+  }
 });
 
 describe.each(ALL)("a question of $version that is put again", ({ say }) => {
@@ -130,12 +144,23 @@ describe.each(ALL)("a question of $version that is put again", ({ say }) => {
     );
   });
 
+  test("names fields by what they are called, whatever a pointer makes of their names", () => {
+    expect(messageOf(form, [{ path: "/content/a~0b~01", message: "is required" }])).toContain(": a~b~1 is required.");
+  });
+
   test("does not say more than a person reads", () => {
     const violations = Array.from({ length: 50 }, (_, index) => ({ path: `/content/f${index}`, message: "is required" }));
     expect(messageOf(form, violations)).toBe(
       "How many?\n\nThe last answer could not be taken: f0 is required; f1 is required; f2 is required; f3 is required; f4 is required.",
     );
     expect(messageOf(form, [])).toBe("How many?");
+  });
+});
+
+test("a question by url that is put again says what was wrong, too", () => {
+  const refused = { count: 1, violations: [{ path: "/content/code", message: "is not expected" }] };
+  expect(newest.say.ask(ask(url, { refused }), IDS).params).toMatchObject({
+    message: "Please pay.\n\nThe last answer could not be taken: code is not expected.",
   });
 });
 
@@ -146,6 +171,7 @@ const CAN_ASK: readonly (readonly [string, AskRequest, ClientCapabilities, reado
   ["a form, of one that cannot ask", form, { sampling: { tools: true }, roots: true }, [false, false, false]],
   ["a url, of one that knows urls", url, { elicitation: { form: false, url: true } }, [true, false, false]],
   ["a url, of one that knows forms only", url, { elicitation: { form: true, url: false } }, [false, false, false]],
+  ["a url, of one that has a model and roots", url, { sampling: { tools: true }, roots: true }, [false, false, false]],
   ["a completion, of one that has a model", sampling, { sampling: { tools: false } }, [true, true, true]],
   ["a completion, of one that has none", sampling, { elicitation: { form: true, url: true } }, [false, false, false]],
   ["a completion with tools, of one that knows them", withTools, { sampling: { tools: true } }, [true, false, false]],
@@ -156,7 +182,7 @@ const CAN_ASK: readonly (readonly [string, AskRequest, ClientCapabilities, reado
 ];
 
 test.each(CAN_ASK)("a client is asked %s, only where it can be", (_, request, capabilities, expected) => {
-  expect(ALL.map(({ dialect }) => dialect.canAsk(request, capabilities))).toEqual(expected);
+  expect(ALL.map(({ dialect }) => dialect.canAsk(request, capabilities))).toStrictEqual(expected);
 });
 
 describe("notifications", () => {
@@ -165,7 +191,7 @@ describe("notifications", () => {
 
   test.each(ALL)("of $version show progress to whoever gave a token, and logs from the level that was set", ({ say }) => {
     const shown = say.feedNotification(progress, { progressToken: 0 });
-    expect(shown).toEqual({
+    expect(shown).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/progress",
       params: { progressToken: 0, progress: 50, total: 100, message: "half" },
@@ -173,7 +199,7 @@ describe("notifications", () => {
     ProgressNotificationSchema.parse(shown);
     expect(say.feedNotification(progress, { logLevel: "debug" })).toBeUndefined();
     const logged = say.feedNotification(log, { logLevel: "warning" });
-    expect(logged).toEqual({
+    expect(logged).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/message",
       params: { level: "warning", data: { at: 1 }, logger: "tool" },
@@ -196,11 +222,11 @@ describe("notifications", () => {
 
   test.each(ALL)("of $version tell of lists and resources", ({ say }) => {
     for (const kind of ["tools", "prompts", "resources"] as const) {
-      expect(say.listChanged(kind)).toEqual({ jsonrpc: "2.0", method: `notifications/${kind}/list_changed`, params: {} });
+      expect(say.listChanged(kind)).toStrictEqual({ jsonrpc: "2.0", method: `notifications/${kind}/list_changed`, params: {} });
       ServerNotificationSchema.parse(say.listChanged(kind));
     }
     const updated = say.resourceUpdated("test://a");
-    expect(updated).toEqual({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: "test://a" } });
+    expect(updated).toStrictEqual({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: "test://a" } });
     ResourceUpdatedNotificationSchema.parse(updated);
   });
 });

@@ -2,6 +2,7 @@
 import type { Catalogue, Prompt, Tool } from "@parley/core";
 
 const run = {
+  earlyReplies: false,
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
   validate: () => [],
   run: () => Promise.resolve({}),
@@ -26,7 +27,7 @@ const full = {
   meta: { "com.example/x": 1 },
 };
 
-const brief: Prompt = {
+export const brief: Prompt = {
   kind: "prompt",
   name: "brief",
   title: "Brief",

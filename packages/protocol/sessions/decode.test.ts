@@ -30,7 +30,7 @@ describe.each(SESSION_DIALECTS.map((dialect) => ({ version: dialect.version })))
   const cases = [...shared, ...own];
 
   test.each(cases)("$why ($file)", ({ message, expect: expected }) => {
-    expect(dialect?.decode(message)).toEqual(JSON.parse(JSON.stringify(expected).replaceAll("{version}", version)));
+    expect(dialect?.decode(message)).toStrictEqual(JSON.parse(JSON.stringify(expected).replaceAll("{version}", version)));
   });
 
   test.each(cases.filter(({ file, expect: expected }) => expected.type === "request" && !(file in OWN_WAYS)))(
@@ -49,6 +49,14 @@ describe.each(SESSION_DIALECTS.map((dialect) => ({ version: dialect.version })))
   });
 });
 
+test("only 2025-03-26 has batches, and only since 2025-11-25 may a stream end before its answer", () => {
+  expect(SESSION_DIALECTS.map(({ version, batches, closesEarly }) => ({ version, batches, closesEarly }))).toStrictEqual([
+    { version: "2025-11-25", batches: false, closesEarly: true },
+    { version: "2025-06-18", batches: false, closesEarly: false },
+    { version: "2025-03-26", batches: true, closesEarly: false },
+  ]);
+});
+
 test("a revision that is not served has no dialect", () => {
   for (const version of ["2026-07-28", "2024-11-05", "", "__proto__"]) expect(sessionDialect(version)).toBeUndefined();
 });
@@ -61,7 +69,7 @@ describe("keys from outside", () => {
     const decoded = sessionDialect("2025-11-25")?.decode(message);
     expect(decoded).toMatchObject({ type: "request", intent: { type: "sendInput" } });
     if (decoded?.type !== "request" || decoded.intent.type !== "sendInput") throw new Error("not an input");
-    expect(Object.keys(decoded.intent.reply as object)).toEqual(["content"]);
+    expect(Object.keys(decoded.intent.reply as object)).toStrictEqual(["content"]);
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
   });
 });

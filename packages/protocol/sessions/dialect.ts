@@ -56,18 +56,18 @@ export interface SessionEncoder {
   promptResult(result: JsonObject): object;
 
   /** The answer to a call that became a task: nested and flat, with what proposal #1869 has in `_meta`. */
-  createTaskResult(task: Task, nowMs: number): object;
+  createTaskResult(task: Task): object;
   /** The answer to tasks/get, with an answer in its `_meta` or without. */
-  task(task: Task, nowMs: number): object;
-  taskList(page: TaskPage, nowMs: number): object;
+  task(task: Task): object;
+  taskList(page: TaskPage): object;
   /** The answer to tasks/cancel: the cancelled task. */
-  cancelledTask(task: Task, nowMs: number): object;
+  cancelledTask(task: Task): object;
   /** The answer to tasks/sendInput. */
-  inputSent(accepted: boolean, task: Task, nowMs: number): object;
+  inputSent(accepted: boolean, task: Task): object;
   /** The answer to tasks/result of a finished task, with related-task. Throws RpcFailure with the task's own error, or one for a cancelled task. */
   taskResult(task: Task): object;
   /** notifications/tasks/status, with FastMCP's elicitation metadata while the task waits. */
-  taskStatus(task: Task, nowMs: number): RpcNotification;
+  taskStatus(task: Task): RpcNotification;
 
   /**
    * An ask as a request to the client: elicitation/create, sampling/createMessage or roots/list. `taskId` adds related-task, for calls

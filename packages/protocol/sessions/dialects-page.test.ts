@@ -44,12 +44,12 @@ function isKnown(decoded: object): boolean {
 
 test("docs/dialects.md has every method, and who has it", () => {
   const [heading, , ...rows] = table("method");
-  expect(heading).toEqual(["method", ...SUPPORTED_VERSIONS]);
+  expect(heading).toStrictEqual(["method", ...SUPPORTED_VERSIONS]);
   for (const [method = "", ...marks] of rows) {
     const request = { jsonrpc: "2.0", id: 1, method: code(method), params: {} };
     const opens = readInitialize(request) !== undefined;
     const served = SESSION_DIALECTS.map((dialect) => opens || isKnown(dialect.decode(request)));
-    expect([method, ...marks]).toEqual([method, mark(has2026(code(method))), ...served.map(mark)]);
+    expect([method, ...marks]).toStrictEqual([method, mark(has2026(code(method))), ...served.map(mark)]);
   }
   const documented = rows.map(([method = ""]) => code(method));
   const spoken = corpus<{ body: { method?: string }; expect: { type: string } }>("../rev-2026-07-28/corpus/requests", import.meta.url)
@@ -69,8 +69,8 @@ const ASKS: { readonly [question: string]: AskRequest } = {
 
 test("docs/dialects.md says what a client can be asked, by what it declares", () => {
   const [heading, , ...rows] = table("what is asked");
-  expect(heading).toEqual(["what is asked", "the client declares", ...SUPPORTED_VERSIONS]);
-  expect(new Set(rows.map(([question]) => question))).toEqual(new Set(Object.keys(ASKS)));
+  expect(heading).toStrictEqual(["what is asked", "the client declares", ...SUPPORTED_VERSIONS]);
+  expect(new Set(rows.map(([question]) => question))).toStrictEqual(new Set(Object.keys(ASKS)));
   for (const [question = "", declared = "", ...marks] of rows) {
     const request = ASKS[question];
     const opened = readInitialize({
@@ -85,13 +85,13 @@ test("docs/dialects.md says what a client can be asked, by what it declares", ()
       requiredCapabilities([request], capabilities) === undefined,
       ...SESSION_DIALECTS.map((dialect) => dialect.canAsk(request, capabilities)),
     ];
-    expect([question, declared, ...marks]).toEqual([question, declared, ...can.map(mark)]);
+    expect([question, declared, ...marks]).toStrictEqual([question, declared, ...can.map(mark)]);
     // Whatever the client did not declare it is not asked.
-    expect(SESSION_DIALECTS.map((dialect) => dialect.canAsk(request, {}))).toEqual([false, false, false]);
+    expect(SESSION_DIALECTS.map((dialect) => dialect.canAsk(request, {}))).toStrictEqual([false, false, false]);
   }
 });
 
 test("docs/dialects.md names every key that stands in _meta", () => {
   const [, , ...rows] = table("key in `_meta`");
-  expect(rows.map(([key = ""]) => code(key)).toSorted()).toEqual(Object.values(keys).toSorted());
+  expect(rows.map(([key = ""]) => code(key)).toSorted()).toStrictEqual(Object.values(keys).toSorted());
 });

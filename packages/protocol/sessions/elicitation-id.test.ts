@@ -2,9 +2,13 @@ import { expect, test } from "vitest";
 import { elicitationId, parseElicitationId } from "../index.ts";
 
 test.each(["size", "size#2", "a:b", ":", "__proto__"])("the id of a question gives back its task and its key: %s", (key) => {
-  expect(parseElicitationId(elicitationId("786512e2-9e0d", key))).toEqual({ taskId: "786512e2-9e0d", key });
+  expect(parseElicitationId(elicitationId("786512e2-9e0d", key))).toStrictEqual({ taskId: "786512e2-9e0d", key });
 });
 
 test.each(["", "t", ":key", "t:"])("what is no id of a question names none: %s", (id) => {
   expect(parseElicitationId(id)).toBeUndefined();
+});
+
+test("a task's id may be a single character, and so may a key", () => {
+  expect(parseElicitationId("t:k")).toStrictEqual({ taskId: "t", key: "k" });
 });

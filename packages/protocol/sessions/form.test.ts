@@ -20,6 +20,7 @@ const [newest, ...older] = SESSION_DIALECTS;
 const askOf = (schema: JsonObject): Ask => ({
   key: "question",
   digest: "d",
+  calledAt: "0",
   request: { type: "form", message: "Tell me.", schema },
   askedAtMs: 0,
   deadlineMs: 1,
@@ -32,15 +33,15 @@ describe.each(older.map((dialect) => ({ version: dialect.version, dialect })))("
 
   test.each(cases)("$why ($file)", ({ schema, older: expected, replies }) => {
     const { request } = askOf(schema);
-    expect(say.ask(askOf(schema), IDS)).toEqual({
+    expect(say.ask(askOf(schema), IDS)).toStrictEqual({
       jsonrpc: "2.0",
       id: "r",
       method: "elicitation/create",
       params: { message: "Tell me.", requestedSchema: expected },
     });
     for (const { why, given, read, fits } of replies) {
-      expect({ why, read: dialect.readReply(request, given) }).toEqual({ why, read });
-      expect({ why, fits: readReply(request, read, validate).ok }).toEqual({ why, fits });
+      expect({ why, read: dialect.readReply(request, given) }).toStrictEqual({ why, read });
+      expect({ why, fits: readReply(request, read, validate).ok }).toStrictEqual({ why, fits });
     }
   });
 
@@ -48,14 +49,14 @@ describe.each(older.map((dialect) => ({ version: dialect.version, dialect })))("
     const { params } = say.ask(askOf(schema), IDS);
     ElicitRequestFormParamsSchema.parse(params);
     const { requestedSchema } = params as { requestedSchema: { properties: { [field: string]: JsonObject }; required?: string[] } };
-    for (const field of Object.values(requestedSchema.properties)) expect(wordsOf(field)).toEqual([]);
+    for (const field of Object.values(requestedSchema.properties)) expect(wordsOf(field)).toStrictEqual([]);
     for (const name of requestedSchema.required ?? []) expect(Object.keys(requestedSchema.properties)).toContain(name);
   });
 
   test("leave other replies alone", () => {
     const reply = { role: "assistant", content: { type: "text", text: "x" }, model: "m" };
     expect(dialect.readReply({ type: "sampling", params: {} }, reply)).toBe(reply);
-    expect(dialect.readReply({ type: "url", message: "?", url: "https://x" }, { action: "accept" })).toEqual({ action: "accept" });
+    expect(dialect.readReply({ type: "url", message: "?", url: "https://x" }, { action: "accept" })).toStrictEqual({ action: "accept" });
   });
 });
 
@@ -76,7 +77,7 @@ function wordsOf(field: JsonObject): readonly string[] {
 describe("forms of 2025-11-25", () => {
   test.each(cases)("are put in the tool's own words, and so are the replies: $file", ({ schema, replies }) => {
     const { params } = newest.encoder(facts).ask(askOf(schema), IDS);
-    expect(params).toEqual({ mode: "form", message: "Tell me.", requestedSchema: schema });
+    expect(params).toStrictEqual({ mode: "form", message: "Tell me.", requestedSchema: schema });
     ElicitRequestFormParamsSchema.parse(params);
     for (const { given } of replies) expect(newest.readReply(askOf(schema).request, given)).toBe(given);
   });
@@ -95,10 +96,88 @@ describe("whatever a tool asks", () => {
         const list = values.filter((_, index) => chosen & (1 << index));
         const content = Object.fromEntries(values.map((value) => [`pick_${value}`, list.includes(value)]));
         const read = older[0].readReply(askOf(schema).request, { action: "accept", content });
-        expect(read).toEqual({ action: "accept", content: { pick: list } });
+        expect(read).toStrictEqual({ action: "accept", content: { pick: list } });
         expect(readReply(askOf(schema).request, read, validate).ok).toBe(validate(schema, { pick: list }).length === 0);
       }
     }
+  });
+
+  const properties = (schema: JsonObject): unknown =>
+    (older[0].encoder(facts).ask(askOf(schema), IDS).params as { requestedSchema: { properties: unknown } }).requestedSchema.properties;
+  const read = (schema: JsonObject, content: JsonObject): unknown =>
+    (older[0].readReply(askOf(schema).request, { action: "accept", content }) as { content: unknown }).content;
+
+  test("what is no field and what is no choice is left out", () => {
+    expect(properties({ type: "object" })).toStrictEqual({});
+    expect(
+      properties({
+        properties: {
+          none: true,
+          bare: { type: "array" },
+          text: { type: "string", items: { enum: ["a"] } },
+          pick: { type: "array", items: { oneOf: [{ const: 1 }, "x", null, { title: "no value" }, { const: "a", title: 5 }] } },
+          few: { type: "array", items: { enum: ["b", 1] } },
+          one: { type: "string", oneOf: [] },
+          two: { type: "string", oneOf: "x" },
+        },
+      }),
+    ).toStrictEqual({
+      bare: { type: "array" },
+      text: { type: "string", items: { enum: ["a"] } },
+      pick_a: { type: "boolean", title: "pick: a" },
+      few_b: { type: "boolean", title: "few: b" },
+      one: { type: "string" },
+      two: { type: "string" },
+    });
+  });
+
+  test("limits and defaults are said in words, and none where there are none", () => {
+    const items = { enum: ["a"] };
+    const described = (field: JsonObject): unknown => properties({ properties: { f: { type: "array", items, ...field } } });
+    const boolean = { type: "boolean", title: "f: a" };
+    expect(described({ minItems: 0 })).toStrictEqual({ f_a: boolean });
+    expect(described({ minItems: "1", maxItems: "2" })).toStrictEqual({ f_a: boolean });
+    expect(described({ minItems: 1 })).toStrictEqual({ f_a: { ...boolean, description: "Choose at least 1." } });
+    expect(described({ minItems: 0, maxItems: 2 })).toStrictEqual({ f_a: { ...boolean, description: "Choose at most 2." } });
+    expect(described({ description: "", maxItems: 2 })).toStrictEqual({ f_a: { ...boolean, description: "Choose at most 2." } });
+    expect(described({ description: "On top." })).toStrictEqual({ f_a: { ...boolean, description: "On top." } });
+    expect(described({ title: 5, default: "a" })).toStrictEqual({ f_a: boolean });
+    expect(properties({ properties: { n: { type: "string", oneOf: [{ const: "a", title: "A" }], default: ["a"] } } })).toStrictEqual({
+      n: { type: "string", enum: ["a"], enumNames: ["A"], description: 'Default: ["a"].' },
+    });
+    expect(properties({ properties: { n: { type: "boolean", oneOf: [{ const: "a" }], default: false } } })).toStrictEqual({
+      n: { type: "boolean", enum: ["a"], enumNames: ["a"], default: false },
+    });
+  });
+
+  test("a boolean's name has at most forty characters of its choice", () => {
+    const value = "-".repeat(3) + "x".repeat(60);
+    expect(properties({ properties: { f: { type: "array", items: { enum: [value] } } } })).toStrictEqual({
+      [`f__${"x".repeat(39)}`]: { type: "boolean", title: `f: ${value}` },
+    });
+  });
+
+  test("an answer that chooses nothing is an empty list only where that is allowed, or where the field is required", () => {
+    const schema = (field: JsonObject, more: JsonObject = {}): JsonObject => ({
+      properties: { other: { type: "string", minItems: 1 }, f: { type: "array", items: { enum: ["a"] }, ...field } },
+      ...more,
+    });
+    expect(read(schema({}), { f_a: false })).toStrictEqual({ f: [] });
+    expect(read(schema({ minItems: 0 }), { f_a: false })).toStrictEqual({ f: [] });
+    expect(read(schema({ minItems: "1" }), { f_a: false })).toStrictEqual({ f: [] });
+    expect(read(schema({ minItems: 1 }), { f_a: false })).toStrictEqual({});
+    expect(read(schema({ minItems: 1 }, { required: ["f"] }), { f_a: false })).toStrictEqual({ f: [] });
+    expect(read(schema({}), {})).toStrictEqual({});
+    expect(read(schema({}, { required: "f" }), {})).toStrictEqual({});
+  });
+
+  test("a reply that is no answer is left alone", () => {
+    const { request } = askOf({ properties: { f: { type: "array", items: { enum: ["a"] } } } });
+    for (const reply of ["accept", null, [], { action: "decline" }, { action: "accept", content: "a" }]) {
+      expect(older[0].readReply(request, reply)).toBe(reply);
+    }
+    const plain = { action: "accept", content: { n: 1 } };
+    expect(older[0].readReply(askOf({ properties: { n: { type: "integer" } } }).request, plain)).toBe(plain);
   });
 
   test("a field called __proto__ is a field like any other", () => {
@@ -109,7 +188,7 @@ describe("whatever a tool asks", () => {
       (older[0].encoder(facts).ask(askOf(schema), IDS).params as { requestedSchema: { properties: object } }).requestedSchema.properties,
     );
     const read = older[0].readReply(askOf(schema).request, { action: "accept", content: { [String(key)]: true } }) as { content: object };
-    expect(Object.entries(read.content)).toEqual([["__proto__", ["a"]]]);
+    expect(Object.entries(read.content)).toStrictEqual([["__proto__", ["a"]]]);
     expect(Object.getPrototypeOf(read.content)).toBe(Object.prototype);
   });
 });

@@ -9,7 +9,7 @@ const asking = (protocolVersion: string, capabilities: object = {}): unknown => 
 describe("initialize", () => {
   test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("of a revision that is served is answered by it: %s", (version) => {
     InitializeRequestSchema.parse(asking(version));
-    expect(readInitialize(asking(version))).toEqual({
+    expect(readInitialize(asking(version))).toStrictEqual({
       type: "initialize",
       initialize: { id: 0, version, capabilities: {}, clientInfo: { name: "c", version: "1" } },
     });
@@ -27,17 +27,17 @@ describe("initialize", () => {
       const read = readInitialize(asking("2025-11-25", declared));
       return read?.type === "initialize" ? read.initialize.capabilities : undefined;
     };
-    expect(capabilities({ elicitation: {}, sampling: {}, roots: { listChanged: true } })).toEqual({
+    expect(capabilities({ elicitation: {}, sampling: {}, roots: { listChanged: true } })).toStrictEqual({
       elicitation: { form: true, url: false },
       sampling: { tools: false },
       roots: true,
     });
-    expect(capabilities({ elicitation: { form: {}, url: {} }, sampling: { tools: {} } })).toEqual({
+    expect(capabilities({ elicitation: { form: {}, url: {} }, sampling: { tools: {} } })).toStrictEqual({
       elicitation: { form: true, url: true },
       sampling: { tools: true },
     });
-    expect(capabilities({ elicitation: { url: {} } })).toEqual({ elicitation: { form: false, url: true } });
-    expect(capabilities({ experimental: { x: 1 }, tasks: {}, extensions: 5 })).toEqual({});
+    expect(capabilities({ elicitation: { url: {} } })).toStrictEqual({ elicitation: { form: false, url: true } });
+    expect(capabilities({ experimental: { x: 1 }, tasks: {}, extensions: 5 })).toStrictEqual({});
   });
 
   test.each([
@@ -46,8 +46,10 @@ describe("initialize", () => {
     ["no capabilities", initialize({ protocolVersion: "2025-11-25" }), "capabilities is required"],
     ["a list of capabilities", initialize({ protocolVersion: "2025-11-25", capabilities: [] }), "capabilities must be an object"],
     ["a capability that is no object", asking("2025-11-25", { elicitation: true }), "capabilities.elicitation must be an object"],
+    ["a model that is no object", asking("2025-11-25", { sampling: "yes" }), "capabilities.sampling must be an object"],
+    ["roots that are a list", asking("2025-11-25", { roots: [] }), "capabilities.roots must be an object"],
   ])("with %s is refused", (_, message, text) => {
-    expect(readInitialize(message)).toEqual({
+    expect(readInitialize(message)).toStrictEqual({
       type: "rejected",
       httpStatus: 200,
       message: { jsonrpc: "2.0", id: 0, error: { code: -32602, message: text } },
@@ -59,7 +61,7 @@ describe("initialize", () => {
       const read = readInitialize(
         initialize({ protocolVersion: "2025-11-25", capabilities: {}, ...(info === undefined ? {} : { clientInfo: info }) }),
       );
-      expect(read).toEqual({ type: "initialize", initialize: { id: 0, version: "2025-11-25", capabilities: {} } });
+      expect(read).toStrictEqual({ type: "initialize", initialize: { id: 0, version: "2025-11-25", capabilities: {} } });
     }
     const long = { name: "n".repeat(1_000), version: "v".repeat(1_000) };
     expect(readInitialize(initialize({ protocolVersion: "2025-11-25", capabilities: {}, clientInfo: long }))).toMatchObject({

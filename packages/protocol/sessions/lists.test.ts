@@ -9,8 +9,9 @@ import {
   ReadResourceResultSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
+import type { Catalogue } from "@parley/core";
 import { SESSION_DIALECTS, sessionDialect, type SessionEncoder } from "../index.ts";
-import { nothing, served, tool } from "./catalogue.fixture.ts";
+import { brief, nothing, served, tool } from "./catalogue.fixture.ts";
 
 const facts = {
   name: "parley",
@@ -40,7 +41,7 @@ const lists = {
 
 describe("the answer to initialize", () => {
   test("of 2025-11-25 offers tasks", () => {
-    expect(encoderOf("2025-11-25").initialize(served)).toEqual({
+    expect(encoderOf("2025-11-25").initialize(served)).toStrictEqual({
       protocolVersion: "2025-11-25",
       capabilities: { ...lists, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
       serverInfo: { name: "parley", version: "1.2.3", title: "Parley" },
@@ -49,7 +50,7 @@ describe("the answer to initialize", () => {
   });
 
   test("of 2025-06-18 does not", () => {
-    expect(encoderOf("2025-06-18").initialize(served)).toEqual({
+    expect(encoderOf("2025-06-18").initialize(served)).toStrictEqual({
       protocolVersion: "2025-06-18",
       capabilities: lists,
       serverInfo: { name: "parley", version: "1.2.3", title: "Parley" },
@@ -58,7 +59,7 @@ describe("the answer to initialize", () => {
   });
 
   test("of 2025-03-26 has no titles either", () => {
-    expect(encoderOf("2025-03-26").initialize(served)).toEqual({
+    expect(encoderOf("2025-03-26").initialize(served)).toStrictEqual({
       protocolVersion: "2025-03-26",
       capabilities: lists,
       serverInfo: { name: "parley", version: "1.2.3" },
@@ -72,8 +73,36 @@ describe("the answer to initialize", () => {
       protocolVersion: version,
       capabilities: { tools: { listChanged: true }, logging: {} },
     });
+    const { instructions: _, ...silent } = facts;
+    expect(Object.keys(sessionDialect(version)?.encoder(silent).initialize(nothing) ?? {})).toStrictEqual([
+      "protocolVersion",
+      "capabilities",
+      "serverInfo",
+    ]);
     const { capabilities } = say.initialize(nothing) as { capabilities: object };
-    expect(Object.keys(capabilities)).toEqual(["tools", "logging"]);
+    expect(Object.keys(capabilities)).toStrictEqual(["tools", "logging"]);
+  });
+});
+
+describe("what is promised", () => {
+  const promised = (catalogue: Catalogue): object =>
+    (encoderOf("2025-06-18").initialize(catalogue) as { readonly capabilities: object }).capabilities;
+  const always = { tools: { listChanged: true }, logging: {} };
+  const resources = { listChanged: true, subscribe: true };
+  const [template] = served.templates;
+  if (!template) throw new Error("no template");
+
+  test("are resources where there are only resources, or only templates of them", () => {
+    expect(promised({ ...nothing, resources: served.resources })).toStrictEqual({ ...always, resources });
+    expect(promised({ ...nothing, templates: served.templates })).toStrictEqual({ ...always, resources });
+  });
+
+  test("are completions where something completes: an argument of a prompt, or a template", () => {
+    const complete = { ...template, complete: () => ["1"] };
+    expect(promised({ ...nothing, templates: [complete] })).toStrictEqual({ ...always, resources, completions: {} });
+    const silent = { ...brief, arguments: [{ name: "topic", required: true }] };
+    expect(promised({ ...nothing, prompts: new Map([["brief", silent]]) })).toStrictEqual({ ...always, prompts: { listChanged: true } });
+    expect(promised({ ...nothing, prompts: new Map([["brief", brief]]) })).toHaveProperty("completions");
   });
 });
 
@@ -99,7 +128,7 @@ function toolsOf(version: string): readonly unknown[] {
 
 describe("tools", () => {
   test("of 2025-11-25 say how they become tasks, in the words of the specification and of proposal #1869", () => {
-    expect(toolsOf("2025-11-25")).toEqual([
+    expect(toolsOf("2025-11-25")).toStrictEqual([
       { name: "plain", inputSchema: { type: "object" } },
       {
         ...alpha,
@@ -115,7 +144,7 @@ describe("tools", () => {
   });
 
   test("of 2025-06-18 have titles and output schemas", () => {
-    expect(toolsOf("2025-06-18")).toEqual([
+    expect(toolsOf("2025-06-18")).toStrictEqual([
       { name: "plain", inputSchema: { type: "object" } },
       { ...alpha, title: "Alpha", outputSchema, annotations: { readOnlyHint: true }, _meta },
       { name: "omega", inputSchema: { type: "object" } },
@@ -123,17 +152,21 @@ describe("tools", () => {
   });
 
   test("of 2025-03-26 have their title among the annotations, where that revision has one", () => {
-    expect(toolsOf("2025-03-26")).toEqual([
+    expect(toolsOf("2025-03-26")).toStrictEqual([
       { name: "plain", inputSchema: { type: "object" } },
       { ...alpha, annotations: { title: "Alpha", readOnlyHint: true } },
       { name: "omega", inputSchema: { type: "object" } },
     ]);
   });
 
+  test.each(["2025-06-18", "2025-03-26"])("of %s have no members that the tool does not have, undefined or not", (version) => {
+    expect(toolsOf(version)[0]).toStrictEqual({ name: "plain", inputSchema: { type: "object" } });
+  });
+
   test.each(ALL)("of $version with results that are no object announce no schema for them: that is newer", ({ version, say }) => {
     const list = tool("list", { outputSchema: { type: "array" } });
     const { tools } = say.toolList({ ...nothing, tools: new Map([["list", list]]) }) as { tools: object[] };
-    expect({ version, tools }).toEqual({ version, tools: [{ name: "list", inputSchema: { type: "object" } }] });
+    expect({ version, tools }).toStrictEqual({ version, tools: [{ name: "list", inputSchema: { type: "object" } }] });
   });
 });
 
@@ -143,7 +176,7 @@ const lastModified = "2025-01-12T15:00:58Z";
 describe("the other lists", () => {
   test.each(["2025-11-25", "2025-06-18"])("of %s have titles", (version) => {
     const say = encoderOf(version);
-    expect(say.promptList(served)).toEqual({
+    expect(say.promptList(served)).toStrictEqual({
       prompts: [
         {
           name: "brief",
@@ -154,21 +187,28 @@ describe("the other lists", () => {
       ],
     });
     const shown = { title: "The a", description: "All of it.", mimeType: "text/plain", annotations: { ...annotations, lastModified } };
-    expect(say.resourceList(served)).toEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
-    expect(say.templateList(served)).toEqual({
+    expect(say.resourceList(served)).toStrictEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
+    expect(say.templateList(served)).toStrictEqual({
       resourceTemplates: [{ uriTemplate: "test://{id}", name: "data", ...shown, title: "Data", description: "Data." }],
     });
   });
 
   test("of 2025-03-26 have names", () => {
     const say = encoderOf("2025-03-26");
-    expect(say.promptList(served)).toEqual({
+    expect(say.promptList(served)).toStrictEqual({
       prompts: [{ name: "brief", description: "A brief.", arguments: [{ name: "topic", description: "About what.", required: true }] }],
     });
     const shown = { description: "All of it.", mimeType: "text/plain", annotations };
-    expect(say.resourceList(served)).toEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
-    expect(say.templateList(served)).toEqual({
+    expect(say.resourceList(served)).toStrictEqual({ resources: [{ uri: "test://a", name: "a", ...shown, size: 4 }] });
+    expect(say.templateList(served)).toStrictEqual({
       resourceTemplates: [{ uriTemplate: "test://{id}", name: "data", ...shown, description: "Data." }],
+    });
+  });
+
+  test.each(ALL)("of $version have no members that a resource does not have", ({ say }) => {
+    const bare = { uri: "test://b", name: "b", read: () => Promise.resolve([]) };
+    expect(say.resourceList({ ...nothing, resources: new Map([["test://b", bare]]) })).toStrictEqual({
+      resources: [{ uri: "test://b", name: "b" }],
     });
   });
 
@@ -181,6 +221,29 @@ describe("the other lists", () => {
     ListResourceTemplatesResultSchema.parse(say.templateList(served));
   });
 
+  test("continue after their cursors, which are names of prompts, uris of resources, and uri templates", () => {
+    const say = sessionDialect("2025-06-18")?.encoder({ ...facts, pageSize: 1 });
+    if (!say) throw new Error("no dialect");
+    const catalogue: Catalogue = {
+      ...nothing,
+      prompts: new Map([
+        ["brief", brief],
+        ["second", { ...brief, name: "second" }],
+      ]),
+      resources: new Map([
+        ...served.resources,
+        ...[...served.resources.values()].map((one) => ["second", { ...one, uri: "second" }] as const),
+      ]),
+      templates: served.templates.flatMap((one) => [one, { ...one, uriTemplate: "second" }]),
+    };
+    const cursorOf = (list: object): string => (list as { readonly nextCursor: string }).nextCursor;
+    expect(say.promptList(catalogue, cursorOf(say.promptList(catalogue)))).toMatchObject({ prompts: [{ name: "second" }] });
+    expect(say.resourceList(catalogue, cursorOf(say.resourceList(catalogue)))).toMatchObject({ resources: [{ uri: "second" }] });
+    expect(say.templateList(catalogue, cursorOf(say.templateList(catalogue)))).toMatchObject({
+      resourceTemplates: [{ uriTemplate: "second" }],
+    });
+  });
+
   test.each(ALL)("of $version say nothing that came with 2026", ({ say }) => {
     for (const list of [say.toolList(served), say.promptList(served), say.resourceList(served), say.templateList(served)]) {
       for (const word of ["resultType", "ttlMs", "cacheScope", "_meta"]) expect(list).not.toHaveProperty([word]);
@@ -190,13 +253,16 @@ describe("the other lists", () => {
 
 describe.each(ALL)("small answers of $version", ({ say }) => {
   test("are as the official schemas have them", () => {
-    expect(say.empty()).toEqual({});
+    expect(say.empty()).toStrictEqual({});
     EmptyResultSchema.parse(say.empty());
-    expect(say.resourceContents([{ uri: "test://a", text: "a" }])).toEqual({ contents: [{ uri: "test://a", text: "a" }] });
+    expect(say.resourceContents([{ uri: "test://a", text: "a" }])).toStrictEqual({ contents: [{ uri: "test://a", text: "a" }] });
     ReadResourceResultSchema.parse(say.resourceContents([{ uri: "test://a", blob: "AA==" }]));
-    expect(say.completion(["rain"])).toEqual({ completion: { values: ["rain"], total: 1, hasMore: false } });
+    expect(say.completion(["rain"])).toStrictEqual({ completion: { values: ["rain"], total: 1, hasMore: false } });
     const many = say.completion(Array.from({ length: 101 }, (_, index) => `v${index}`));
     expect(many).toMatchObject({ completion: { total: 101, hasMore: true } });
+    expect((many as { completion: { values: string[] } }).completion.values).toHaveLength(100);
     CompleteResultSchema.parse(many);
+    const hundred = Array.from({ length: 100 }, (_, index) => `v${index}`);
+    expect(say.completion(hundred)).toStrictEqual({ completion: { values: hundred, total: 100, hasMore: false } });
   });
 });

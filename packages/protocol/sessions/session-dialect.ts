@@ -22,8 +22,8 @@ export interface Revision
   serverInfo(facts: ServerFacts): object;
   callResult(result: JsonObject): JsonObject;
   promptResult(result: JsonObject): JsonObject;
-  /** What joins the params of a notification about a task that the client knows. */
-  related(taskId: string): object;
+  /** What joins the params of a notification about a task that the client knows, where the revision has tasks. */
+  related?(taskId: string): object;
   tasks(facts: ServerFacts): TaskEncoder;
 }
 
@@ -56,7 +56,7 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
     promptResult: revision.promptResult,
     ...revision.tasks(facts),
     ask: revision.ask,
-    feedNotification: (item, wants) => feedNotification(item, wants, wants.taskId === undefined ? {} : revision.related(wants.taskId)),
+    feedNotification: (item, wants) => feedNotification(item, wants, wants.taskId === undefined ? {} : revision.related?.(wants.taskId)),
     listChanged: (kind) => notificationMessage(`notifications/${kind}/list_changed`, {}),
     resourceUpdated: (uri) => notificationMessage("notifications/resources/updated", { uri }),
     failure: revision.failure,
