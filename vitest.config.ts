@@ -8,37 +8,39 @@ import { defineConfig } from "vitest/config";
 const everywhere = ["packages", "apps", "test", "bench"];
 const files = (ending: string): string[] => everywhere.map((folder) => `${folder}/**/*${ending}`);
 
+export const projects = [
+  {
+    test: {
+      name: "unit",
+      include: files(".test.ts"),
+      exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts"],
+    },
+  },
+  {
+    test: {
+      name: "redis",
+      include: files(".redis.test.ts"),
+      globalSetup: "test/support/redis-setup.ts",
+      testTimeout: 20_000,
+      hookTimeout: 30_000,
+    },
+  },
+  {
+    test: {
+      name: "e2e",
+      include: files(".e2e.test.ts"),
+      globalSetup: "test/support/redis-setup.ts",
+      // Each file runs its own deployment of five processes: one after another is faster than all at once.
+      fileParallelism: false,
+      testTimeout: 120_000,
+      hookTimeout: 60_000,
+    },
+  },
+];
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
-    projects: [
-      {
-        test: {
-          name: "unit",
-          include: files(".test.ts"),
-          exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts"],
-        },
-      },
-      {
-        test: {
-          name: "redis",
-          include: files(".redis.test.ts"),
-          globalSetup: "test/support/redis-setup.ts",
-          testTimeout: 20_000,
-          hookTimeout: 30_000,
-        },
-      },
-      {
-        test: {
-          name: "e2e",
-          include: files(".e2e.test.ts"),
-          globalSetup: "test/support/redis-setup.ts",
-          // Each file runs its own deployment of five processes: one after another is faster than all at once.
-          fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-        },
-      },
-    ],
+    projects,
   },
 });

@@ -45,6 +45,8 @@ export interface TaskState {
   readonly inputRequests?: Readonly<Record<string, unknown>>;
   /** Once it is completed. */
   readonly result?: { readonly content?: readonly { readonly text?: string }[] };
+  /** Once it has failed. */
+  readonly error?: { readonly message: string; readonly data?: { readonly code?: string } };
 }
 
 export function createClient(url: string, connections: number): Client {

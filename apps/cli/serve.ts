@@ -36,7 +36,7 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
       await telemetry.close();
       await embedded?.close();
       return drained;
-    });
+    }, worker.broken);
   } catch (error) {
     await embedded?.close();
     throw error;
@@ -51,7 +51,7 @@ export async function serveFrontEnd(): Promise<void> {
 
 export async function serveWorker(): Promise<void> {
   const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
-  untilStopped(() => worker.close());
+  untilStopped(() => worker.close(), worker.broken);
 }
 
 /** Without its Redis the process is of no use, and would wait for ever for one that nobody starts again. */

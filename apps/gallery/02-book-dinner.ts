@@ -1,9 +1,10 @@
 /**
  * One question between two side effects: the table is held once and confirmed once, however long the answer takes.
  *
- * A person who says no gives the table back. A client that cancels the task does not: a cancelled task runs no more, not even to tidy up,
- * since whatever it did then could no longer be recorded. What a task holds needs an end of its own, as real restaurants give their holds;
- * the one here has none, to stay short.
+ * `needs` refuses clients that cannot be asked before anything is held, and whatever ends the tool without a booking gives the table back. A
+ * client that cancels the task does not: a cancelled task never runs again, not even to clean up, since nothing it did then could be
+ * recorded. What a task holds needs an end of its own, such as the expiry that real restaurants give their holds; the one here has none, to
+ * stay short.
  */
 import { TimedOut, ToolError, Unanswered, defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -19,6 +20,7 @@ export const bookDinner = defineTool({
       .regex(/^([01]\d|2[0-3]):[0-5]\d$/)
       .describe("The time, such as 19:30"),
   }),
+  needs: { elicitation: { form: true, url: false } },
   async run({ date, time }, ctx) {
     const table = await ctx.step("hold-table", ({ idempotencyKey }) => holdTable(date, time, { idempotencyKey }));
     if (!table) throw new ToolError(`No table is left on ${date} at ${time}.`);
@@ -32,9 +34,11 @@ export const bookDinner = defineTool({
       const confirmation = await ctx.step("confirm", () => confirmTable(table, partySize));
       return `Confirmed: table ${table.table} for ${partySize} on ${date} at ${time}, number ${confirmation}.`;
     } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
+      // Not only without an answer: a step that failed, or a client that cannot be asked after all, must not keep the table either.
       await ctx.step("release-table", () => releaseTable(table));
-      return error instanceof TimedOut ? "Nobody said for how many, so the table was given back." : "No table was booked.";
+      if (error instanceof TimedOut) return "Nobody said for how many, so the table was given back.";
+      if (error instanceof Unanswered) return "No table was booked.";
+      throw error;
     }
   },
 });

@@ -1,4 +1,8 @@
-/** A form with every kind of field, and data as the result. */
+/**
+ * A form with every kind of field, and data as the result.
+ *
+ * The form is the same in every call and filing it destroys nothing, so a client that knows it may send the answer along with the call.
+ */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";
@@ -25,6 +29,7 @@ const EXPENSE = z.object({
 export const expenseReport = defineTool({
   name: "expense_report",
   description: "Files an expense report, asking the user for its facts.",
+  earlyReplies: true,
   output: EXPENSE.extend({ id: z.string(), perProject: z.number() }),
   async run(_args, ctx) {
     const expense = await ctx.elicit("expense", { message: "Please fill in the expense report.", schema: EXPENSE, timeout: "7 days" });

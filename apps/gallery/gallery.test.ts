@@ -3,7 +3,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
-import { type Reply, accept, cancel, decline, runTool, startTool, timeout } from "@parley/sdk/testing";
+import { type Reply, accept, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { research } from "./01-research.ts";
 import { bookDinner } from "./02-book-dinner.ts";
@@ -12,6 +12,9 @@ import { expenseReport } from "./04-expense-report.ts";
 import { connectAccount } from "./05-connect-account.ts";
 import { onboarding } from "./06-onboarding.ts";
 import { deploy } from "./07-deploy.ts";
+import { approveInvoice } from "./08-approve-invoice.ts";
+import { reviewAccess } from "./09-review-access.ts";
+import { weeklyNote } from "./10-weekly-note.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -28,7 +31,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of seven tools", () => {
+test("the gallery is a catalogue of ten tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -37,6 +40,9 @@ test("the gallery is a catalogue of seven tools", () => {
     "connect_account",
     "onboarding",
     "deploy",
+    "approve_invoice",
+    "review_access",
+    "weekly_note",
   ]);
 });
 
@@ -48,7 +54,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 7, total: 7 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 10, total: 10 });
   });
 });
 
@@ -76,6 +82,22 @@ describe("book_dinner", () => {
     const run = await runTool(bookDinner, evening, { answers: { "party-size": reply } });
     expect(run.text).toBe(text);
     expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
+  });
+
+  test("gives the table back when the client cannot be asked after all, or the booking fails", async () => {
+    const run = await runTool(bookDinner, evening, { answers: { "party-size": unavailable }, interrupt: true });
+    expect(run.result).toMatchObject({ isError: true });
+    expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
+
+    const running = await startTool(bookDinner, evening);
+    await rm(join(dir, "bookings", "2026-12-24T19-30", "table-1.json"));
+    await running.answer({ "party-size": { partySize: 2 } });
+    expect(running.result).toMatchObject({ isError: true });
+    expect(running.journal).toContain("step:release-table");
+  });
+
+  test("refuses clients that cannot be asked before anything is held", () => {
+    expect(bookDinner.needs).toEqual({ elicitation: { form: true, url: false } });
   });
 
   test("says that the evening is full", async () => {
@@ -216,5 +238,95 @@ describe("deploy", () => {
     const run = await runTool(deploy, version, { answers: { approval, window: { when: "now" } } });
     expect(run.text).toBe("shop 1.2.3 was not approved.");
     expect(existsSync(join(dir, "releases"))).toBe(false);
+  });
+});
+
+describe("approve_invoice", () => {
+  const invoice = { invoice: "2026-117", amount: 480, approver: "Ada", deputy: "Bob" };
+  const keys = ({ task }: { readonly task: { readonly asks: readonly { readonly key: string }[] } }) => task.asks.map(({ key }) => key);
+
+  test("asks one person, and nobody else when that one answers within a day", async () => {
+    const run = await runTool(approveInvoice, invoice, { answers: { approver: { approve: true, note: "fine" } }, interrupt: true });
+    expect(run.text).toBe("Ada approved invoice 2026-117.");
+    expect(run.asks.map(({ key }) => key)).toEqual(["approver"]);
+    expect(await stored("invoices", "2026-117.json")).toEqual({ invoice: "2026-117", amount: 480, approvedBy: "Ada", note: "fine" });
+  });
+
+  test("asks the deputy as well after a day; the first answer wins, and the other question is withdrawn", async () => {
+    const running = await startTool(approveInvoice, invoice, { interrupt: true });
+    await running.advance("23 hours");
+    expect(keys(running)).toEqual(["approver"]);
+    await running.advance("1 hour");
+    expect(keys(running)).toEqual(["approver", "deputy"]);
+    await running.answer({ deputy: { approve: true } });
+    expect(running.text).toBe("Bob approved invoice 2026-117.");
+    expect(keys(running)).toEqual([]);
+    await expect(running.answer({ approver: { approve: false } })).rejects.toThrow('"approver" is not asked');
+    expect(await stored("invoices", "2026-117.json")).toMatchObject({ approvedBy: "Bob" });
+  });
+
+  test("the one who was asked first may still be the first to answer", async () => {
+    const running = await startTool(approveInvoice, invoice, { interrupt: true });
+    await running.advance("2 days");
+    await running.answer({ approver: { approve: true } });
+    expect(running.text).toBe("Ada approved invoice 2026-117.");
+  });
+
+  test.each<[Reply, string]>([
+    [{ approve: false }, "Ada did not approve invoice 2026-117."],
+    [decline, "Ada did not approve invoice 2026-117."],
+  ])("a no is an answer, too", async (approver, text) => {
+    expect((await runTool(approveInvoice, invoice, { answers: { approver } })).text).toBe(text);
+    expect(existsSync(join(dir, "invoices"))).toBe(false);
+  });
+
+  test("nothing is paid when nobody answers at all", async () => {
+    const run = await runTool(approveInvoice, invoice, { answers: { approver: timeout, deputy: timeout } });
+    expect(run.text).toBe("Nobody decided about invoice 2026-117.");
+    expect(run.now).toEqual(new Date("2026-01-06T00:00:00Z"));
+  });
+});
+
+describe("review_access", () => {
+  const review = { project: "apollo", accounts: ["ada", "bob", "cy"] };
+
+  test("asks about everybody at once, and each answer lands at its own account, in whatever order they come", async () => {
+    const running = await startTool(reviewAccess, review, { interrupt: true });
+    expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["ada/keep", "bob/keep", "cy/keep"]);
+    await running.answer({ "cy/keep": { keep: false } });
+    await running.answer({ "ada/keep": { keep: true } });
+    await running.answer({ "bob/keep": { keep: false } });
+    expect(running.text).toBe("Access to apollo: ada keeps it, bob lost it, cy lost it.");
+    expect(await readdir(join(dir, "access", "apollo"))).toEqual(["ada.json"]);
+  });
+
+  test("takes nothing away without a clear no", async () => {
+    const run = await runTool(reviewAccess, review, { answers: { "ada/keep": decline, "bob/keep": timeout, "cy/keep": {} } });
+    expect(run.text).toBe("Access to apollo: ada keeps it, bob keeps it, cy keeps it.");
+  });
+
+  test("refuses an account that is named twice", async () => {
+    await expect(runTool(reviewAccess, { ...review, accounts: ["ada", "ada"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
+  });
+});
+
+describe("weekly_note", () => {
+  test("asks week after week as the same task, with an empty journal each time", async () => {
+    const running = await startTool(weeklyNote, { journal: "garden" }, { interrupt: true });
+    await running.answer({ note: { note: "sowed" } });
+    await running.advance("7 days");
+    expect(running.task.asks).toMatchObject([{ key: "note@1", request: { message: "Week 2 of garden: what happened?" } }]);
+    // Nobody answers in the second week.
+    await running.advance("13 days");
+    await running.answer({ "note@2": { note: "picked", goOn: false } });
+    expect(running.text).toBe("The journal garden ends with week 3.");
+    expect((await readdir(join(dir, "journals", "garden"))).toSorted()).toEqual(["week-1.json", "week-3.json"]);
+    expect(await stored("journals", "garden", "week-3.json")).toEqual({ note: "picked" });
+  });
+
+  test("ends when the user declines", async () => {
+    expect((await runTool(weeklyNote, { journal: "garden" }, { answers: { note: decline } })).text).toBe(
+      "The journal garden ends with week 1.",
+    );
   });
 });

@@ -6,5 +6,19 @@ import { expenseReport } from "./04-expense-report.ts";
 import { connectAccount } from "./05-connect-account.ts";
 import { onboarding } from "./06-onboarding.ts";
 import { deploy } from "./07-deploy.ts";
+import { approveInvoice } from "./08-approve-invoice.ts";
+import { reviewAccess } from "./09-review-access.ts";
+import { weeklyNote } from "./10-weekly-note.ts";
 
-export default [research, bookDinner, deleteFiles, expenseReport, connectAccount, onboarding, deploy];
+export default [
+  research,
+  bookDinner,
+  deleteFiles,
+  expenseReport,
+  connectAccount,
+  onboarding,
+  deploy,
+  approveInvoice,
+  reviewAccess,
+  weeklyNote,
+];

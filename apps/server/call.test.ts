@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { type Options, post, rpc, stream } from "./client.fixture.ts";
-import { deploy, type Front } from "./deployment.fixture.ts";
-import { held, offered } from "./tools.fixture.ts";
+import { deploy, type Front, holdNext } from "./deployment.fixture.ts";
+import { disk, held, offered } from "./tools.fixture.ts";
 
 const plain: Options = { tasks: false };
 const alice = { action: "accept", content: { name: "Alice" } };
@@ -24,6 +24,16 @@ describe("a client that speaks tasks", () => {
       status: "input_required",
       inputRequests: { who: { method: "elicitation/create" } },
     });
+  });
+
+  test("is asked although it sent answers with the call, unless the tool takes those", async () => {
+    const { here } = await twoFronts();
+    const call = async (name: string) => {
+      const { taskId } = (await rpc(here, "tools/call", { name, arguments: {}, inputResponses: { who: alice } })).result!;
+      return (await rpc(here, "tasks/get", { taskId })).result;
+    };
+    expect(await call("greet")).toMatchObject({ status: "input_required", inputRequests: { who: {} } });
+    expect(await call("introduce")).toMatchObject({ status: "completed" });
   });
 
   test("answers at another front end than the one that it called, and gets the result from either", async () => {
@@ -140,15 +150,49 @@ describe("a client without tasks", () => {
     expect(third.result).toMatchObject({ content: [{ text: "decline,cancel" }] });
   });
 
-  test("may send answers with the call itself: fitting ones are taken, others are asked for", async () => {
+  test("may send answers with the call to a tool that takes them: fitting ones are taken, others are asked for", async () => {
     const { here } = await twoFronts();
-    const call = { name: "greet", arguments: {} };
+    const call = { name: "introduce", arguments: {} };
     const fits = await rpc(here, "tools/call", { ...call, inputResponses: { who: alice } }, plain);
-    expect(fits.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+    expect(fits.result).toMatchObject({ content: [{ text: "This is Alice." }] });
     for (const bad of [12_345, null, { action: "accept", content: { name: "" } }, { action: "perhaps" }]) {
       const asked = await rpc(here, "tools/call", { ...call, inputResponses: { who: bad } }, plain);
       expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
     }
+  });
+
+  test("confirms only what it was shown: an answer without the requestState of its question is asked for again", async () => {
+    const { here, there, services, logged } = await twoFronts();
+    const call = { name: "delete", arguments: {} };
+    const inputResponses = { confirm: { action: "accept", content: { ok: true } } };
+    disk.clear();
+    disk.add("a.tmp");
+    const shown = await rpc(here, "tools/call", call, plain);
+    expect(shown.result).toMatchObject({ inputRequests: { confirm: { params: { message: "Delete a.tmp?" } } } });
+    disk.add("thesis.tmp");
+
+    // A refused requestState must not lead to a call that confirms something else.
+    const refused = await rpc(there, "tools/call", { ...call, requestState: "not one of ours", inputResponses }, plain);
+    expect(refused.error).toMatchObject({
+      data: { code: "REQUEST_STATE_INVALID", hint: expect.stringContaining("without requestState and without inputResponses") },
+    });
+    const again = await rpc(there, "tools/call", { ...call, inputResponses }, plain);
+
+    expect(again.result).toMatchObject({
+      resultType: "input_required",
+      inputRequests: { confirm: { params: { message: "Delete a.tmp, thesis.tmp?" } } },
+    });
+    expect([...disk]).toEqual(["a.tmp", "thesis.tmp"]);
+    const tasks = logged.filter(({ message }) => message === "task created").map(({ fields }) => String(fields["taskId"]));
+    expect((await Promise.all(tasks.map((taskId) => services.store.load(taskId)))).map((task) => task?.call.replies)).toEqual([
+      undefined,
+      undefined,
+    ]);
+
+    // With its requestState it is the answer to what was shown first, and that alone goes.
+    const retried = await rpc(there, "tools/call", { ...call, requestState: shown.result!["requestState"], inputResponses }, plain);
+    expect(retried.result).toMatchObject({ content: [{ text: "Deleted a.tmp." }] });
+    expect([...disk]).toEqual(["thesis.tmp"]);
   });
 
   test("gets the tool's JSON-RPC error as its own", async () => {
@@ -272,6 +316,41 @@ describe("a client without tasks", () => {
     expect(ended.message).toBe("The client closed the call.");
   });
 
+  test("loses no answer with a retry whose connection is dropped: the same retry gets what came of it", async () => {
+    const { here, there, logged } = await twoFronts();
+    const asked = await rpc(here, "tools/call", { name: "sign", arguments: {} }, plain);
+    const retry = { name: "sign", arguments: {}, requestState: asked.result!["requestState"], inputResponses: { who: alice } };
+    const leave = new AbortController();
+    const gone = post(here, "tools/call", retry, { tasks: false, signal: leave.signal });
+    await until(() => logged.some(({ message }) => message === "answer received"));
+    await until(() => here.waiting === 1);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => here.waiting === 0);
+    const again = rpc(there, "tools/call", retry, plain);
+    await until(() => there.waiting === 1);
+    held.release();
+
+    expect((await again).result).toMatchObject({ resultType: "complete", content: [{ text: "signed by Alice" }] });
+  });
+
+  test("that left before its call could begin has started nothing", async () => {
+    const { fronts, services, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
+    const redisIsBack = holdNext(services.events, "watch");
+    const leave = new AbortController();
+    const gone = post(fronts[0]!, "tools/call", { name: "greet", arguments: {} }, { tasks: false, signal: leave.signal });
+    await until(() => redisIsBack.awaited);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => fronts[0]!.waiting === 0);
+    redisIsBack.resolve();
+
+    await until(async () => (await rpc(fronts[0]!, "tools/call", { name: "echo", arguments: { text: "hi" } }, plain)).result);
+    expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
+  });
+
   test("is told when the call takes longer than the server waits, and the hidden task ends", async () => {
     const { here, services, logged } = await twoFronts({ callTimeoutMs: 30 });
     const late = await rpc(here, "tools/call", { name: "hold", arguments: {} }, plain);
@@ -296,6 +375,15 @@ describe("a client without tasks", () => {
 });
 
 describe("a prompt", () => {
+  test("takes answers that come with the request only where it says so", async () => {
+    const { here } = await twoFronts();
+    const inputResponses = { from: alice };
+    const taken = await rpc(here, "prompts/get", { name: "note", arguments: {}, inputResponses });
+    expect(taken.result).toMatchObject({ messages: [{ content: { text: "Note of Alice" } }] });
+    const asked = await rpc(here, "prompts/get", { name: "letter", arguments: { to: "Bob" }, inputResponses });
+    expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { from: {} } });
+  });
+
   test("asks like a tool and ends with messages", async () => {
     const { here, there } = await twoFronts();
     const call = { name: "letter", arguments: { to: "Bob" } };

@@ -1,7 +1,7 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
 import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type Settings } from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, sha256Digest, systemClock } from "@parley/node";
+import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { type Limits, SERVER_SETTINGS, serverConfig, type Times } from "./config.ts";
@@ -19,6 +19,8 @@ export interface Deployment {
 export interface Front {
   readonly app: App;
   readonly url: string;
+  /** Requests whose clients are there and have no answer yet. */
+  readonly waiting: number;
 }
 
 export interface Deploy {
@@ -50,6 +52,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     queue,
     events,
     clock,
+    scope: createScope(),
     ids: {
       taskId: () => `0-${crypto.randomUUID()}`,
       token: () => crypto.randomUUID(),
@@ -81,9 +84,36 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       authenticate: request.authenticate ?? ((incoming) => String(incoming.headers["x-principal"] ?? "anonymous")),
       reachable: request.reachable ?? (async () => undefined),
     });
+    const waiting = new Set<object>();
+    app.server.server.on("request", (_incoming, response) => {
+      waiting.add(response);
+      response.on("close", () => waiting.delete(response));
+    });
     await app.server.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => app.close());
-    fronts.push({ app, url: `${app.server.listeningOrigin}/mcp` });
+    fronts.push({
+      app,
+      url: `${app.server.listeningOrigin}/mcp`,
+      get waiting() {
+        return waiting.size;
+      },
+    });
   }
   return { fronts, services, logged, skip: (ms) => void (skippedMs += ms) };
+}
+
+/** Has the next call of a method wait, as it does while Redis is away, until `resolve` is called. */
+export function holdNext<Port extends object>(port: Port, method: keyof Port & string) {
+  const original = port[method] as (...parameters: unknown[]) => unknown;
+  const back = Promise.withResolvers<void>();
+  const held = { awaited: false, resolve: back.resolve };
+  Object.assign(port, {
+    async [method](...parameters: unknown[]) {
+      Object.assign(port, { [method]: original });
+      held.awaited = true;
+      await back.promise;
+      return await original(...parameters);
+    },
+  });
+  return held;
 }

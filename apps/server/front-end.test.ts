@@ -25,7 +25,7 @@ describe("what is served", () => {
     const here = await one();
     const tools = (await rpc(here, "tools/list", {})).result!["tools"] as unknown as { name: string }[];
     expect(tools.map(({ name }) => name)).toEqual([...offered.tools.keys()]);
-    expect((await rpc(here, "prompts/list", {})).result).toMatchObject({ prompts: [{ name: "letter" }] });
+    expect((await rpc(here, "prompts/list", {})).result).toMatchObject({ prompts: [{ name: "note" }, { name: "letter" }] });
     expect((await rpc(here, "resources/list", {})).result).toMatchObject({ resources: [{ uri: "test://text" }] });
     expect((await rpc(here, "resources/templates/list", {})).result).toMatchObject({
       resourceTemplates: [{ uriTemplate: "test://item/{id}" }],
@@ -140,7 +140,7 @@ describe("the log", () => {
     await rpc(
       here,
       "tools/call",
-      { name: "greet", arguments: { secret }, inputResponses: { who: { action: "accept", content: { name: secret } } } },
+      { name: "introduce", arguments: { secret }, inputResponses: { who: { action: "accept", content: { name: secret } } } },
       { tasks: false },
     );
     await here.app.server.inject("/healthz");

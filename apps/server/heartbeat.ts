@@ -1,3 +1,5 @@
+import { LONGEST_TIMER_MS } from "@parley/core";
+
 /**
  * One timer for all open streams of a process: ten thousand of them must not mean ten thousand timers.
  */
@@ -9,9 +11,11 @@ export interface Heartbeat {
 
 export function heartbeat(everyMs: number): Heartbeat {
   const beats = new Set<() => void>();
-  const timer = setInterval(() => {
+  const beatAll = () => {
     for (const beat of beats) beat();
-  }, everyMs);
+  };
+  // A longer interval would be a beat every millisecond.
+  const timer = setInterval(beatAll, Math.min(everyMs, LONGEST_TIMER_MS));
   timer.unref();
   return {
     onBeat(beat) {

@@ -36,7 +36,7 @@ export interface SessionClient {
   readonly sessionId: string;
   readonly initialized: Message;
   /** Posts any body. */
-  post(front: Front, body: unknown, headers?: Record<string, string | undefined>): Promise<Response>;
+  post(front: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal): Promise<Response>;
   /** A request, to its end. */
   request(front: Front, method: string, params?: object, id?: string | number): Promise<Answered>;
   /** A request whose answer is read event by event. */
@@ -79,8 +79,8 @@ export async function openSession(front: Front, options: OpenOptions = {}): Prom
         Object.entries({ ...inSession, ...headers }).filter((header): header is [string, string] => header[1] !== undefined),
       ),
     });
-  const post = (to: Front, body: unknown, headers?: Record<string, string | undefined>) =>
-    send(to, { method: "POST", body: JSON.stringify(body) }, headers);
+  const post = (to: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal) =>
+    send(to, { method: "POST", body: JSON.stringify(body), ...(signal && { signal }) }, headers);
   const message = (method: string, params: object = {}, id: string | number = (ids += 1)) => ({ jsonrpc: "2.0", id, method, params });
 
   return {

@@ -1,6 +1,9 @@
 /** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to another one than the step before. */
+import { ParleyError } from "@parley/core";
+import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { deploy } from "./deployment.fixture.ts";
+import { until } from "../../test/support/until.ts";
+import { deploy, holdNext } from "./deployment.fixture.ts";
 import { answered, openSession } from "./session-client.fixture.ts";
 import { held, offered } from "./tools.fixture.ts";
 
@@ -188,6 +191,28 @@ describe("a blocking call", () => {
     expect((await services.store.load(taskId))?.status).toBe("cancelled");
   });
 
+  test.each([
+    ["a call", {}],
+    ["a call for a task", { task: {} }],
+  ])("of a client that left before %s could begin starts nothing", async (_what, params) => {
+    const callers = { principal: async () => "anonymous" };
+    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: async () => await callers.principal() });
+    const client = await openSession(a);
+    const redisIsBack = "task" in params ? holdNext(callers, "principal") : holdNext(services.events, "watch");
+    const leave = new AbortController();
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
+    const gone = client.post(a, call, {}, leave.signal);
+    await until(() => redisIsBack.awaited);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => a.waiting === 0);
+    redisIsBack.resolve();
+
+    await until(async () => (await client.request(a, "tools/call", { name: "echo", arguments: { text: "hi" } })).messages[0]?.result);
+    expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
+  });
+
   test("of a client that cannot be asked ends with an error that says so", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a, { capabilities: {} });
@@ -328,6 +353,33 @@ describe("a session's own stream", () => {
     const stream = await client.listen(a);
     await fetch(b.url, { method: "DELETE", headers: { "mcp-session-id": client.sessionId } });
     await stream.ended();
+  });
+
+  test("that cannot watch one of its tasks ends, and watches none of the others any longer", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const create = async () => {
+      const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+      return String(messages[0]?.result?.["taskId"]);
+    };
+    const [refused, slow] = [await create(), await create()];
+    const { watch } = services.events;
+    const back = Promise.withResolvers<void>();
+    Object.assign(services.events, {
+      async watch(taskId: string, onChange: () => void) {
+        if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
+        if (taskId === slow) await back.promise;
+        return await watch(taskId, onChange);
+      },
+    });
+
+    const stream = await client.listen(a);
+    const ended = stream.ended();
+    await Promise.race([ended, systemClock.sleep(20)]);
+    back.resolve();
+    await ended;
+
+    expect(services.events.isWatched(slow)).toBe(false);
   });
 
   test("cannot be resumed by what is no event id of the session", async () => {

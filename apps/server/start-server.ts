@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Services } from "@parley/core";
-import { createLogger, createValidator, sha256Digest, systemClock, withLogFields } from "@parley/node";
+import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
@@ -42,6 +42,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       events,
       ids,
       clock: { ...systemClock, now: redis.now },
+      scope: createScope(),
       digest: sha256Digest,
       validate: createValidator(),
       log,

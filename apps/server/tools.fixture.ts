@@ -8,6 +8,9 @@ const yes = z.object({ ok: z.boolean() });
 /** Resolved by tests that want a tool to be at work until they say so. */
 export const held = { release: () => undefined as void };
 
+/** What `delete` would delete. */
+export const disk = new Set<string>();
+
 export const offered = catalogue([
   defineTool({ name: "echo", input: z.object({ text: z.string() }), run: ({ text }) => text, task: "never" }),
   defineTool({
@@ -16,6 +19,26 @@ export const offered = catalogue([
     async run(_args, ctx) {
       const { name } = await ctx.elicit("who", { message: "Who are you?", schema: person });
       return `Hello, ${name}!`;
+    },
+  }),
+  defineTool({
+    name: "introduce",
+    input: jsonSchema({ type: "object" }),
+    earlyReplies: true,
+    async run(_args, ctx) {
+      const { name } = await ctx.elicit("who", { message: "Who are you?", schema: person });
+      return `This is ${name}.`;
+    },
+  }),
+  defineTool({
+    name: "delete",
+    annotations: { destructiveHint: true },
+    async run(_args, ctx) {
+      const files = await ctx.step("list", () => [...disk]);
+      const { ok } = await ctx.elicit("confirm", { message: `Delete ${files.join(", ")}?`, schema: yes });
+      if (!ok) return "Nothing was deleted.";
+      for (const file of files) await ctx.step("delete", () => disk.delete(file));
+      return `Deleted ${files.join(", ")}.`;
     },
   }),
   defineTool({
@@ -57,6 +80,17 @@ export const offered = catalogue([
     },
   }),
   defineTool({
+    name: "sign",
+    async run(_args, ctx) {
+      const { name } = await ctx.elicit("who", { message: "Who signs?", schema: person });
+      await new Promise<void>((resolve) => {
+        held.release = resolve;
+        ctx.signal.addEventListener("abort", () => resolve());
+      });
+      return `signed by ${name}`;
+    },
+  }),
+  defineTool({
     name: "visit",
     run: async (_args, ctx) => (await ctx.ask("page", { message: "Visit", url: "https://example.com/" })).action,
   }),
@@ -78,6 +112,11 @@ export const offered = catalogue([
     run: (_args, ctx) => (ctx.announce({ type: "tools" }), ctx.announce({ type: "prompts" }), "told"),
   }),
   defineTool({ name: "touch", task: "never", run: (_args, ctx) => (ctx.announce({ type: "resource", uri: "test://text" }), "touched") }),
+  definePrompt({
+    name: "note",
+    earlyReplies: true,
+    run: async (_args, ctx) => `Note of ${(await ctx.elicit("from", { message: "From?", schema: person })).name}`,
+  }),
   definePrompt({
     name: "letter",
     arguments: { to: { complete: (value) => ["Alice", "Adam", "Bob"].filter((name) => name.startsWith(value)) } },

@@ -17,6 +17,10 @@ export const WORKER_SETTINGS = z.object({
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
     "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
   ),
+  PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block the event loop of its worker before the log says so."),
+  PARLEY_BLOCKED_KILL: duration("30s").describe(
+    "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take its runs over; 0: never.",
+  ),
 });
 
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
@@ -29,6 +33,8 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     tools: environment.PARLEY_TOOLS,
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
+    blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
+    blockedKillMs: environment.PARLEY_BLOCKED_KILL,
   } as const;
 }
 

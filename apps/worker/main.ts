@@ -16,3 +16,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     void worker.close().then((drained) => process.exit(drained ? 0 : 1));
   });
 }
+void worker.broken.then(async () => {
+  await worker.close();
+  process.exit(1);
+});

@@ -1,16 +1,29 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { runTask, type Services, sweep } from "@parley/core";
-import { createLogger, createValidator, sha256Digest, systemClock, withLogFields } from "@parley/node";
+import { createSuspects, runTask, type Services, sweep } from "@parley/core";
+import {
+  createLogger,
+  createScope,
+  createValidator,
+  type EventLoopWatch,
+  sha256Digest,
+  systemClock,
+  watchEventLoop,
+  withLogFields,
+} from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { createRunsAtWork } from "./runs-at-work.ts";
+import { catchStrayErrors } from "./stray-errors.ts";
 import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
   /** Takes no more runs, waits for those at work up to the drain timeout, disconnects. True when all had ended. */
   close(): Promise<boolean>;
+  /** Resolves when an exception came up that belongs to no run: whoever started the worker closes it and ends the process. */
+  readonly broken: Promise<void>;
 }
 
 /**
@@ -24,22 +37,43 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
   const catalogue = telemetry.watchCatalogue(await loadCatalogue(config.tools));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
+  const scope = createScope();
+  const runs = createRunsAtWork();
+  const draining = new AbortController();
+  const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
   const services: Services = {
     store: telemetry.watchStore(redis.store),
     queue: redis.queue,
     events: redis.events,
     ids: redis.ids,
     clock: { ...systemClock, now: redis.now },
+    scope,
     digest: sha256Digest,
     validate: createValidator(),
     log,
     settings: core,
-    ...(telemetry.observer && { observer: telemetry.observer }),
+    observer: runs.follow(telemetry.observer, watched.begun),
+    suspects: createSuspects(systemClock),
   };
-  const draining = new AbortController();
-  const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
+  const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
+  const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
+  let loop: EventLoopWatch | undefined;
   let operator: string | undefined;
+
+  async function stopWatching(): Promise<void> {
+    stopCatching();
+    await loop?.close();
+  }
+
   try {
+    loop = await watchEventLoop({
+      reportMs: config.blockedReportMs,
+      killMs: config.blockedKillMs,
+      log: { name: "worker", level: config.logLevel },
+      current: runs.current,
+      onFree: watched.blocked,
+    });
+    runs.tell(loop);
     await redis.consumeRuns({
       concurrency,
       run: (run) => watched.run(run, () => runTask(services, catalogue, run)),
@@ -47,12 +81,14 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     });
     operator = shared ? undefined : await telemetry.open();
   } catch (error) {
+    await stopWatching();
     await redis.close();
     throw error;
   }
   log.info({ operator, tools: catalogue.tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
 
   return {
+    broken,
     async close() {
       log.info({}, "worker draining");
       draining.abort();
@@ -62,6 +98,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false),
       ]);
       drained.abort();
+      await stopWatching();
       if (!shared) await telemetry.close();
       if (ended) log.info({}, "worker stopped");
       else log.warn({}, "worker stopped with runs at work, others take them over");

@@ -18,6 +18,11 @@ export interface Runnable {
   readonly kind: "tool" | "prompt";
   readonly name: string;
   readonly settings: RunSettings;
+  /**
+   * Whether replies that come with the call count. Such a reply names a question by its key alone; the person may have seen another question
+   * under that key, or none. Otherwise they are dropped, and the call asks.
+   */
+  readonly earlyReplies: boolean;
   /** Empty when the arguments fit. Called before anything is written, and again by the run. */
   validate(args: JsonObject): readonly Violation[] | Promise<readonly Violation[]>;
   /** Runs the handler from its start. Returns MCP's result (`CallToolResult` / `GetPromptResult`) without `resultType`. */

@@ -23,6 +23,12 @@ export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
 const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/;
 
+/**
+ * The longest that a timer of the platform takes: it counts in 31 bits (HTML, "timers"), and Node.js fires a longer one at once. Wait for
+ * configurable durations with `Clock.sleep`, which has no such limit, or cap them at this.
+ */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The duration in whole milliseconds. Throws a RangeError that shows what was given and what is understood. */
 export function parseDuration(duration: Duration | string): number {
   if (typeof duration === "number") {

@@ -4,7 +4,7 @@
  * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
  */
 import type { Announcement } from "./ports.ts";
-import type { Answer, AskRequest, Call, FeedItem, Json, TimeoutPolicy } from "./task.ts";
+import type { Answer, AskRequest, Call, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
 
 export interface Effects {
   readonly taskId: string;
@@ -12,7 +12,10 @@ export interface Effects {
   /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
   readonly signal: AbortSignal;
 
-  /** Puts a question. Settles when it is answered, its deadline passes or the client cannot be asked; until then the run parks. */
+  /**
+   * Puts a question. Settles when it is answered, its deadline passes, the client cannot be asked or `signal` is aborted; until then the run
+   * parks.
+   */
   ask(name: string, request: AskRequest, options?: AskOptions): Promise<Answer>;
 
   /**
@@ -21,15 +24,24 @@ export interface Effects {
    */
   step(name: string, work: (attempt: StepAttempt) => unknown, options?: StepOptions): Promise<Json | undefined>;
 
-  /** Waits, without a worker when that takes longer than about a second. */
-  sleep(name: string, ms: number): Promise<void>;
+  /** Waits, without a worker when that takes longer than about a second. Rejects with the signal's reason when `signal` is aborted first. */
+  sleep(name: string, ms: number, options?: Withdrawable): Promise<void>;
 
   /** Milliseconds since the epoch, recorded. */
   now(name?: string): number;
-  /** In [0, 1), recorded. */
+  /** In [0, 1), the same in every run of the task. */
   random(name?: string): number;
-  /** RFC 9562, recorded. */
+  /** RFC 9562, the same in every run of the task, and nothing that a caller could guess. */
   uuid(name?: string): string;
+
+  /**
+   * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For concurrent branches that use the same names after
+   * awaiting something outside ctx, which replay could not tell apart (AMBIGUOUS_EFFECT).
+   */
+  branch<T>(key: string, work: () => Promise<T>): Promise<T>;
+
+  /** Begins again as the same task, with an empty journal and these arguments. Never settles. */
+  restart(args: JsonObject): Promise<never>;
 
   /** Adds to the task's feed; not recorded, dropped on replay until the run does something new. */
   report(item: FeedItem): void;
@@ -40,7 +52,12 @@ export interface Effects {
   announce(announcement: Announcement): void;
 }
 
-export interface AskOptions {
+export interface Withdrawable {
+  /** Aborting it withdraws what waits: an ask is shown to nobody any more, and an answer that still comes is late. */
+  readonly signal?: AbortSignal;
+}
+
+export interface AskOptions extends Withdrawable {
   readonly timeoutMs?: number;
   readonly onTimeout?: TimeoutPolicy;
 }

@@ -13,7 +13,8 @@ export const ERRORS = {
   INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
   INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
   CAPABILITY_REQUIRED: "The client must declare the capability that `required` names to make this request.",
-  REQUEST_STATE_INVALID: "requestState was changed, has expired, was used before, or belongs to another request. Call again without it.",
+  REQUEST_STATE_INVALID:
+    "requestState was changed, has expired, was used before, or belongs to another request. Call again without requestState and without inputResponses: a new call may ask something else.",
   CALL_TIMEOUT:
     "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
   TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
@@ -23,6 +24,15 @@ export const ERRORS = {
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
   REPLAY_DIVERGED:
     "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
+  AMBIGUOUS_EFFECT:
+    "Two calls of one name were made behind an await of something outside ctx, so a replay could not tell which is which. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. A helper that awaits something else before its first effect needs the same, even in a plain loop.",
+  UNHANDLED_REJECTION:
+    "A promise of the tool was rejected and nobody handled it, or it threw in a callback. Await every promise that can fail.",
+  MISPLACED_EFFECT:
+    "ctx was used inside a step, or by a handler that it does not belong to. Use it in its own handler only, outside of steps.",
+  JOURNAL_FULL: "The task has recorded as much as a task may. Keep large data elsewhere, and let long loops begin anew with ctx.restart.",
+  POISONED:
+    "The worker died under this task several times without any progress, so it is not tried again. Look for what exits, blocks or exhausts the process.",
   RUN_TIMEOUT: "The tool worked longer than its runTimeout without asking or ending. Raise it, or split the work into steps.",
   STEP_FAILED: "A step failed on every try; the message is the last try's.",
   STEP_TIMEOUT: "One try of a step took longer than its timeout.",

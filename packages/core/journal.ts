@@ -1,26 +1,50 @@
 /**
  * The journal: what was recorded for a task, by entry key.
  *
- * Replay asks for an entry by kind, name and occurrence; the digest says whether it is the answer to the same question (I4).
- * Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`.
+ * Replay asks for an entry by kind, name and occurrence; the digest says whether it is the answer to the same question (I4), and the place
+ * when it was settled for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`; in a
+ * branch `step:alice/charge`; after a restart `ask:round@1`.
  */
 import type { Answer, Json } from "./task.ts";
 
-export type EntryKind = "step" | "ask" | "sleep" | "now" | "random" | "uuid";
+/** Random numbers and uuids have no entry: they are derived from the task. */
+export type EntryKind = "step" | "ask" | "sleep" | "now";
 
 export interface Entry {
+  /** Of an ask: what was asked. `""` for everything else. */
   readonly digest: string;
   readonly outcome: EntryOutcome;
+  readonly calledAt: CalledAt;
+  /**
+   * The place, from 1, in the order in which effects settled for the handler. Absent until a run has settled it: an answer that came since,
+   * a sleep that has not ended, the result of a step that outlived its run.
+   */
+  readonly place?: number;
+  /** Settled by the handler itself, which withdrew it. `outcome` is an answer if a person gave one all the same. */
+  readonly withdrawn?: true;
+  /** Orders what no run has settled yet: by time, then by the task's revision. */
+  readonly arrived?: { readonly atMs: number; readonly revision: number };
 }
 
+/**
+ * Where in the handler's course an effect was called: `"3"` is in the drain of microtasks that followed the third settlement (`"0"`: the
+ * start), `"3o"` is after it, when the handler had awaited something outside ctx, and `"3o:1.0"` says that item 1 of a Promise.all awaits the
+ * caller, and item 0 of another one that.
+ */
+export type CalledAt = string;
+
 export type EntryOutcome =
-  /** A step's result, a clock reading, a random number, a uuid, the time at which a sleep ends. Absent `value` is `undefined`. */
+  /** A step's result, a clock reading, the time at which a sleep ends. Absent `value` is `undefined`. */
   | { readonly type: "value"; readonly value?: Json }
   | { readonly type: "answer"; readonly answer: Answer }
   /** A step that failed for good, thrown again on replay. */
   | { readonly type: "error"; readonly name: string; readonly message: string }
+  /** A step whose work may have begun: only its call is certain. */
+  | { readonly type: "begun" }
   /** An ask that was still open when its task ended. */
-  | { readonly type: "closed" };
+  | { readonly type: "closed" }
+  /** An ask or a sleep that the handler gave up. */
+  | { readonly type: "withdrawn" };
 
 /** Entry key → entry. */
 export type Journal = ReadonlyMap<string, Entry>;
@@ -29,11 +53,16 @@ export type Journal = ReadonlyMap<string, Entry>;
 export interface KeyedEntry {
   readonly key: string;
   readonly entry: Entry;
+  /** The store holds this entry and only its place is new, so a store need not send the rest; one that does not hold it ignores it. */
+  readonly known?: true;
 }
 
-/** `name` for the first occurrence, `name#2` for the second: the key of an ask on the wire. */
-export function occurrenceKey(name: string, occurrence: number): string {
-  return occurrence === 1 ? name : `${name}#${occurrence}`;
+/**
+ * The key of an effect, and of an ask on the wire: `name` for the first occurrence, `name#2` for the second. Behind a restart `name@1` and
+ * `name@1#2`, so that a key is unique for the task's life and no old answer fits a new question (I4).
+ */
+export function occurrenceKey(name: string, occurrence: number, generation: number): string {
+  return `${name}${generation === 0 ? "" : `@${generation}`}${occurrence === 1 ? "" : `#${occurrence}`}`;
 }
 
 export function entryKey(kind: EntryKind, key: string): string {

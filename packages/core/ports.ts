@@ -15,12 +15,16 @@ export interface TaskStore {
   load(taskId: string): Promise<Task | undefined>;
 
   /**
-   * Takes the task for a run (I5): no run is open and `run` is the next number, or a run is open and `run` is its number (takeover: its
-   * holder died). Draws the fence: from now on only writes that carry `token` are taken. Loads task and journal in the same round trip.
+   * Takes the task for a run (I5): no run is open and `run` is the next number, or a run is open, `run` is its number and its lease has run
+   * out (a takeover: its holder died). Draws the fence: from now on only writes that carry `token` are taken. Loads task and journal in the
+   * same round trip.
    */
   begin(request: BeginRequest): Promise<Begun>;
 
-  /** Adds entries to the journal; an entry that is there stays as it is. Also renews the lease. */
+  /**
+   * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
+   * that is written as withdrawn is closed.
+   */
   record(request: Fenced & { readonly entries: readonly KeyedEntry[]; readonly leaseMs: number }): Promise<"recorded" | Refused>;
 
   /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
@@ -29,7 +33,7 @@ export interface TaskStore {
   /** What the run reports while it works: feed items, status message, text for the model. */
   report(request: Fenced & Report): Promise<"reported" | Refused>;
 
-  /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both. Clears the fence. */
+  /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both; or begins anew (`restart`). Clears the fence. */
   park(request: ParkRequest): Promise<Parked>;
 
   /** Ends the run and the task. Open asks are closed. Clears the fence. */
@@ -76,12 +80,18 @@ export interface RunRef {
   readonly run: number;
 }
 
-/** Why a run was added: its task is new, a person answered, or the sweep found it overdue (deadlines, sleeps, whatever was left behind). */
-export type RunCause = "created" | "answered" | "overdue";
+/**
+ * Why a run was added: its task is new, a person answered, the run before it parked behind what it had to know (an answer that came
+ * meanwhile, or a restart), or the sweep found it overdue (deadlines, sleeps, and what a dead process left behind).
+ */
+export type RunCause = "created" | "answered" | "overtaken" | "overdue";
 
-/** What became of a run. `code` names the error of core's catalogue that ended the task, if one did. */
+/**
+ * What became of a run. `code` names the error of core's catalogue that ended the task, if one did. `deferred`: it was not begun, since another
+ * suspect is at work in this process; the sweep adds it again.
+ */
 export type RunReport =
-  | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" }
+  | { readonly type: "refused"; readonly reason: RefusedReason | "deferred" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
   /** `unserved`: this worker does not have the tool, the task was put back. `fenced`: another worker has the task. */
   | { readonly type: "parked" | "retrying" | "unserved" | "fenced" };
@@ -93,9 +103,21 @@ export interface BeginRequest extends RunRef {
 }
 
 export type Begun =
-  | { readonly type: "begun"; readonly task: Task; readonly journal: Journal; readonly attempt: number }
-  /** `finished`: I1. `stale`: another number is due. `unknown`: no such task. */
-  | { readonly type: "refused"; readonly reason: "finished" | "stale" | "unknown" };
+  | {
+      readonly type: "begun";
+      readonly task: Task;
+      readonly journal: Journal;
+      /** Characters of JSON that the journal holds. */
+      readonly journalSize: number;
+      /** Failed tries of the handler so far. */
+      readonly attempt: number;
+      /** How often in a row the task was taken over without anything having been recorded or parked, this time included. */
+      readonly takeovers: number;
+    }
+  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. */
+  | { readonly type: "refused"; readonly reason: RefusedReason };
+
+export type RefusedReason = "finished" | "stale" | "held" | "unknown";
 
 /** A write of the run that holds `token`. */
 export interface Fenced {
@@ -123,11 +145,16 @@ export interface ParkRequest extends Fenced {
   readonly attempt: number;
   readonly message?: string;
   readonly graceMs: number;
+  /**
+   * The task begins anew: its journal is emptied, its open asks are closed, its generation grows, and the next run, due at once, is called
+   * with these arguments and without early replies. Entries, asks and message of the request are ignored.
+   */
+  readonly restart?: { readonly arguments: JsonObject };
 }
 
 export type Parked =
   | { readonly type: "parked" }
-  /** An answer came since `begin`: the next run is due at once and the caller adds it. */
+  /** An answer came since `begin`, or the task begins anew: the next run is due at once and the caller adds it. */
   | { readonly type: "due"; readonly run: number }
   | { readonly type: "refused" };
 
@@ -172,7 +199,10 @@ export interface TaskPage {
 }
 
 export interface RunQueue {
-  /** Adds a run. Adding it twice is adding it once. The cause is for those who watch; it decides nothing. */
+  /**
+   * Adds a run. Adding it twice for one cause is adding it once; `begin` settles what is added for several. The cause tells what somebody waits
+   * for: runs of new tasks come behind all others.
+   */
   add(run: RunRef & { readonly cause?: RunCause }): Promise<void>;
 }
 
@@ -195,6 +225,27 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Resolves when everything that is ready to run has run (Node: setImmediate). */
   idle(): Promise<void>;
+  /**
+   * Calls back when every promise reaction that is ready has run, those that it leads to included, and nothing from outside has (Node: a tick
+   * behind the microtask queue).
+   */
+  afterMicrotasks(callback: () => void): void;
+}
+
+/**
+ * A value that follows the handler's own course through its awaits, timers and callbacks (Node: AsyncLocalStorage): tells which run, and which
+ * part of it, a call comes from.
+ */
+export interface Scope {
+  run<T>(value: object, work: () => T): T;
+  get(): object | undefined;
+  /** The value from here on, in whatever this synchronous course leads to. */
+  enter(value: object): void;
+  /**
+   * Which items of Promise.all, allSettled and any await what runs now, from the inside out, such as `1.0`; `""` where nothing tells. Costs some
+   * microseconds (Node: the asynchronous part of a stack trace).
+   */
+  awaitedBy(): string;
 }
 
 export interface Ids {
@@ -233,7 +284,7 @@ export interface Observer {
   answering(told: { readonly task: Task; readonly key: string; readonly ask?: Ask }, work: () => Promise<Receipt>): Promise<Receipt>;
   /** One run, from the moment at which it holds its task. */
   running(
-    begun: { readonly task: Task; readonly journal: Journal; readonly attempt: number },
+    begun: Pick<Extract<Begun, { type: "begun" }>, "task" | "journal" | "journalSize" | "attempt" | "takeovers">,
     work: () => Promise<RunReport>,
   ): Promise<RunReport>;
 }

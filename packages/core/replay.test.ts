@@ -1,95 +1,10 @@
-import { createValidator, sha256Digest, systemClock } from "@parley/node";
+import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
 import { StepFailed, ToolError } from "./errors.ts";
-import type { Entry, KeyedEntry } from "./journal.ts";
-import type { Report } from "./ports.ts";
-import { replay, type RunEnd } from "./replay.ts";
-import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
-import type { Answer, Ask, AskRequest, JsonObject, Task } from "./task.ts";
-
-const form = (message: string): AskRequest => ({
-  type: "form",
-  message,
-  schema: { type: "object", properties: { n: { type: "number" } } },
-});
-const accept = (n: number): Answer => ({ action: "accept", content: { n } });
-
-/** A task that is replayed run by run: what one run records, the next one finds. */
-function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: Partial<Settings> = {}, replies?: JsonObject) {
-  const journal = new Map<string, Entry>();
-  const open = new Map<string, Ask>();
-  const reports: Report[] = [];
-  const recordings: string[][] = [];
-  let current = handler;
-  let storeAway: Error | undefined;
-  const save = (entries: readonly KeyedEntry[]) => entries.forEach(({ key, entry }) => journal.set(key, entry));
-  return {
-    journal,
-    reports,
-    recordings,
-    /** A new deployment: from now on the handler is this one. */
-    deploy: (changed: typeof handler) => (current = changed),
-    /** From now on nothing can be recorded; undefined: it can again. */
-    loseStore: (error: Error | undefined) => (storeAway = error),
-    answer: (key: string, answer: Answer) => {
-      const ask = open.get(key);
-      if (!ask) throw new Error(`${key} is not open`);
-      open.delete(key);
-      journal.set(`ask:${key}`, { digest: ask.digest, outcome: { type: "answer", answer } });
-    },
-    async run(signal = new AbortController().signal): Promise<RunEnd> {
-      const task: Task = {
-        id: "0-task",
-        call: {
-          kind: "tool",
-          name: "subject",
-          arguments: {},
-          principal: "anonymous",
-          capabilities: {},
-          createdAtMs: 0,
-          retentionMs: 1,
-          hidden: false,
-          ...(replies && { replies }),
-        },
-        status: "working",
-        revision: 1,
-        run: 1,
-        updatedAtMs: 0,
-        expiresAtMs: 1,
-        asks: [...open.values()],
-      };
-      const end = await replay({
-        task,
-        journal: new Map(journal),
-        handler: current,
-        signal,
-        settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...settings },
-        ports: {
-          clock: systemClock,
-          ids: { taskId: () => "0-x", token: () => "t", uuid: () => crypto.randomUUID(), random: () => Math.random() },
-          digest: sha256Digest,
-          validate: createValidator(),
-          record: async (entries) => {
-            if (storeAway) throw storeAway;
-            recordings.push(entries.map(({ key }) => key));
-            save(entries);
-          },
-          report: async (report) => void reports.push(report),
-          announce: async () => undefined,
-        },
-      });
-      if ("entries" in end) save(end.entries);
-      if (end.type === "parked") end.asks.forEach((ask) => open.set(ask.key, ask));
-      return end;
-    },
-  };
-}
-
-function askKeys(end: RunEnd): readonly string[] {
-  if (end.type !== "parked") throw new Error(`the run ${end.type}: ${"error" in end ? String(end.error) : ""}`);
-  return end.asks.map(({ key }) => key);
-}
+import { accept, askKeys, form, subject } from "./replay.fixture.ts";
+import type { Settings } from "./settings.ts";
+import type { JsonObject } from "./task.ts";
 
 describe("asks", () => {
   test("a run parks at an open ask and goes on behind it once it is answered", async () => {
@@ -379,7 +294,7 @@ describe("divergence (I4, R2)", () => {
       return {};
     };
     const task = subject(handler, { divergenceWaitMs: 1_000 });
-    task.journal.set("step:own", { digest: "", outcome: { type: "value", value: 1 } });
+    task.journal.set("step:own", { digest: "", calledAt: "0o", place: 1, outcome: { type: "value", value: 1 } });
     expect(askKeys(await task.run())).toEqual(["go"]);
     task.answer("go", accept(1));
     expect(await task.run()).toMatchObject({ type: "returned" });
@@ -412,7 +327,7 @@ describe("time, chance and reports", () => {
     const parked = await task.run();
     expect(parked).toMatchObject({ type: "parked", asks: [] });
     expect(parked.type === "parked" ? parked.wakeAtMs : 0).toBeGreaterThanOrEqual(before + 60_000);
-    task.journal.set("sleep:cool-down", { digest: "", outcome: { type: "value", value: before - 1 } });
+    task.skip(60_000);
     expect(await task.run()).toMatchObject({ type: "returned" });
   });
 

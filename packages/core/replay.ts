@@ -1,117 +1,311 @@
 /**
  * The replay engine: one run of a handler, from its start to one of its ends.
  *
- *                 ┌──────────── recorded? return it ────────────┐
- *   handler ──▶ effect ── new step? do it, record it, return it ─┴──▶ handler … ──▶ returned · threw
- *                 └────── ask or long sleep? never settle ──▶ quiet ──▶ parked
+ *   handler ──calls──▶ recorded? ──yes──▶ settles at its recorded place ──┐
+ *      ▲                  └─no──▶ new: done, recorded, given a place ─────┤
+ *      └─────────────── one settlement, then one drain ◀──────────────────┘   … ▶ returned · threw · parked · restarted
  *
- * A run that has to wait does not throw: the promise of the ask simply never settles, so no `catch` of the handler can swallow the pause,
- * and the garbage collector takes the whole run once its end was returned.
+ * A handler is ordinary JavaScript with branches, races and loops. What it calls next follows from what settled first. So effects settle one
+ * at a time, each settlement gets a place, the place is recorded, and a replay settles in the order of places (I11).
  *
- *   R1  A recorded effect is not done again: its record returns.
- *   R2  An effect finds its record by kind, name, occurrence and digest (I4). A record that fits in all but the digest, and recorded work
- *       that the handler no longer asks for, are a divergence: the run ends before anything new is done.
- *   R3  Work in flight is finished and recorded before the run parks.
+ *   R1  A recorded effect is not done again: its record settles.
+ *   R2  Recorded effects settle in the order of their places, each only after everything that was called before it has been called again
+ *       (replay/recollection.ts). Until all that is recorded was called and has settled, nothing new is done: a handler that calls something
+ *       else instead, or ends, has diverged.
+ *   R3  What the handler could see in another order in another run is recorded before a side effect that may follow from it, and so is what
+ *       it read from the clock, and the key of a step that was called behind an await of something outside ctx. A step's own result is
+ *       recorded before the handler sees it.
  *   R4  The run parks when an ask or a sleep is open and the handler has come to rest: nothing of ctx in flight, and no new effect while the
  *       event loop went idle. So asks that are put together park together.
- *   R5  After its end a run has no effects: whatever it still calls never settles.
+ *   R5  After its end a run has no effects: what it still calls never settles. What is in flight is told to stop, awaited, and recorded if it
+ *       succeeded, so that no step runs beside another run of itself (P5).
  *   R6  What cannot be recorded has not happened: the run throws, whatever the handler would make of it, and is begun again by its lease.
+ *
+ * A run that has to wait does not throw: the promise of the ask never settles, so no `catch` of the handler can swallow the pause, and the
+ * garbage collector takes the whole run once its end was returned.
+ *
+ *   replay/course.ts        settlements and drains
+ *   replay/recollection.ts  what was recorded, found again by what is called
+ *   replay/settling.ts      what settles next
+ *   replay/records.ts       what is written, and when
+ *   replay/waits.ts         asks and sleeps          replay/steps.ts    side effects
+ *   replay/flow.ts          whose call it is         replay/reports.ts  what the run says meanwhile
  */
-import { canonicalJson, throughJson } from "./canonical-json.ts";
-import type { AskOptions, Effects, StepAttempt, StepOptions } from "./effects.ts";
+import { throughJson } from "./canonical-json.ts";
+import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
-import { type Entry, type EntryKind, type EntryOutcome, type Journal, type KeyedEntry, entryKey, occurrenceKey } from "./journal.ts";
+import type { EntryOutcome, Journal, KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
-import type { Announcement, Clock, Digest, Ids, Report } from "./ports.ts";
-import { readReply } from "./reply.ts";
-import type { ValidateSchema } from "./ports.ts";
+import type { Clock, Digest, Scope, ValidateSchema } from "./ports.ts";
+import { createCourse, isFromOutside } from "./replay/course.ts";
+import { derivedRandom, derivedUuid } from "./replay/derived.ts";
+import { type EffectPromise, forever, type Pending, pendingEffect } from "./replay/effect-promise.ts";
+import { createEnding, type RunEnd } from "./replay/end.ts";
+import { Flow } from "./replay/flow.ts";
+import { type Call, type CalledKind, recollect, type Recorded } from "./replay/recollection.ts";
+import { createRecords } from "./replay/records.ts";
+import { createReports, type ReportPorts } from "./replay/reports.ts";
+import { createSettling, type Settling } from "./replay/settling.ts";
+import { HEED_SIGNAL_MS, tryStep } from "./replay/steps.ts";
+import { createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import type { Answer, Ask, AskRequest, FeedItem, Json, JsonObject, Task } from "./task.ts";
+import type { Json, JsonObject, Task } from "./task.ts";
+
+export type { RunEnd } from "./replay/end.ts";
 
 export interface ReplayRequest {
   readonly task: Task;
   readonly journal: Journal;
+  /** Characters of JSON that the journal holds. */
+  readonly journalSize: number;
   readonly handler: (effects: Effects) => Promise<JsonObject>;
   /** Aborted when the run must stop; the run then ends as `aborted`. */
   readonly signal: AbortSignal;
-  readonly ports: {
+  readonly ports: ReportPorts & {
     readonly clock: Clock;
-    readonly ids: Ids;
+    readonly scope: Scope;
     readonly digest: Digest;
     readonly validate: ValidateSchema;
-    /** Both throw, or abort `signal`, when the run no longer holds its task. */
+    /** Throws, or aborts `signal`, when the run no longer holds its task; so do `report` and `announce`. */
     record(entries: readonly KeyedEntry[]): Promise<void>;
-    report(report: Report): Promise<void>;
-    announce(announcement: Announcement): Promise<void>;
+    /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
+    isHeld(): boolean | Promise<boolean>;
   };
   readonly settings: Settings;
 }
 
-export type RunEnd =
-  | { readonly type: "returned"; readonly result: JsonObject; readonly entries: readonly KeyedEntry[] }
-  | { readonly type: "threw"; readonly error: unknown; readonly entries: readonly KeyedEntry[] }
-  | {
-      readonly type: "parked";
-      readonly asks: readonly Ask[];
-      /** When the first sleep ends, if the run sleeps. */
-      readonly wakeAtMs: number | undefined;
-      readonly entries: readonly KeyedEntry[];
-    }
-  | { readonly type: "diverged"; readonly error: ParleyError }
-  | { readonly type: "aborted" };
+/** What was at hand when it was recorded may have to be fetched now, by a handler that awaits things outside ctx: how much longer it has. */
+const PATIENCE_OUTSIDE = 12;
 
-const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
-/** How often a run that waits for recorded work to be asked for again looks. */
-const CATCH_UP_EVERY_MS = 10;
+/** How often a run that waits for recorded work to be called again looks: soon at first, then each second. */
+const CATCH_UP_FIRST_MS = 10;
+const CATCH_UP_MAX_MS = 1_000;
 
-export async function replay({ task, journal, handler, signal, ports, settings }: ReplayRequest): Promise<RunEnd> {
-  const { clock, ids, digest } = ports;
-  const openBefore = new Map(task.asks.map((ask) => [ask.key, ask]));
-  /** Recorded work that this run has not asked for yet. Empty: the run has caught up and is live. */
-  const ahead = new Set([...journal.keys(), ...task.asks.map((ask) => entryKey("ask", ask.key))]);
-  const occurrences = new Map<string, number>();
-  const asks = new Map<string, Ask>();
-  const wakeTimes: number[] = [];
-  /** Entries that need no write of their own: they go with the next record, park or finish. */
-  let unsaved: KeyedEntry[] = [];
-  let inFlight = 0;
-  let activity = 0;
-  let watching = false;
+export async function replay({ task, journal, journalSize, handler, signal, ports, settings }: ReplayRequest): Promise<RunEnd> {
+  if (signal.aborted) return { type: "aborted" };
+  const { clock, digest, scope } = ports;
+  const ending = createEnding();
+  /** Aborted when the run is over: timers end, and what is in flight is told to stop. */
+  const over = new AbortController();
+  const isOver = () => ending.isOver;
 
-  let ended = false;
-  const { promise: end, resolve, reject } = Promise.withResolvers<RunEnd>();
-  function endWith(runEnd: RunEnd): void {
-    ended = true;
-    resolve(runEnd);
+  const flow = Flow.start({
+    rejected: (promise, error) => void unhandled.set(promise, error),
+    handled: (promise) => void unhandled.delete(promise),
+    threw: (error) => stop(unhandledError("a callback threw", error)),
+  });
+  const course = createCourse(clock, () => {
+    settling.drained();
+    touched();
+  });
+  const recollection = recollect({ task, journal, scope, start: flow, course });
+  const records = createRecords({ journal, journalSize, settings, record, stop });
+  const waits = createWaits({
+    task,
+    settings,
+    clock,
+    digest,
+    validate: ports.validate,
+    records,
+    stop,
+    diverged,
+    touched,
+    settling: () => settling,
+    over: over.signal,
+  });
+  const settling: Settling = createSettling({
+    course,
+    recollection,
+    records,
+    journal,
+    isOver,
+    isHeld: ports.isHeld,
+    arrived: () =>
+      [...recollection.arrived, ...waits.overdue()].toSorted((a, b) => (a.entry.arrived?.atMs ?? 0) - (b.entry.arrived?.atMs ?? 0)),
+  });
+  const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
+
+  // ── ends ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Ends the run with an error, past every `catch` of the handler. */
+  function stop(error: unknown): void {
+    if (!isOver()) ending.with({ type: "threw", error, entries: records.take() });
   }
 
-  // ── records ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  interface Recalled {
-    /** Name and occurrence: an ask's key on the wire. */
-    readonly key: string;
-    readonly id: string;
-    readonly entry: Entry | undefined;
+  function diverged(recorded: string, found: string): void {
+    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found) });
   }
 
-  function recall(kind: EntryKind, name: string): Recalled {
-    if (!NAME.test(name)) {
-      throw new ParleyError("INVALID_NAME", `${kind} name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`);
-    }
-    const counter = entryKey(kind, name);
-    const occurrence = (occurrences.get(counter) ?? 0) + 1;
-    occurrences.set(counter, occurrence);
-    const key = occurrenceKey(name, occurrence);
-    const id = entryKey(kind, key);
-    ahead.delete(id);
-    return { key, id, entry: journal.get(id) };
-  }
-
-  function diverged(recorded: string, found: string): Promise<never> {
+  function divergence(recorded: string, found: string): ParleyError {
     const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}`;
-    endWith({ type: "diverged", error: new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found } }) });
-    return forever();
+    return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found } });
   }
+
+  /** A store that is away is no failure of the step: the handler must not see it, or it would end the task (R6). */
+  async function record(entries: readonly KeyedEntry[]): Promise<void> {
+    writing = writing.then(() => ports.record(entries));
+    try {
+      await writing;
+    } catch (error) {
+      ending.fail(error);
+    }
+    // What was not recorded is not acted on.
+    if (isOver()) await forever();
+  }
+  /** One write after the other, and none behind one that failed: no place is recorded without those before it. */
+  let writing: Promise<void> = Promise.resolve();
+
+  // ── coming to rest ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  const inFlight = new Set<Promise<void>>();
+  /** The first thing that the handler did which no record tells of. */
+  let unrecorded: string | undefined;
+  let activity = 0;
+  let isWatching = false;
+
+  function touched(): void {
+    activity += 1;
+    if (!isWatching && !isOver()) void watch();
+  }
+
+  /** Parks the run when it has come to rest (R4), and ends it when it does not come back to what was recorded (R2). */
+  async function watch(): Promise<void> {
+    isWatching = true;
+    let stuckAtMs: number | undefined;
+    let lookMs = CATCH_UP_FIRST_MS;
+    for (;;) {
+      const seen = activity;
+      await clock.idle();
+      // Everything that goes on now touches again when it is done.
+      if (isOver() || settling.isBusy()) break;
+      if (activity !== seen) {
+        stuckAtMs = undefined;
+        continue;
+      }
+      if (settling.isLive()) {
+        if (inFlight.size === 0 && waits.napping === 0) park();
+        break;
+      }
+      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run.
+      if (unrecorded === undefined) break;
+      stuckAtMs ??= clock.now();
+      // A branch that awaits something outside ctx has its time too: a false alarm would fail a sound task.
+      const patienceMs = settings.divergenceWaitMs * (recollection.hasOutside() ? PATIENCE_OUTSIDE : 1);
+      if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {
+        diverged(settling.missing(), unrecorded);
+        break;
+      }
+      await clock.sleep(lookMs, over.signal);
+      lookMs = Math.min(2 * lookMs, CATCH_UP_MAX_MS);
+    }
+    isWatching = false;
+  }
+
+  function park(): void {
+    const { asks, wakeAtMs } = waits;
+    // Nothing is open: the handler is busy with work of its own.
+    if (asks.length === 0 && wakeAtMs === undefined) return;
+    ending.with({ type: "parked", asks, wakeAtMs, entries: records.take() });
+  }
+
+  // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Rejections that the handler has been told of, by the effect that was rejected. */
+  const rejections = new Map<EffectPromise<unknown>, string>();
+  const unhandled = new Map<object, unknown>();
+
+  /** Calls an effect that settles later; `wait` says by what. */
+  function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void): Promise<T> {
+    if (isOver()) return forever();
+    const pending = pendingEffect<T>();
+    const { promise } = pending;
+    let call: Call;
+    try {
+      call = called(kind, name);
+    } catch (error) {
+      rejections.set(promise, `${kind} ${name}`);
+      pending.reject(error);
+      return promise;
+    }
+    const noted: Pending<T> = {
+      ...pending,
+      reject(error) {
+        rejections.set(promise, call.id);
+        pending.reject(error);
+      },
+    };
+    try {
+      wait(call, noted);
+    } catch (error) {
+      noted.reject(error);
+    }
+    touched();
+    settling.advance();
+    return promise;
+  }
+
+  function called(kind: CalledKind, name: string): Call {
+    try {
+      const call = recollection.call(kind, name);
+      const isRecorded = call.entry !== undefined || task.asks.some(({ key }) => kind === "ask" && key === call.key);
+      if (!isRecorded && kind !== "random" && kind !== "uuid") unrecorded ??= `new ${call.id}`;
+      return call;
+    } catch (error) {
+      if (error instanceof ParleyError && error.code === "AMBIGUOUS_EFFECT") stop(error);
+      throw error;
+    }
+  }
+
+  function step(name: string, work: (attempt: StepAttempt) => unknown, options: StepOptions = {}): Promise<Json | undefined> {
+    return effect<Json | undefined>("step", name, (call, { resolve, reject }) => {
+      settling.await(call.id, {
+        isWithdrawn: () => false,
+        settle({ outcome }) {
+          if (outcome.type === "value") resolve(outcome.value);
+          else reject(stepError(name, outcome));
+        },
+      });
+      if (call.entry && call.entry.outcome.type !== "begun") return;
+      const running = doStep(call, work, options).finally(() => {
+        inFlight.delete(running);
+        touched();
+      });
+      inFlight.add(running);
+    });
+  }
+
+  async function doStep(call: Call, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<void> {
+    const { id, key, calledAt } = call;
+    await Promise.race([settling.live, ended]);
+    await Promise.race([settling.calm(), ended]);
+    if (isOver()) return;
+    const inStep = flow.inStep(key);
+    // Another run could give the key of such a call to another one, and a key is what a side effect is known by: it is written first (R3).
+    if (isFromOutside(calledAt) && !call.entry) {
+      records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
+      records.mustBeSaved();
+    }
+    const outcome = await tryStep({
+      key,
+      options,
+      clock,
+      idempotencyKey: `${task.id}.${key}`,
+      work: (attempt) => scope.run(inStep, () => work(attempt)),
+      signal: over.signal,
+      checked: (value) => checked(`the result of step ${key}`, value),
+      async mayAct() {
+        await Promise.race([records.saved(), ended]);
+        return !isOver() && (await ports.isHeld()) && !isOver();
+      },
+    });
+    if (outcome === undefined) return;
+    const entry = { digest: "", calledAt, outcome };
+    if (!isOver()) settling.add({ id, entry, isStep: true });
+    else if (outcome.type === "value") outlived.push({ id, entry });
+  }
+
+  /** Results of steps that outlived the handler: a run that tries again must not do them again (R5). */
+  const outlived: Recorded[] = [];
 
   function checked(what: string, value: unknown): Json | undefined {
     let stored: ReturnType<typeof throughJson>;
@@ -129,284 +323,131 @@ export async function replay({ task, journal, handler, signal, ports, settings }
     return stored.value;
   }
 
-  /** Waits until all recorded work was asked for (R2). False when the run has ended meanwhile. */
-  async function caughtUp(found: string): Promise<boolean> {
-    if (ahead.size === 0) return !ended;
-    const giveUpAtMs = clock.now() + settings.divergenceWaitMs;
-    // Replayed branches catch up within one turn of the event loop. Only a branch that awaits something outside ctx takes longer; it gets
-    // its time, since a false alarm would fail a sound task.
-    await clock.idle();
-    while (!ended && ahead.size > 0) {
-      if (clock.now() >= giveUpAtMs) {
-        await diverged(`${[...ahead].join(", ")} (not asked for again)`, found);
-      }
-      await clock.sleep(CATCH_UP_EVERY_MS, signal);
-    }
-    return !ended;
-  }
-
-  // ── coming to rest ─────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Runs `work` as something in flight. Its promise never settles once the run has ended (R5). */
-  async function flying<T>(work: () => Promise<T>): Promise<T> {
-    inFlight += 1;
-    try {
-      const value = await work();
-      return ended ? await forever() : value;
-    } catch (error) {
-      if (ended) return await forever();
-      throw error;
-    } finally {
-      inFlight -= 1;
-      touched();
-    }
-  }
-
-  function touched(): void {
-    activity += 1;
-    if (!watching && !ended) void parkWhenQuiet();
-  }
-
-  async function parkWhenQuiet(): Promise<void> {
-    watching = true;
-    try {
-      for (;;) {
-        const seen = activity;
-        await clock.idle();
-        if (ended || inFlight > 0) return; // what is in flight touches again when it lands
-        if (activity !== seen) continue;
-        if (asks.size === 0 && wakeTimes.length === 0) return; // the handler is busy with work of its own
-        if (ahead.size > 0) {
-          if (!(await caughtUp(describeWaiting()))) return;
-          continue;
-        }
-        const wakeAtMs = wakeTimes.length > 0 ? Math.min(...wakeTimes) : undefined;
-        endWith({ type: "parked", asks: [...asks.values()], wakeAtMs, entries: unsaved });
-        return;
-      }
-    } finally {
-      watching = false;
-    }
-  }
-
-  function describeWaiting(): string {
-    return asks.size > 0 ? `open asks ${[...asks.keys()].join(", ")}` : "a sleep";
-  }
-
-  // ── reports: in order, in the background, dropped while replaying ──────────────────────────────────────────────
-
-  let reporting: Promise<void> = Promise.resolve();
-  let next: { items: FeedItem[]; message?: string; immediateResponse?: string } | undefined;
-  function addToReport(add: (report: NonNullable<typeof next>) => void): void {
-    if (ended || ahead.size > 0) return;
-    if (next) {
-      add(next);
-      return;
-    }
-    next = { items: [] };
-    add(next);
-    reporting = reporting.then(async () => {
-      const report = next;
-      next = undefined;
-      if (report && !ended) await ports.report(report);
-    });
-    reporting.catch(() => undefined); // seen below, where the end waits for it
-  }
-
-  // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async function ask(name: string, request: AskRequest, options: AskOptions = {}): Promise<Answer> {
-    if (ended) return forever();
-    const asked = digest(canonicalJson(request));
-    const { key, id, entry } = recall("ask", name);
-    if (entry) {
-      if (entry.digest !== asked) return diverged(`${id} with digest ${entry.digest}`, `${id} with digest ${asked}`);
-      if (entry.outcome.type === "answer") return settled(id, entry.outcome.answer, options);
-      return diverged(`${id} as ${entry.outcome.type}`, "an ask");
-    }
-    const open = openBefore.get(key);
-    if (open) {
-      if (open.digest !== asked) return diverged(`open ${id} with digest ${open.digest}`, `${id} with digest ${asked}`);
-      asks.set(key, open);
-    } else {
-      const early = task.call.replies?.[key];
-      if (early !== undefined) {
-        const reply = readReply(request, early, ports.validate);
-        if (reply.ok) {
-          unsaved.push({ key: id, entry: { digest: asked, outcome: { type: "answer", answer: reply.answer } } });
-          return reply.answer;
-        }
-      }
-      asks.set(key, newAsk(key, asked, request, options));
-    }
+  function now(name = "now"): number {
+    const { id, calledAt, entry } = called("now", name);
     touched();
-    return forever();
-  }
-
-  function newAsk(key: string, asked: string, request: AskRequest, options: AskOptions): Ask {
-    const askedAtMs = clock.now();
-    const timeoutMs = Math.min(options.timeoutMs ?? settings.askTimeoutMs, settings.askTimeoutMaxMs);
-    return { key, digest: asked, request, askedAtMs, deadlineMs: askedAtMs + timeoutMs, onTimeout: options.onTimeout ?? "cancel" };
-  }
-
-  function settled(id: string, answer: Answer, options: AskOptions): Answer | Promise<never> {
-    const policy = options.onTimeout ?? "cancel";
-    if (answer.action === "unavailable" && settings.withoutCapability === "default" && typeof policy === "object") {
-      return { action: "accept", content: policy.default };
-    }
-    if (answer.action !== "timeout") return answer;
-    if (policy === "cancel") return answer;
-    if (policy === "decline") return { action: "decline" };
-    if (policy !== "fail") return { action: "accept", content: policy.default };
-    endWith({ type: "threw", error: new ParleyError("ASK_TIMEOUT", `nobody answered ${id} in time`), entries: unsaved });
-    return forever();
-  }
-
-  async function step(name: string, work: (attempt: StepAttempt) => unknown, options: StepOptions = {}): Promise<Json | undefined> {
-    if (ended) return forever();
-    const { key, id, entry } = recall("step", name);
-    if (entry) return recordedStep(name, entry.outcome);
-    return flying(async () => {
-      if (!(await caughtUp(`new ${id}`))) return forever();
-      const outcome = await tryStep(key, work, options);
-      const entries = [...unsaved, { key: id, entry: { digest: "", outcome } }];
-      unsaved = [];
-      await recorded(entries);
-      return recordedStep(name, outcome);
-    });
-  }
-
-  /** A store that is away is no failure of the step: the handler must not see it, or it would end the task. The run itself throws (R6). */
-  async function recorded(entries: readonly KeyedEntry[]): Promise<void> {
-    try {
-      await ports.record(entries);
-    } catch (error) {
-      ended = true;
-      reject(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  async function tryStep(key: string, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<EntryOutcome> {
-    const attempts = options.attempts ?? 1;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const value = checked(`the result of step ${key}`, await tryOnce(key, attempt, work, options.timeoutMs));
-        return value === undefined ? { type: "value" } : { type: "value", value };
-      } catch (error) {
-        // Plain data and size do not mend themselves, and a ToolError is the author's final word unless it says otherwise.
-        const final = error instanceof ParleyError ? error.code !== "STEP_TIMEOUT" : error instanceof ToolError && !error.retryable;
-        if (final || attempt >= attempts || signal.aborted) {
-          const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
-          return { type: "error", name, message };
-        }
-        await clock.sleep((options.backoffMs ?? 1_000) * 2 ** (attempt - 1), signal);
-      }
-    }
-  }
-
-  async function tryOnce(
-    key: string,
-    attempt: number,
-    work: (attempt: StepAttempt) => unknown,
-    timeoutMs: number | undefined,
-  ): Promise<unknown> {
-    const idempotencyKey = `${task.id}.${key}`;
-    if (timeoutMs === undefined) return work({ attempt, idempotencyKey, signal });
-    const done = new AbortController();
-    const late = new AbortController();
-    const timeout = clock.sleep(timeoutMs, AbortSignal.any([signal, done.signal])).then(() => {
-      if (done.signal.aborted || signal.aborted) return forever();
-      const error = new ParleyError("STEP_TIMEOUT", `step ${key} took longer than ${timeoutMs} ms`);
-      late.abort(error);
-      throw error;
-    });
-    try {
-      return await Promise.race([
-        Promise.resolve(work({ attempt, idempotencyKey, signal: AbortSignal.any([signal, late.signal]) })),
-        timeout,
-      ]);
-    } finally {
-      done.abort(OVER);
-    }
-  }
-
-  async function sleep(name: string, ms: number): Promise<void> {
-    if (ended) return forever();
-    const { id, entry } = recall("sleep", name);
-    const recorded = entry?.outcome.type === "value" ? entry.outcome.value : undefined;
-    const wakeAtMs = typeof recorded === "number" ? recorded : clock.now() + ms;
-    if (!entry) unsaved.push({ key: id, entry: { digest: "", outcome: { type: "value", value: wakeAtMs } } });
-    const restMs = wakeAtMs - clock.now();
-    if (restMs <= 0) return;
-    if (restMs <= settings.inlineSleepMaxMs) return flying(() => clock.sleep(restMs, signal));
-    wakeTimes.push(wakeAtMs);
-    touched();
-    return forever();
-  }
-
-  /** Cheap facts: recorded with the next write, since whatever depends on them is recorded no earlier. */
-  function fact<T extends number | string>(kind: "now" | "random" | "uuid", name: string, make: () => T): T {
-    const { id, entry } = recall(kind, name);
-    if (entry?.outcome.type === "value") return entry.outcome.value as T;
-    const value = make();
-    unsaved.push({ key: id, entry: { digest: "", outcome: { type: "value", value } } });
+    settling.advance();
+    if (entry?.outcome.type === "value") return entry.outcome.value as number;
+    const value = clock.now();
+    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });
+    records.mustBeSaved();
     return value;
+  }
+
+  /** Adds nothing to the microtasks that `work` takes: a race is decided as it would be without. */
+  function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return scope.run(recollection.branch(key), work);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  }
+
+  async function restart(args: JsonObject): Promise<never> {
+    unrecorded ??= "a restart";
+    touched();
+    await settling.live;
+    if (!isOver()) ending.with({ type: "restarted", arguments: checked("the arguments of the restart", args) as JsonObject });
+    return forever();
   }
 
   const effects: Effects = {
     taskId: task.id,
     call: task.call,
-    signal,
-    ask,
+    signal: over.signal,
+    ask: (name, request, options = {}) =>
+      effect("ask", name, (call, pending) =>
+        waits.ask(call, pending, { request: checked(`the ask ${call.key}`, request) as typeof request, options }),
+      ),
     step,
-    sleep,
-    now: (name = "now") => fact("now", name, () => clock.now()),
-    random: (name = "random") => fact("random", name, () => ids.random()),
-    uuid: (name = "uuid") => fact("uuid", name, () => ids.uuid()),
-    report: (item) => addToReport((report) => report.items.push(item)),
-    status: (message) => addToReport((report) => (report.message = message)),
-    immediateResponse: (text) => addToReport((report) => (report.immediateResponse = text)),
-    announce: (announcement) => {
-      if (ended || ahead.size > 0) return;
-      reporting = reporting.then(() => ports.announce(announcement));
-      reporting.catch(() => undefined);
-    },
+    sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
+    now,
+    random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
+    uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
+    branch: inBranch,
+    restart,
+    report: reports.item,
+    status: reports.message,
+    immediateResponse: reports.immediateResponse,
+    announce: reports.announce,
   };
 
-  const onAbort = () => endWith({ type: "aborted" });
-  if (signal.aborted) return { type: "aborted" };
+  // ── the run ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
+
+  const onAbort = () => {
+    const diverging = settling.isLive() ? undefined : divergence(settling.missing(), unrecorded ?? "nothing new");
+    ending.with({ type: "aborted", ...(diverging && { diverging }) });
+  };
   signal.addEventListener("abort", onAbort, { once: true });
-  (async () => handler(effects))().then(
-    (result) => {
-      if (ended) return;
-      try {
-        endWith({ type: "returned", result: (checked("the result", result) ?? {}) as JsonObject, entries: unsaved });
-      } catch (error) {
-        endWith({ type: "threw", error, entries: unsaved });
-      }
-    },
-    (error: unknown) => {
-      if (!ended) endWith({ type: "threw", error, entries: unsaved });
-    },
-  );
+
+  /** The handler has come to its end: nothing recorded may be left (R2), and nothing rejected may be unheard (P7). */
+  async function returned(result: JsonObject): Promise<void> {
+    unrecorded ??= "the end of the handler";
+    touched();
+    await settling.live;
+    // Node.js tells of unhandled rejections at the end of the turn.
+    await clock.idle();
+    const unheard = [...rejections].find(([promise]) => !promise.isHeard);
+    const [rejection] = unhandled;
+    if (unheard) return stop(unhandledError(`nobody awaited ${unheard[1]}, which failed`, undefined));
+    if (rejection) return stop(unhandledError("a promise was rejected and nobody handled it", rejection[1]));
+    try {
+      const value = (checked("the result", result) ?? {}) as JsonObject;
+      if (!isOver()) ending.with({ type: "returned", result: value, entries: records.take() });
+    } catch (error) {
+      stop(error);
+    }
+  }
+
+  async function threw(error: unknown): Promise<void> {
+    unrecorded ??= "the end of the handler";
+    touched();
+    await settling.live;
+    stop(error);
+  }
+
+  course.start(() => {
+    void scope.run(flow, async () => handler(effects)).then(returned, threw);
+  });
+
   try {
-    const runEnd = await end;
-    await reporting;
-    return runEnd;
+    const end = await ending.end;
+    over.abort(OVER);
+    hasEnded();
+    await landed();
+    await reports.told();
+    if (!("entries" in end)) return end;
+    await writing;
+    // They have settled for no handler: the next run finds them like answers that came.
+    const arrived = { atMs: clock.now(), revision: 0 };
+    const left = [...settling.leftOver(), ...outlived].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
+    return { ...end, entries: [...end.entries, ...left] };
   } finally {
+    over.abort(OVER);
     signal.removeEventListener("abort", onAbort);
   }
-}
 
-function recordedStep(name: string, outcome: EntryOutcome): Json | undefined {
-  if (outcome.type === "value") return outcome.value;
-  if (outcome.type === "error") {
-    if (outcome.name === "ToolError") throw new ToolError(outcome.message);
-    throw new StepFailed(name, outcome.message);
+  /** Waits for what is in flight. Work that does not heed its signal is waited for while the run has time, and then left behind. */
+  async function landed(): Promise<void> {
+    if (inFlight.size === 0) return;
+    const all = Promise.allSettled(inFlight);
+    const waited = new AbortController();
+    void all.then(() => waited.abort(OVER));
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([all, aborted.then(() => clock.sleep(HEED_SIGNAL_MS, waited.signal))]);
   }
-  throw new Error(`step ${name} is recorded as ${outcome.type}`);
 }
 
-function forever(): Promise<never> {
-  return new Promise<never>(() => undefined);
+function stepError(name: string, outcome: EntryOutcome): Error {
+  if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
+  return outcome.name === "ToolError" ? new ToolError(outcome.message) : new StepFailed(name, outcome.message);
+}
+
+function unhandledError(what: string, cause: unknown): ParleyError {
+  return new ParleyError("UNHANDLED_REJECTION", what, { cause });
 }

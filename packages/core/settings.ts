@@ -13,14 +13,28 @@ export interface Settings {
   readonly askTimeoutMaxMs: number;
   /** Sleeps up to this length stay on the worker; longer ones park. */
   readonly inlineSleepMaxMs: number;
-  /** How long replay waits for recorded work to be asked for again before it calls the run diverged. */
+  /**
+   * How long replay waits for recorded work to be called again before it calls the run diverged, where nothing outside ctx was awaited before
+   * it. What was called behind such an await has until the run's timeout.
+   */
   readonly divergenceWaitMs: number;
-  /** When a run whose tool this worker does not serve is tried again. */
+  /** When a run whose tool this worker does not serve is tried again at the earliest; the wait grows with the task's age up to an hour. */
   readonly missingToolRetryMs: number;
+  /** How long a task waits for a worker that serves its tool before it fails. */
+  readonly missingToolTimeoutMs: number;
+  /** How often in a row a task is taken over from a worker that died under it, without progress, before it fails. */
+  readonly takeoversMax: number;
   /** How many overdue tasks one sweep takes. */
   readonly sweepLimit: number;
   /** Largest stored step result, answer or outcome, in characters of JSON. */
   readonly storedValueMax: number;
+  /** Most entries in a task's journal, and most characters of JSON in it. */
+  readonly journalEntriesMax: number;
+  readonly journalSizeMax: number;
+  /** Most questions that a task has open at once. */
+  readonly openAsksMax: number;
+  /** Largest line of the feed, status message and text for the model, in characters; what is longer is cut. */
+  readonly feedItemMax: number;
   /** Most answers in one request. */
   readonly repliesMax: number;
   /** After how many replies that do not fit an ask of a client that can only be asked again counts as cancelled. */
@@ -40,16 +54,22 @@ const DAY = 24 * 60 * 60 * SECOND;
 
 export const DEFAULT_SETTINGS: Settings = {
   graceMs: SECOND,
-  leaseMs: 10 * SECOND,
+  leaseMs: 7 * SECOND,
   renewEveryMs: 2 * SECOND,
   settleGraceMs: 30,
   askTimeoutMs: 7 * DAY,
   askTimeoutMaxMs: 30 * DAY,
   inlineSleepMaxMs: SECOND,
-  divergenceWaitMs: SECOND,
+  divergenceWaitMs: 5 * SECOND,
   missingToolRetryMs: 30 * SECOND,
+  missingToolTimeoutMs: 7 * DAY,
+  takeoversMax: 4,
   sweepLimit: 1_000,
   storedValueMax: 256 * 1_024,
+  journalEntriesMax: 2_000,
+  journalSizeMax: 8 * 1_024 * 1_024,
+  openAsksMax: 100,
+  feedItemMax: 8_192,
   repliesMax: 64,
   refusalsMax: 10,
   withoutCapability: "fail",

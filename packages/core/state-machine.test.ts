@@ -5,6 +5,7 @@ import type { Ask } from "./task.ts";
 const ask = (key: string): Ask => ({
   key,
   digest: "d",
+  calledAt: "0",
   request: { type: "form", message: "?", schema: {} },
   askedAtMs: 0,
   deadlineMs: 1,
@@ -40,11 +41,25 @@ describe("the task state machine", () => {
     expect(apply(answered, { type: "answered", key: "a" })).toEqual({ ok: false, reason: "not_open" });
   });
 
+  test("an ask that is withdrawn is as closed as an answered one (I3)", () => {
+    const withdrawn = after({ type: "asked", ask: ask("a") }, { type: "withdrawn", key: "a" });
+    expect(withdrawn).toEqual({ status: "working", asks: [] });
+    expect(apply(withdrawn, { type: "answered", key: "a" })).toEqual({ ok: false, reason: "not_open" });
+  });
+
+  test("a task that begins again asks nothing (I3)", () => {
+    expect(after({ type: "asked", ask: ask("a") }, { type: "asked", ask: ask("b") }, { type: "restarted" })).toEqual({
+      status: "working",
+      asks: [],
+    });
+  });
+
   test.each(["completed", "failed", "cancelled"] as const)("a %s task never changes again (I1)", (status) => {
     const ended = after({ type: "asked", ask: ask("a") }, { type: "ended", status });
     expect(ended).toEqual({ status, asks: [] });
     expect(apply(ended, { type: "asked", ask: ask("b") })).toEqual({ ok: false, reason: "finished" });
     expect(apply(ended, { type: "answered", key: "a" })).toEqual({ ok: false, reason: "finished" });
+    expect(apply(ended, { type: "restarted" })).toEqual({ ok: false, reason: "finished" });
     expect(apply(ended, { type: "ended", status: "cancelled" })).toEqual({ ok: false, reason: "finished" });
   });
 });

@@ -1,7 +1,8 @@
 /**
  * The task state machine.
  *
- *   working ──asked──▶ input_required ──last answer──▶ working
+ *   working ──asked──▶ input_required ──last one answered or withdrawn──▶ working
+ *      └──────────────────────┴──restarted──▶ working
  *      └──────────────────────┴──▶ completed · failed · cancelled
  *
  * `apply` is pure and small enough to be read as the specification. The in-memory store persists what it returns; the scripts in
@@ -20,7 +21,9 @@ export interface TaskState {
 
 export type TaskEvent =
   | { readonly type: "asked"; readonly ask: Ask }
-  | { readonly type: "answered"; readonly key: string }
+  | { readonly type: "answered" | "withdrawn"; readonly key: string }
+  /** The handler begins again with an empty journal: what it asked before is not asked any more. */
+  | { readonly type: "restarted" }
   | { readonly type: "ended"; readonly status: FinishedStatus };
 
 export type Applied = { readonly ok: true; readonly state: TaskState } | { readonly ok: false; readonly reason: "finished" | "not_open" };
@@ -33,11 +36,14 @@ export function apply(state: TaskState, event: TaskEvent): Applied {
       const known = state.asks.some((ask) => ask.key === event.ask.key);
       return withAsks(known ? state.asks : [...state.asks, event.ask]);
     }
-    case "answered": {
+    case "answered":
+    case "withdrawn": {
       const rest = state.asks.filter((ask) => ask.key !== event.key);
       if (rest.length === state.asks.length) return { ok: false, reason: "not_open" }; // I2
       return withAsks(rest);
     }
+    case "restarted":
+      return withAsks([]);
     case "ended":
       return { ok: true, state: { status: event.status, asks: [] } };
   }

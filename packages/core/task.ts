@@ -34,6 +34,8 @@ export interface Call {
   readonly createdAtMs: number;
   /** How long a finished task can still be read. */
   readonly retentionMs: number;
+  /** Secret, drawn with the task: what `ctx.uuid` and `ctx.random` are derived from. */
+  readonly seed: string;
   /** A task without a handle of its own: it carries a call of a client that does not speak tasks, and is never listed. */
   readonly hidden: boolean;
   /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
@@ -51,8 +53,12 @@ export interface Task {
   /** The number of the last run that began; 0 before the first. */
   readonly run: number;
   readonly updatedAtMs: number;
-  /** When the store may forget the task. Moves only forward while the task is unfinished (I7). */
-  readonly expiresAtMs: number;
+  /** How often the handler has restarted itself with an empty journal. */
+  readonly generation: number;
+  /** How often in a row it was taken over without anything having been recorded or parked; absent for 0. */
+  readonly takeovers?: number;
+  /** When the store may forget the task; absent while the task is unfinished, which is never forgotten (I7). */
+  readonly expiresAtMs?: number;
   /** What the tool says that it is doing. */
   readonly message?: string;
   /** Text for the model while the task waits. */
@@ -80,6 +86,8 @@ export interface Ask {
   readonly key: string;
   /** Digest of the request: an answer belongs to what the person was shown (I4). */
   readonly digest: string;
+  /** Where in the handler's course it was put (journal.ts). */
+  readonly calledAt: string;
   readonly request: AskRequest;
   readonly askedAtMs: number;
   /** When the ask ends by its policy. */
@@ -109,7 +117,9 @@ export type Answer =
   /** Nobody answered before the deadline; written by a worker, never by a client. */
   | { readonly action: "timeout" }
   /** The client cannot be asked that, and nobody else can; written by a front end, never by a client. */
-  | { readonly action: "unavailable" };
+  | { readonly action: "unavailable" }
+  /** The handler no longer wants to know; never written by a client. */
+  | { readonly action: "withdrawn" };
 
 /** What became of an answer. */
 export type Receipt =

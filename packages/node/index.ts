@@ -1,8 +1,10 @@
-/** What every Parley process needs of Node.js: core's clock, digest and validation, settings from the environment, a logger. */
+/** What every Parley process needs of Node.js: core's clock, scope, digest and validation, settings from the environment, a logger. */
 export * from "./clock.ts";
 export * from "./digest.ts";
 export * from "./environment.ts";
 export * from "./hosts.ts";
 export * from "./logger.ts";
+export * from "./scope.ts";
 export * from "./settings.ts";
 export * from "./validate.ts";
+export * from "./watch-event-loop.ts";

@@ -16,13 +16,29 @@ export const coreEnvironment = {
     "Sleeps up to this length stay on the worker; longer ones park.",
   ),
   PARLEY_DIVERGENCE_WAIT: duration(DEFAULT_SETTINGS.divergenceWaitMs).describe(
-    "How long replay waits for recorded work to be asked for again.",
+    "How long replay waits for recorded work to be called again before the task fails as diverged.",
   ),
   PARLEY_MISSING_TOOL_RETRY: duration(DEFAULT_SETTINGS.missingToolRetryMs).describe(
-    "When a run is tried again whose tool this worker does not serve.",
+    "Delay before retrying a run whose tool this worker lacks; it grows up to an hour.",
+  ),
+  PARLEY_MISSING_TOOL_TIMEOUT: duration(DEFAULT_SETTINGS.missingToolTimeoutMs).describe(
+    "How long a task waits for a worker that has its tool before it fails.",
+  ),
+  PARLEY_TAKEOVERS_MAX: whole(DEFAULT_SETTINGS.takeoversMax).describe(
+    "How often in a row a worker may die under a task that makes no progress before the task fails.",
   ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
-  PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe("Largest stored step result or outcome, in characters of JSON."),
+  PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
+    "Largest stored question, answer, step result or outcome, in characters of JSON.",
+  ),
+  PARLEY_JOURNAL_ENTRIES_MAX: whole(DEFAULT_SETTINGS.journalEntriesMax).describe(
+    "Most steps, answers, sleeps and clock readings recorded for one task; ctx.restart empties the record.",
+  ),
+  PARLEY_JOURNAL_SIZE_MAX: whole(DEFAULT_SETTINGS.journalSizeMax).describe("Most characters of JSON recorded for one task."),
+  PARLEY_OPEN_ASKS_MAX: whole(DEFAULT_SETTINGS.openAsksMax).describe("Most questions one task may have open at once."),
+  PARLEY_FEED_ITEM_MAX: whole(DEFAULT_SETTINGS.feedItemMax).describe(
+    "Longest progress message, log entry or status message of a task, in characters; the rest is cut.",
+  ),
   PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Most answers in one request."),
   PARLEY_REFUSALS_MAX: whole(DEFAULT_SETTINGS.refusalsMax).describe(
     "After how many answers that do not fit a question of a client with a session counts as cancelled.",
@@ -52,8 +68,14 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     inlineSleepMaxMs: environment.PARLEY_INLINE_SLEEP_MAX,
     divergenceWaitMs: environment.PARLEY_DIVERGENCE_WAIT,
     missingToolRetryMs: environment.PARLEY_MISSING_TOOL_RETRY,
+    missingToolTimeoutMs: environment.PARLEY_MISSING_TOOL_TIMEOUT,
+    takeoversMax: environment.PARLEY_TAKEOVERS_MAX,
     sweepLimit: environment.PARLEY_SWEEP_LIMIT,
     storedValueMax: environment.PARLEY_STORED_VALUE_MAX,
+    journalEntriesMax: environment.PARLEY_JOURNAL_ENTRIES_MAX,
+    journalSizeMax: environment.PARLEY_JOURNAL_SIZE_MAX,
+    openAsksMax: environment.PARLEY_OPEN_ASKS_MAX,
+    feedItemMax: environment.PARLEY_FEED_ITEM_MAX,
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
     withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,

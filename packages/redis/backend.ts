@@ -1,4 +1,4 @@
-import type { Ids, Log, RunQueue, SessionStore, TaskEvents, TaskStore } from "@parley/core";
+import { type Ids, type Log, LONGEST_TIMER_MS, type RunQueue, type SessionStore, type TaskEvents, type TaskStore } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Censuses, createCensuses } from "./census.ts";
@@ -48,7 +48,9 @@ export async function connectRedis(
   { log, telemetry }: { readonly log: Log; readonly telemetry?: Telemetry | undefined },
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
-  const { url, commandTimeoutMs } = settings;
+  const { url } = settings;
+  // A longer timer fires at once, so that every command would be refused.
+  const commandTimeoutMs = Math.min(settings.commandTimeoutMs, LONGEST_TIMER_MS);
   await waitForRedis({ ...settings, log });
 
   const keys = createKeys(settings.prefix);
@@ -68,12 +70,18 @@ export async function connectRedis(
   const clock = await followRedisClock({ redis, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);
-  const events = createRedisEvents({ redis, subscriber, keys, log });
+  const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
   const consumers = new Set<Consumer>();
   let workers: Redis | undefined;
 
   return {
-    store: createRedisStore({ redis, keys, partitions: settings.partitions, acknowledge }),
+    store: createRedisStore({
+      redis,
+      keys,
+      partitions: settings.partitions,
+      waitsUntilMs: () => clock.now() + commandTimeoutMs,
+      acknowledge,
+    }),
     queue,
     events,
     sessions: createRedisSessions({ redis, events, keys }),

@@ -28,7 +28,9 @@ describe("the run queue and its consumers", () => {
     const before = Date.now();
     await opened.queue.add({ taskId, run: 7, cause: "answered" });
 
-    await vi.waitFor(() => expect(run.mock.calls).toEqual([[{ taskId, run: 7, cause: "answered", queuedAtMs: expect.any(Number) }]]));
+    await vi.waitFor(() =>
+      expect(run.mock.calls).toEqual([[{ taskId, run: 7, cause: "answered", queuedAtMs: expect.any(Number), isSecondHand: false }]]),
+    );
     expect(run.mock.calls[0]![0].queuedAtMs - before).toBeLessThan(1_000);
   });
 
@@ -48,17 +50,36 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(run.mock.calls).toHaveLength(3));
   });
 
+  test("a run that an answer overtook is handed out while the job that the answer added too early is at work, and once", async () => {
+    const refusing = Promise.withResolvers<undefined>();
+    const run = vi.fn(async (_run: TakenRun) => undefined).mockImplementationOnce(() => refusing.promise);
+    await consume({ run });
+    const next = { taskId: newTaskId(), run: 2 };
+    await opened.queue.add({ ...next, cause: "answered" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+
+    await opened.queue.add({ ...next, cause: "overdue" });
+    await Promise.all([1, 2].map(() => opened.queue.add({ ...next, cause: "overtaken" })));
+
+    await vi.waitFor(() => expect(run.mock.calls.map(([{ cause }]) => cause)).toEqual(["answered", "overtaken"]));
+    expect(run.mock.calls[1]).toMatchObject([next]);
+    refusing.resolve(undefined);
+    await noJobLeft();
+    expect(run).toHaveBeenCalledTimes(2);
+  });
+
   test("what was answered goes before new calls, however many wait; either kind in the order in which it came", async () => {
-    const [first, second, third, fourth] = Array.from({ length: 4 }, () => newTaskId());
+    const [first, second, third, fourth, fifth] = Array.from({ length: 5 }, () => newTaskId());
     await opened.queue.add({ taskId: first!, run: 1, cause: "created" });
     await opened.queue.add({ taskId: second!, run: 1, cause: "created" });
     await opened.queue.add({ taskId: third!, run: 2, cause: "answered" });
     await opened.queue.add({ taskId: fourth!, run: 2, cause: "overdue" });
+    await opened.queue.add({ taskId: fifth!, run: 2, cause: "overtaken" });
     const run = vi.fn(async (_run: TakenRun) => undefined);
 
     await consume({ run, concurrency: 1 });
 
-    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([third, fourth, first, second]));
+    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([third, fourth, fifth, first, second]));
     await noJobLeft();
   });
 
@@ -80,13 +101,14 @@ describe("the run queue and its consumers", () => {
     const first = Promise.withResolvers<void>();
     const run = vi.fn(async (_ref: RunRef) => undefined).mockImplementationOnce(() => first.promise as Promise<undefined>);
     await consume({ run });
-    await opened.queue.add({ taskId, run: 1 });
+    await opened.queue.add({ taskId, run: 1, cause: "created" });
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
 
     // A dead worker renews nothing: its lock runs out.
     await opened.redis.del(`${opened.prefix}:{p0}:run:${taskId}.1:lock`);
 
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 8_000, interval: 50 });
+    expect(run.mock.calls.map(([ref]) => (ref as TakenRun).isSecondHand)).toEqual([false, true]);
     first.resolve();
   });
 

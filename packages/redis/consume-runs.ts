@@ -9,10 +9,11 @@ import type { Log, RunCause, RunRef } from "@parley/core";
 import { type Job, Queue, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, RUN_QUEUE, SWEEP_QUEUE } from "./keys.ts";
-import { EVENTS_KEPT, KEEP_NO_JOBS } from "./queue.ts";
+import { EVENTS_KEPT, KEEP_NO_JOBS, runOfJob } from "./queue.ts";
 
 /**
- * A run whose worker died starts again after 5 to 7 seconds; BullMQ's defaults take 50. `maxStalledCount` as good as infinite: it bounds
+ * The job of a worker that died is free again after 5 to 7 seconds; BullMQ's defaults take 50. If the task's lease still holds then, the run is
+ * refused as held and its job ends, which leaves its id to the sweep. `maxStalledCount` as good as infinite: it bounds
  * how often a task survives the death of its worker, and beyond it the job would vanish and leave the task to the sweep each time.
  */
 const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalledCount: 1_000_000 } as const;
@@ -26,6 +27,8 @@ const REFUSED_RETRY_MS = 500;
 export interface TakenRun extends RunRef {
   readonly cause: RunCause;
   readonly queuedAtMs: number;
+  /** Found overdue, or handed out before: somebody may have begun it. */
+  readonly isSecondHand: boolean;
 }
 
 export interface ConsumeRuns {
@@ -119,10 +122,9 @@ class PatientWorker extends Worker {
   }
 }
 
-/** From the job's id: `<taskId>.<run>`. */
-function runOf({ id = "", name, timestamp }: Job): TakenRun {
-  const dot = id.lastIndexOf(".");
-  return { taskId: id.slice(0, dot), run: Number(id.slice(dot + 1)), cause: name as RunCause, queuedAtMs: timestamp };
+function runOf({ id = "", name, timestamp, attemptsStarted }: Job): TakenRun {
+  const cause = name as RunCause;
+  return { ...runOfJob(id), cause, queuedAtMs: timestamp, isSecondHand: cause === "overdue" || attemptsStarted > 1 };
 }
 
 /** Where it came from, without its message: that can hold what a person answered. */

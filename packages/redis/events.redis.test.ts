@@ -56,6 +56,43 @@ describe("wake-ups over Redis", () => {
     expect(watching.events.isWatched(taskId)).toBe(false);
   });
 
+  test.each([
+    ["does not answer", () => proxy.freeze()],
+    [
+      "is gone",
+      () => {
+        proxy.freeze();
+        proxy.cut();
+      },
+    ],
+  ])("a watch while Redis %s is UNAVAILABLE in time, and leaves nothing behind once Redis is back", async (_how, goAway) => {
+    const url = new URL(direct.url);
+    url.port = String(proxy.port);
+    const impatient = await openRedis({ url: url.href, prefix: direct.prefix, commandTimeoutMs: 100 });
+    const life = aLife(direct.store);
+    const [given, kept] = [await life.create(), await life.create()];
+    const channel = (taskId: string) => `${direct.prefix}:{p0}:task:${taskId}`;
+    const subscribers = async (taskId: string) => Number(((await direct.redis.call("PUBSUB", "NUMSUB", channel(taskId))) as unknown[])[1]);
+    const heard = { late: vi.fn(), again: vi.fn() };
+
+    goAway();
+    const watches = await Promise.allSettled([given, given, kept].map((taskId) => impatient.events.watch(taskId, heard.late)));
+    expect(watches).toMatchObject(Array.from({ length: 3 }, () => ({ status: "rejected", reason: { code: "UNAVAILABLE" } })));
+    expect(impatient.events.isWatched(given)).toBe(false);
+
+    // A later watch of the same channel keeps the subscription that is still on its way.
+    const again = impatient.events.watch(kept, heard.again);
+    proxy.thaw();
+    await again.catch(async () => await vi.waitFor(() => impatient.events.watch(kept, heard.again), { timeout: 5_000 }));
+    await vi.waitFor(async () => expect(await subscribers(given)).toBe(0));
+    expect(await subscribers(kept)).toBe(1);
+    await life.cancel(given);
+    await life.cancel(kept);
+    await vi.waitFor(() => expect(heard.again).toHaveBeenCalled());
+    expect(heard.late).not.toHaveBeenCalled();
+    await impatient.close();
+  });
+
   test("who watches right after the last listener left still hears of the next change", async () => {
     const life = aLife(direct.store);
     const taskId = await life.create();

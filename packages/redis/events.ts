@@ -3,7 +3,7 @@
  *
  * They carry no state. What a lost connection swallowed is made good by calling every listener once it is back: they read again.
  */
-import type { Announcement, Log, TaskEvents } from "@parley/core";
+import { type Announcement, type Log, ParleyError, type TaskEvents } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
@@ -15,12 +15,15 @@ export interface RedisEventsOptions {
   readonly subscriber: Redis;
   readonly keys: Keys;
   readonly log: Log;
+  /** How long a subscription may take to be confirmed. */
+  readonly timeoutMs: number;
 }
 
 export interface RedisEvents extends TaskEvents {
   /**
    * Calls `onMessage` for each message of a channel, and without a message after a lost connection came back. Resolves when the
-   * subscription is confirmed: whatever is published later arrives, or is made good by that call.
+   * subscription is confirmed: whatever is published later arrives, or is made good by that call. Throws UNAVAILABLE when that takes too
+   * long; `onMessage` is not called then.
    */
   listen(channel: string, onMessage: (message?: string) => void): Promise<() => void>;
 }
@@ -36,7 +39,7 @@ interface Channel {
   readonly subscribed: Promise<unknown>;
 }
 
-export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsOptions): RedisEvents {
+export function createRedisEvents({ redis, subscriber, keys, log, timeoutMs }: RedisEventsOptions): RedisEvents {
   const channels = new Map<string, Channel>();
   const lingering = new Set<string>();
 
@@ -64,7 +67,7 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
   async function listen(name: string, onMessage: (message?: string) => void): Promise<() => void> {
     let channel = channels.get(name);
     if (!channel) {
-      channel = { listeners: new Set(), subscribed: subscriber.subscribe(name) };
+      channel = { listeners: new Set(), subscribed: subscribe(name) };
       channels.set(name, channel);
     }
     const { listeners, subscribed } = channel;
@@ -74,13 +77,35 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
     try {
       await reached(subscribed);
     } catch (error) {
+      listeners.delete(listener);
       // Not to be waited for by others: the next one who listens tries again.
-      if (channels.get(name)?.subscribed === subscribed) channels.delete(name);
+      if (channels.get(name) === channel) channels.delete(name);
       throw error;
     }
     return () => {
       if (listeners.delete(listener) && listeners.size === 0) linger(name);
     };
+  }
+
+  /**
+   * ioredis' own command timeout is no help: it keeps a command that timed out and sends it after reconnecting, which would leave a
+   * subscription without a listener. A confirmation that comes too late is undone here.
+   */
+  async function subscribe(name: string): Promise<void> {
+    const confirmed = subscriber.subscribe(name);
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      late.reject(new ParleyError("UNAVAILABLE", `Redis: not subscribed within ${timeoutMs} ms`));
+      const leave = () => {
+        if (!channels.has(name)) unsubscribe([name]);
+      };
+      confirmed.then(leave, () => undefined);
+    }, timeoutMs);
+    try {
+      await Promise.race([confirmed, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   function linger(name: string): void {
@@ -92,9 +117,15 @@ export function createRedisEvents({ redis, subscriber, keys, log }: RedisEventsO
     const names = [...lingering].filter((name) => channels.get(name)?.listeners.size === 0);
     lingering.clear();
     for (const name of names) channels.delete(name);
-    // Commands of one connection keep their order, so a subscribe that follows is not undone. A failed unsubscribe means that the connection
-    // is gone, and the subscription with it.
-    if (names.length > 0) subscriber.unsubscribe(...names).catch(() => undefined);
+    if (names.length > 0) unsubscribe(names);
+  }
+
+  /**
+   * Commands of one connection keep their order, so a subscribe that follows is not undone. A failed unsubscribe means that the connection is
+   * gone, and the subscription with it.
+   */
+  function unsubscribe(names: readonly string[]): void {
+    subscriber.unsubscribe(...names).catch(() => undefined);
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { Log, RunQueue } from "@parley/core";
+import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
@@ -19,6 +19,22 @@ export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as co
  */
 const BEHIND_ANSWERS = { priority: 1 } as const;
 
+/**
+ * `<taskId>.<run>`, so that a run that is added twice is added once.
+ *
+ * A run that an answer overtook has its own id. The answer added the next run while the current one was open, and that job is refused as
+ * stale. If `park` added its job under the same id meanwhile, BullMQ would drop it, and the task would wait for the sweep.
+ */
+export function jobIdOf({ taskId, run }: RunRef, cause: RunCause): string {
+  return cause === "overtaken" ? `${taskId}.${run}.${cause}` : `${taskId}.${run}`;
+}
+
+/** Which run a job is. Task ids have no dots. */
+export function runOfJob(jobId: string): RunRef {
+  const [taskId = "", run] = jobId.split(".");
+  return { taskId, run: Number(run) };
+}
+
 export interface RedisQueue extends RunQueue {
   /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
   open(partitions: readonly number[]): Promise<void>;
@@ -36,7 +52,7 @@ export interface RedisQueueOptions {
 
 /**
  * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
- * order. The job's id is `<taskId>.<run>`, so a run that is added twice is added once; its name is why it was added, it has no data.
+ * order. The job's id says which run it is (see jobIdOf), its name why it was added, it has no data.
  */
 export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
@@ -72,7 +88,7 @@ export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOpti
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
       const order = cause === "created" ? BEHIND_ANSWERS : {};
-      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: `${taskId}.${run}`, ...order });
+      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },
     async counts(partition) {

@@ -1,4 +1,5 @@
 /** The Lua scripts of tasks as typed functions: no call site counts keys or remembers the order of arguments. */
+import type { RefusedReason } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
@@ -9,11 +10,11 @@ const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refus
 export type Pair = readonly [key: string, value: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists">;
+  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists" | "expired">;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
-    args: { taskId: string; token: string; dueAtMs: number; entries: readonly Pair[] },
+    args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[] },
   ): Promise<"recorded" | "refused">;
   report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
@@ -25,7 +26,7 @@ export interface Scripts {
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
 }
 
-export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: "finished" | "stale" | "unknown"];
+export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
 
 export interface CreateArguments {
   readonly taskId: string;
@@ -36,6 +37,8 @@ export interface CreateArguments {
   /** Undefined keeps the task out of its owner's list. */
   readonly ownerExpiresAtMs: number | undefined;
   readonly ownerLengthMax: number;
+  /** By Redis' clock; undefined: however late. */
+  readonly notAfterMs: number | undefined;
 }
 
 export interface ReportArguments {
@@ -53,6 +56,8 @@ export interface ParkArguments {
   readonly dueAtMs: number;
   readonly readyAtMs: number;
   readonly attempt: number;
+  /** Packed arguments, when the task begins again. */
+  readonly restart: string | undefined;
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
   readonly asks: readonly (readonly [key: string, digest: string, ask: string])[];
@@ -81,14 +86,28 @@ export function defineScripts(redis: Redis): Scripts {
   const run = loadScripts(redis, { names: SCRIPTS, folder: "", shared: "task", keyCount: (name) => (name === "create" ? 5 : 4) });
 
   return {
-    create: (keys, ownerKey, { taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax }) =>
-      run.create([...keys, ownerKey, taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs ?? "", ownerLengthMax]) as never,
+    create: (keys, ownerKey, { taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
+      run.create([
+        ...keys,
+        ownerKey,
+        taskId,
+        call,
+        createdAtMs,
+        retentionMs,
+        dueAtMs,
+        ownerExpiresAtMs ?? "",
+        ownerLengthMax,
+        notAfterMs ?? "",
+      ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
-    record: (keys, { taskId, token, dueAtMs, entries }) => run.record([...keys, taskId, token, dueAtMs, ...list(entries)]) as never,
+    record: (keys, { taskId, token, nowMs, dueAtMs, entries }) =>
+      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries)]) as never,
     report: (keys, { token, nowMs, fields, items, feedLengthMax }) =>
       run.report([...keys, token, nowMs, ...list(fields), feedLengthMax, items.length, ...items]) as never,
-    park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, fields, entries, asks }) =>
-      run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, ...list(fields), ...list(entries), ...list(asks)]) as never,
+    park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart, fields, entries, asks }) => {
+      const lists = [...list(fields), ...list(entries), ...list(asks)];
+      return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
+    },
     answer: (keys, { taskId, key, digest, outcome, nowMs, readyAtMs, token }) =>
       run.answer([...keys, taskId, key, digest ?? "", outcome, nowMs, readyAtMs, token ?? ""]) as never,
     refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,

@@ -1,8 +1,9 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, newTaskId } from "../../test/contract/builders.ts";
+import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
+import { until } from "../../test/support/until.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
 import { createRedisStore } from "./store.ts";
@@ -27,6 +28,11 @@ describe("the task store on Redis", () => {
         const before = send.mock.calls.length;
         await work();
         return send.mock.calls.slice(before).map(([{ name }]) => name);
+      },
+      async bytesDuring(work: () => Promise<unknown>): Promise<number> {
+        const write = vi.spyOn(redis.stream, "write");
+        await work();
+        return write.mock.calls.reduce((bytes, [chunk]) => bytes + Buffer.byteLength(String(chunk)), 0);
       },
       close: () => redis.disconnect(),
     };
@@ -99,31 +105,136 @@ describe("the task store on Redis", () => {
     expect(await opened.redis.zcard(createKeys(opened.prefix).due(0))).toBe(0);
   });
 
-  test("I7: all keys of a task expire at one and the same time, whatever moved it last", async () => {
+  test("I7: no key of a task has a TTL until it ends, and then all expire at one and the same time", async () => {
     const { store, redis } = opened;
     const life = aLife(store);
-    const taskId = await life.create();
-    const expectTogether = async () => {
-      const keys = (await keysOf(redis, opened.prefix)).filter((key) => key.includes(taskId));
-      const times = await Promise.all(keys.map((key) => redis.call("PEXPIRETIME", key)));
-      const { expiresAtMs } = await life.load(taskId);
-      expect(times).toEqual(keys.map(() => expiresAtMs));
-      return keys.length;
+    const endBy = {
+      finish: async (taskId: string) => life.finish(taskId, await life.begin({ taskId, run: 3 })),
+      cancel: (taskId: string) => life.cancel(taskId),
     };
+    for (const end of Object.values(endBy)) {
+      const taskId = await life.create({ retentionMs: HOUR_MS });
+      const expectAll = async (count: number, expiresAtMs: number) => {
+        const keys = (await keysOf(redis, opened.prefix)).filter((key) => key.includes(taskId));
+        const times = await Promise.all(keys.map((key) => redis.call("PEXPIRETIME", key)));
+        expect(times).toEqual(Array.from({ length: count }, () => expiresAtMs));
+      };
 
-    expect(await expectTogether()).toBe(1);
+      await expectAll(1, -1);
+      const token = await life.begin({ taskId, run: 1 });
+      await expectAll(1, -1);
+      await store.record({ taskId, token, nowMs: Date.now() + 5_000, leaseMs: 60_000, entries: [aStep("a", 1)] });
+      await expectAll(2, -1);
+      await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+      await expectAll(3, -1);
+      await life.park(taskId, token, [anAsk("size"), anAsk("name")], Date.now() + 48 * HOUR_MS);
+      await life.answer(taskId, "size", "4");
+      await expectAll(3, -1);
+      const again = { taskId, token: await life.begin({ taskId, run: 2 }), nowMs: Date.now(), dueAtMs: Date.now(), graceMs: GRACE_MS };
+      await store.park({ ...again, entries: [], asks: [], attempt: 0, restart: { arguments: {} } });
+      await expectAll(2, -1);
+
+      await end(taskId);
+
+      const { expiresAtMs = -1 } = await life.load(taskId);
+      expect(expiresAtMs).toBeGreaterThan(Date.now());
+      await expectAll(2, expiresAtMs);
+    }
+  });
+
+  test("an entry that is known to be there is settled by its place alone", async () => {
+    const counted = await openCounted();
+    const life = aLife(counted.store);
+    const taskId = await life.create();
     const token = await life.begin({ taskId, run: 1 });
-    expect(await expectTogether()).toBe(1);
-    await store.record({ taskId, token, nowMs: Date.now() + 5_000, leaseMs: 60_000, entries: [aStep("a", 1)] });
-    expect(await expectTogether()).toBe(2);
-    await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
-    expect(await expectTogether()).toBe(3);
-    await life.park(taskId, token, [anAsk("size")], Date.now() + 48 * HOUR_MS);
-    expect(await expectTogether()).toBe(3);
-    await life.answer(taskId, "size", "4");
-    expect(await expectTogether()).toBe(3);
-    await life.finish(taskId, await life.begin({ taskId, run: 2 }));
-    expect(await expectTogether()).toBe(3);
+    const large = "☃".repeat(100_000);
+    const { entry } = aStep("a", large);
+    const arrived = { atMs: Date.now(), revision: 1 };
+    const fence = { taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS };
+    await counted.store.record({
+      ...fence,
+      entries: [{ key: "step:a", entry: { digest: "", outcome: entry.outcome, calledAt: "0", arrived } }],
+    });
+
+    const bytes = await counted.bytesDuring(() => counted.store.record({ ...fence, entries: [{ key: "step:a", entry, known: true }] }));
+
+    expect(bytes).toBeLessThan(1_000);
+    const journal = createKeys(opened.prefix).task(taskId)?.[1] ?? "";
+    expect(await opened.redis.hget(journal, "step:a")).toBe(`1 0 - {"type":"value","value":"${large}"}`);
+    counted.close();
+  });
+
+  test("what Redis holds of a task is what docs/data-model.md says", async () => {
+    const { store, redis } = opened;
+    const life = aLife(store);
+    const nowMs = 1_767_225_600_000;
+    const taskId = await life.create({ createdAtMs: nowMs, retentionMs: HOUR_MS, seed: "seed", arguments: {}, principal: "ada" });
+    const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
+    const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
+    expect(await redis.hgetall(task)).toEqual({
+      state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
+      call: `["tool","book_dinner","ada",${nowMs},0,"ef","seed",{}]`,
+    });
+
+    await store.begin({ taskId, run: 1, token: "token-a", nowMs, leaseMs: LEASE_MS });
+    await store.begin({ taskId, run: 1, token: "token-b", nowMs: nowMs + LEASE_MS, leaseMs: LEASE_MS });
+    expect(await state()).toBe(`working 1 1 ${nowMs} 0 ${HOUR_MS} 0 0 1 token- 0`);
+    const ask = { digest: "d", askedAtMs: nowMs, deadlineMs: nowMs + HOUR_MS, request: { type: "roots" } } as const;
+    const asks = [anAsk("size", { ...ask, calledAt: "1o" }), anAsk("name", { ...ask, calledAt: "1" }), anAsk("colour", ask)];
+    const value = { type: "value", value: 7 } as const;
+    await store.park({
+      taskId,
+      token: "token-b",
+      nowMs,
+      dueAtMs: nowMs + HOUR_MS,
+      attempt: 0,
+      graceMs: GRACE_MS,
+      asks,
+      entries: [aStep("a", 1), { key: "sleep:night", entry: { digest: "", outcome: value, calledAt: "1" } }],
+    });
+    await store.answer({ taskId, key: "size", digest: "d", answer: { action: "decline" }, nowMs, graceMs: GRACE_MS });
+    await store.begin({ taskId, run: 2, token: "token-c", nowMs, leaseMs: LEASE_MS });
+    const timeout = {
+      digest: "d",
+      answer: { action: "timeout" },
+      nowMs: nowMs + 2 * HOUR_MS,
+      graceMs: GRACE_MS,
+      token: "token-c",
+    } as const;
+    await store.answer({ taskId, key: "name", ...timeout });
+    const withdrawn = { digest: "d", outcome: { type: "withdrawn" }, calledAt: "0", place: 2, withdrawn: true } as const;
+    await store.record({ taskId, token: "token-c", nowMs, leaseMs: LEASE_MS, entries: [{ key: "ask:colour", entry: withdrawn }] });
+    expect(await redis.hgetall(journal)).toEqual({
+      "step:a": '1 0 - {"type":"value","value":1}',
+      "sleep:night": '- 1 - {"type":"value","value":7}',
+      "ask:size": `?${nowMs}.3 1o d {"answer":{"action":"decline"},"type":"answer"}`,
+      "ask:name": `?${nowMs + HOUR_MS}.4 1 d {"answer":{"action":"timeout"},"type":"answer"}`,
+      "ask:colour": 'w2 0 d {"type":"withdrawn"}',
+    });
+
+    const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
+    await store.park({ taskId, token: "token-c", ...parked, restart: { arguments: { round: 1 } } });
+    expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
+    await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
+    await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
+    expect(await redis.hget(task, "ask:size@1")).toBe(`d 3 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
+    const endedAtMs = Date.now();
+    await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
+    expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
+    expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": '- 0 d {"type":"closed"}' });
+  });
+
+  test("the due time of a task that is gone, as after a failover that lost a write, is dropped", async () => {
+    const life = aLife(opened.store);
+    const keys = createKeys(opened.prefix);
+    const [swept, begun] = [await life.create(), await life.create()];
+    for (const taskId of [swept, begun]) await opened.redis.del(keys.task(taskId)?.[0] ?? "");
+
+    const request = { taskId: begun, run: 1, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS };
+    expect(await opened.store.begin(request)).toEqual({ type: "refused", reason: "unknown" });
+    expect(await opened.redis.zrange(keys.due(0), "0", "-1")).toEqual([swept]);
+    expect(await opened.store.overdue({ partition: 0, nowMs: Date.now() + HOUR_MS, limit: 10 })).toEqual([]);
+    expect(await opened.redis.zcard(keys.due(0))).toBe(0);
   });
 
   test("a parked task takes at most 1,300 bytes with 300 bytes of arguments, its entries in the due set and the owner's list included", async () => {
@@ -187,6 +298,32 @@ describe("the task store on Redis", () => {
     proxy.thaw();
     await through.close();
     proxy.close();
+  });
+
+  test("a call that was given up while Redis was away leaves no task behind when it is back", async () => {
+    const url = new URL(opened.url);
+    const proxy = await startProxy(Number(url.port));
+    url.port = String(proxy.port);
+    const through = await openRedis({ url: url.href, prefix: opened.prefix, commandTimeoutMs: 100 });
+    const [given, taken] = [newTaskId(), newTaskId()];
+    const call = aCall({ createdAtMs: Date.now() });
+    proxy.freeze();
+    await expect(through.store.create({ taskId: given, call, graceMs: 1_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    proxy.thaw();
+    await until(async () => (await through.store.load(taken).catch(() => "away")) === undefined);
+    const again = aCall({ createdAtMs: Date.now() });
+    await through.store.create({ taskId: taken, call: again, graceMs: 1_000 });
+    expect(await through.store.load(taken)).toMatchObject({ id: taken });
+    expect(await through.store.load(given)).toBeUndefined();
+    await through.store.cancel({ taskId: taken, nowMs: Date.now(), message: "" });
+    await through.close();
+    proxy.close();
+  });
+
+  test("a command timeout of months refuses nothing", async () => {
+    const patient = await openRedis({ url: opened.url, commandTimeoutMs: 60 * 24 * HOUR_MS });
+    expect(await patient.store.load(newTaskId())).toBeUndefined();
+    await patient.close();
   });
 
   test("what is noted about an open ask leaves with it, however it is closed", async () => {

@@ -20,7 +20,7 @@ import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
 import { defineScripts, type Pair } from "./scripts.ts";
-import { packAsk, packCall, packEntry, packEntryOutcome, unpackEntry, unpackTask } from "./task-hash.ts";
+import { packAsk, packCall, packEntry, packEntryOutcome, packPlace, unpackEntry, unpackTask } from "./task-hash.ts";
 import { reached } from "./unavailable.ts";
 
 /** Feed items that are kept per task, and read at once. */
@@ -35,11 +35,13 @@ export interface RedisStoreOptions {
   readonly keys: Keys;
   /** Partitions that new tasks may be in; lists look into all of them. */
   readonly partitions: number;
+  /** Until when, by Redis' clock, the caller of a task that is created now waits for it: later it is not created. Absent: however late. */
+  readonly waitsUntilMs?: () => number;
   /** For what a client or a tool is told for good. */
   readonly acknowledge?: Acknowledge;
 }
 
-export function createRedisStore({ redis, keys, partitions, acknowledge = reached }: RedisStoreOptions): TaskStore {
+export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknowledge = reached }: RedisStoreOptions): TaskStore {
   const scripts = defineScripts(redis);
   const ownerList = createOwnerList({ redis, keys, partitions });
 
@@ -71,7 +73,7 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
-      return await acknowledge(
+      const created = await acknowledge(
         scripts.create(taskKeys, ownerList.key(taskId, principal), {
           taskId,
           call: packCall(call),
@@ -80,8 +82,11 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
           dueAtMs: createdAtMs + graceMs,
           ownerExpiresAtMs: hidden ? undefined : createdAtMs + OWNER_LIST_MS,
           ownerLengthMax: OWNER_LENGTH_MAX,
+          notAfterMs: waitsUntilMs?.(),
         }),
       );
+      if (created === "expired") throw new ParleyError("UNAVAILABLE", "Redis: the task came too late to be created");
+      return created;
     },
 
     async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
@@ -92,20 +97,26 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
       const unpacked = unpackTask(taskId, Object.fromEntries(pairs(reply[1])));
       if (!unpacked) throw new Error("begin found a task without state");
-      const journal = new Map<string, Entry>(pairs(reply[2]).map(([key, text]) => [key, unpackEntry(text)]));
-      return { type: "begun", task: unpacked.task, journal, attempt: unpacked.attempt };
+      const journal = new Map<string, Entry>();
+      let journalSize = 0;
+      for (const [key, text] of pairs(reply[2])) {
+        const { entry, size } = unpackEntry(text);
+        journal.set(key, entry);
+        journalSize += size;
+      }
+      return { type: "begun", ...unpacked, journal, journalSize };
     },
 
     async record({ taskId, token, entries, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      return await acknowledge(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
+      return await acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const renewed = await reached(scripts.record(taskKeys, { taskId, token, dueAtMs: nowMs + leaseMs, entries: [] }));
+      const renewed = await reached(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: [] }));
       return renewed === "recorded" ? "renewed" : renewed;
     },
 
@@ -124,7 +135,7 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
       );
     },
 
-    async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs }) {
+    async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs, restart }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused" };
       const reply = await reached(
@@ -135,6 +146,7 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
           dueAtMs,
           readyAtMs: nowMs + graceMs,
           attempt,
+          restart: restart && JSON.stringify(restart.arguments),
           fields: present({ message }),
           entries: packEntries(entries),
           asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(ask, position)]),
@@ -209,7 +221,7 @@ export function createRedisStore({ redis, keys, partitions, acknowledge = reache
 }
 
 function packEntries(entries: readonly KeyedEntry[]): Pair[] {
-  return entries.map(({ key, entry }) => [key, packEntry(entry)]);
+  return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(entry)]);
 }
 
 function present(fields: Readonly<Record<string, string | undefined>>): Pair[] {

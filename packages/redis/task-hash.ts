@@ -19,6 +19,9 @@ import {
   type Violation,
 } from "@parley/core";
 
+/** About what an entry takes beside its outcome. */
+const ENTRY_SIZE = 32;
+
 type PackedCall = [
   Call["kind"],
   name: string,
@@ -26,6 +29,7 @@ type PackedCall = [
   createdAtMs: number,
   hidden: 0 | 1,
   capabilities: string,
+  seed: string,
   args: JsonObject,
   replies?: JsonObject | null,
   traceparent?: string,
@@ -44,75 +48,109 @@ export function packCall({
   createdAtMs,
   hidden,
   capabilities,
+  seed,
   arguments: args,
   replies,
   traceparent,
 }: Call): string {
-  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), args];
+  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), seed, args];
   if (replies ?? traceparent) packed.push(replies ?? null);
   if (traceparent !== undefined) packed.push(traceparent);
   return JSON.stringify(packed);
 }
 
-/** An open ask without its key and digest. `position` is its place among the asks that its run puts. */
-export function packAsk({ askedAtMs, deadlineMs, onTimeout, request }: Ask, position: number): string {
+/** `<called at> JSON`: an open ask without its key and digest. `position` is its place among the asks that its run puts. */
+export function packAsk({ calledAt, askedAtMs, deadlineMs, onTimeout, request }: Ask, position: number): string {
   const packed: PackedAsk = [position, askedAtMs, deadlineMs - askedAtMs, onTimeout, ...packRequest(request)];
-  return JSON.stringify(packed);
+  return `${calledAt} ${JSON.stringify(packed)}`;
 }
 
-/** `<digest> <outcome>`, the outcome with sorted keys: equal answers are equal texts, which is all that a script has to know. */
-export function packEntry({ digest, outcome }: Entry): string {
-  return `${digest} ${packEntryOutcome(outcome)}`;
+/** `<place> <called at> <digest> <outcome>`, the outcome with sorted keys: equal answers are equal texts, which is all that a script has to know. */
+export function packEntry(entry: Entry): string {
+  return `${packPlace(entry)} ${entry.calledAt} ${entry.digest || "-"} ${packEntryOutcome(entry.outcome)}`;
+}
+
+/** The first word of an entry; alone it is written over that of an entry that has no place yet. */
+export function packPlace({ place, withdrawn, arrived }: Entry): string {
+  if (place !== undefined) return `${withdrawn ? "w" : ""}${place}`;
+  return arrived ? `?${arrived.atMs}.${arrived.revision}` : "-";
 }
 
 export function packEntryOutcome(outcome: EntryOutcome): string {
   return canonicalJson(outcome);
 }
 
-export function unpackEntry(text: string): Entry {
-  const space = text.indexOf(" ");
-  return { digest: text.slice(0, space), outcome: JSON.parse(text.slice(space + 1)) as EntryOutcome };
+export function unpackEntry(text: string): {
+  readonly entry: Entry;
+  /** As it counts against the journal's limit. */ readonly size: number;
+} {
+  const afterPlace = text.indexOf(" ");
+  const afterCalledAt = text.indexOf(" ", afterPlace + 1);
+  const afterDigest = text.indexOf(" ", afterCalledAt + 1);
+  const digest = text.slice(afterCalledAt + 1, afterDigest);
+  const outcome = text.slice(afterDigest + 1);
+  const entry: Entry = {
+    digest: digest === "-" ? "" : digest,
+    outcome: JSON.parse(outcome) as EntryOutcome,
+    calledAt: text.slice(afterPlace + 1, afterCalledAt),
+    ...unpackPlace(text.slice(0, afterPlace)),
+  };
+  return { entry, size: outcome.length + ENTRY_SIZE };
+}
+
+function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived"> {
+  if (word === "-") return {};
+  if (word.startsWith("w")) return { place: Number(word.slice(1)), withdrawn: true };
+  if (!word.startsWith("?")) return { place: Number(word) };
+  const [atMs, revision] = word.slice(1).split(".");
+  return { arrived: { atMs: Number(atMs), revision: Number(revision) } };
 }
 
 export interface UnpackedTask {
   readonly task: Task;
   /** Failed tries of the handler so far. */
   readonly attempt: number;
+  /** Takeovers in a row without anything having been recorded or parked. */
+  readonly takeovers: number;
 }
 
 /** Undefined for an empty hash, which is how Redis shows a key that is not there. */
 export function unpackTask(id: string, fields: Readonly<Record<string, string>>): UnpackedTask | undefined {
-  const { state, call, message, immediate, outcome } = fields;
+  const { state, call, arguments: restartedWith, message, immediate, outcome } = fields;
   if (state === undefined || call === undefined) return undefined;
-  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt] = state.split(" ");
+  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt, generation, takeovers] = state.split(" ");
   const task: Task = {
     id,
-    call: unpackCall(call, Number(retentionMs)),
+    call: unpackCall(call, Number(retentionMs), restartedWith),
     status: status as TaskStatus,
     revision: Number(revision),
     run: Number(run),
     updatedAtMs: Number(updatedAtMs),
-    expiresAtMs: Number(expiresAtMs),
+    generation: Number(generation),
     asks: status === "input_required" ? unpackAsks(fields) : [],
+    ...(takeovers !== "0" && { takeovers: Number(takeovers) }),
+    ...(expiresAtMs !== "0" && { expiresAtMs: Number(expiresAtMs) }),
     ...(message !== undefined && { message }),
     ...(immediate !== undefined && { immediateResponse: immediate }),
     ...(outcome !== undefined && { outcome: JSON.parse(outcome) as Outcome }),
   };
-  return { task, attempt: Number(attempt) };
+  return { task, attempt: Number(attempt), takeovers: Number(takeovers) };
 }
 
-function unpackCall(text: string, retentionMs: number): Call {
-  const [kind, name, principal, createdAtMs, hidden, capabilities, args, replies, traceparent] = JSON.parse(text) as PackedCall;
+function unpackCall(text: string, retentionMs: number, restartedWith: string | undefined): Call {
+  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, args, replies, traceparent] = JSON.parse(text) as PackedCall;
   return {
     kind,
     name,
-    arguments: args,
+    arguments: restartedWith === undefined ? args : (JSON.parse(restartedWith) as JsonObject),
     principal,
     capabilities: unpackCapabilities(capabilities),
     createdAtMs,
     retentionMs,
+    seed,
     hidden: hidden === 1,
-    ...(replies && { replies }),
+    // They were given to what the call asks first, and a restart is past that.
+    ...(replies && restartedWith === undefined && { replies }),
     ...(traceparent !== undefined && { traceparent }),
   };
 }
@@ -123,12 +161,14 @@ function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
     .map(([field, text]) => {
       const afterDigest = text.indexOf(" ");
       const afterRun = text.indexOf(" ", afterDigest + 1);
-      const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterRun + 1)) as PackedAsk;
+      const afterCalledAt = text.indexOf(" ", afterRun + 1);
+      const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterCalledAt + 1)) as PackedAsk;
       const key = field.slice(4);
       const refused = fields[`refused:${key}`];
       const ask: Ask = {
         key,
         digest: text.slice(0, afterDigest),
+        calledAt: text.slice(afterRun + 1, afterCalledAt),
         request: unpackRequest(request),
         askedAtMs,
         deadlineMs: askedAtMs + timeoutMs,

@@ -20,7 +20,7 @@ import type {
 import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
-import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut } from "./failures.ts";
+import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
@@ -41,6 +41,8 @@ export interface FormAsk<S extends Schema | JsonObject> {
    * an answer in the person's place.
    */
   readonly onTimeout?: "cancel" | "decline" | "fail" | { readonly default: S extends Schema ? InputOf<S> : FormContent };
+  /** Aborting it withdraws the question: nobody is shown it any more, an answer that still comes is late, and `elicit` throws Withdrawn. */
+  readonly signal?: AbortSignal;
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -49,6 +51,8 @@ export interface UrlAsk {
   readonly url: string | URL;
   readonly timeout?: Duration;
   readonly onTimeout?: "cancel" | "decline" | "fail";
+  /** As for a form. */
+  readonly signal?: AbortSignal;
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -57,7 +61,9 @@ export type AskResult<T> =
   | { readonly action: "accept"; readonly content: T }
   | { readonly action: "decline" }
   | { readonly action: "cancel" }
-  | { readonly action: "timeout" };
+  | { readonly action: "timeout" }
+  /** Its `signal` was aborted. */
+  | { readonly action: "withdrawn" };
 
 export interface StepOptions {
   /** Tries in all; 1 by default. */
@@ -70,6 +76,13 @@ export interface StepOptions {
 
 export interface WaitOptions {
   readonly timeout?: Duration;
+  /** Aborting it withdraws the request. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SleepOptions {
+  /** Aborting it ends the sleep: `sleep` throws the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Context {
@@ -85,7 +98,7 @@ export interface Context {
 
   /**
    * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
-   * Throws Declined, Cancelled or TimedOut; ParleyError INVALID_ASK when MCP does not allow the question, INVALID_ANSWER when ten answers
+   * Throws Declined, Cancelled, TimedOut or Withdrawn; ParleyError INVALID_ASK when MCP does not allow the question, INVALID_ANSWER when ten answers
    * in a row fit the form but not the schema, CAPABILITY_REQUIRED when the client cannot be asked it. Where the deployment says so, such a
    * question takes the default that it has for its timeout.
    */
@@ -104,13 +117,24 @@ export interface Context {
   step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
 
   /** Waits; beyond about a second without a worker. */
-  sleep(name: string, duration: Duration): Promise<void>;
+  sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
   /** The time, recorded. */
   now(name?: string): Date;
-  /** A number in [0, 1), recorded. */
+  /** A number in [0, 1), the same in every run of the task. */
   random(name?: string): number;
-  /** A random UUID, recorded. */
+  /** A random UUID, the same in every run of the task, that no caller can guess. */
   uuid(name?: string): string;
+
+  /**
+   * Runs `work` with the names of its steps, questions and sleeps scoped to `key`: `alice/approve`. For concurrent branches that await something
+   * outside `ctx` before they use a name that another branch uses too; without it such a name ends the task with AMBIGUOUS_EFFECT.
+   */
+  branch<T>(key: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * Begins again from the start as the same task, with these arguments and nothing recorded: how a loop goes round for ever. Never returns;
+   * `return await ctx.restart({ … })` reads best. What the next round has to know goes into the arguments.
+   */
+  restart(args: JsonObject): Promise<never>;
 
   /** Tells a client that wants to know how far the tool is. */
   progress(progress: number, total?: number, message?: string): void;
@@ -149,7 +173,7 @@ export function createContext(effects: Effects): Context {
     const { schema, form } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless it must be: questions stand in the order in which they are put.
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
-    const options = askOptions(ask.timeout, policy);
+    const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
       const answer = await putRequest(name, { type: "form", message, schema: form }, options);
       if (answer.action !== "accept") return refusal(answer);
@@ -169,7 +193,7 @@ export function createContext(effects: Effects): Context {
     const url = URL.parse(String(ask.url));
     if (!url) throw invalidUrl(name, "is not an absolute url");
     if (url.username !== "" || url.password !== "") throw invalidUrl(name, "carries credentials, which everybody on the way can read");
-    const answer = await putRequest(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask.timeout, ask.onTimeout));
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -184,8 +208,8 @@ export function createContext(effects: Effects): Context {
     return answer;
   }
 
-  async function replyTo(name: string, request: AskRequest, { timeout }: WaitOptions): Promise<JsonObject> {
-    const answer = await putRequest(name, request, askOptions(timeout, undefined));
+  async function replyTo(name: string, request: AskRequest, options: WaitOptions): Promise<JsonObject> {
+    const answer = await putRequest(name, request, askOptions(options));
     if (answer.action === "reply") return answer.result;
     return throwUnanswered(name, refusal(answer).action);
   }
@@ -198,11 +222,12 @@ export function createContext(effects: Effects): Context {
     idempotencyKey: effects.taskId,
     elicit,
     ask: put,
-    async step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}): Promise<Recorded<T>> {
-      const value = await effects.step(name, plainWork(name, work), stepOptions(options));
-      return value as Recorded<T>;
-    },
-    sleep: (name: string, duration: Duration) => effects.sleep(name, parseDuration(duration)),
+    // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
+    step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
+      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
+    sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
+    restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),
     random: (name?: string) => effects.random(name),
     uuid: (name?: string) => effects.uuid(name),
@@ -266,8 +291,14 @@ async function checkedDefault(name: string, content: unknown, schema: Schema): P
   });
 }
 
-function askOptions(timeout: Duration | undefined, onTimeout: TimeoutPolicy | undefined): AskOptions {
-  return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout });
+interface GivenOptions {
+  readonly timeout?: Duration | undefined;
+  readonly onTimeout?: TimeoutPolicy | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function askOptions({ timeout, onTimeout, signal }: GivenOptions): AskOptions {
+  return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout, signal });
 }
 
 function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {
@@ -292,11 +323,11 @@ function invalidUrl(name: string, problem: string): ParleyError {
 }
 
 function refusal(answer: PutAnswer): Exclude<AskResult<never>, { action: "accept" }> {
-  if (answer.action === "decline" || answer.action === "cancel" || answer.action === "timeout") return { action: answer.action };
-  throw new Error(`an ask was answered by ${answer.action}`);
+  if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
+  return { action: answer.action };
 }
 
-function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout"): never {
+function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout" | "withdrawn"): never {
   switch (action) {
     case "decline":
       throw new Declined(name);
@@ -304,5 +335,7 @@ function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout")
       throw new Cancelled(name);
     case "timeout":
       throw new TimedOut(name);
+    case "withdrawn":
+      throw new Withdrawn(name);
   }
 }

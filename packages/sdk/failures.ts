@@ -40,6 +40,14 @@ export class TimedOut extends Unanswered {
   }
 }
 
+/** The tool itself withdrew the question. */
+export class Withdrawn extends Unanswered {
+  override readonly name = "Withdrawn";
+  constructor(ask: string) {
+    super(ask, `The tool withdrew the question "${ask}" before anybody answered it.`);
+  }
+}
+
 /** The client cannot be asked what the tool asks: CAPABILITY_REQUIRED, with what it would have to declare in `data.required`. */
 export function cannotAsk(ask: string, request: AskRequest): ParleyError {
   const { does, capability, required } = NEEDS[needOf(request)];

@@ -3,10 +3,10 @@ export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@
 export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
-export type { AskResult, Context, FormAsk, FormContent, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
+export type { AskResult, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
-export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered } from "./failures.ts";
+export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
 export type { Recorded } from "./recorded.ts";
 export {

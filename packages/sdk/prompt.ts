@@ -31,6 +31,8 @@ export interface PromptDefinition<A extends Arguments> extends RunOptions {
   readonly title?: string;
   readonly description?: string;
   readonly arguments?: A & Arguments;
+  /** Take answers that come with the request itself, as a tool may; by default they are ignored, and the prompt asks. */
+  readonly earlyReplies?: boolean;
   /** Returns one user message as a text, messages, or a whole GetPromptResult. */
   run(args: PromptValues<A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
@@ -53,6 +55,7 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
     name,
     ...present({ title, description }),
     arguments: args,
+    earlyReplies: definition.earlyReplies ?? false,
     settings: runSettings(`prompt ${name}`, definition),
     validate: (values) => violations(args, values),
     async run(values: JsonObject, effects: Effects) {

@@ -1,7 +1,10 @@
 /** Clock and ids of a test: the same in every run of it, except for task ids, since two tests may share a store of the tool's own. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
+// Not the globals, which tests and the watch over handlers replace.
+import { clearTimeout as stopTimer, setTimeout as startTimer } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock, Digest, Ids } from "@parley/core";
+import { awaitedBy, type Clock, type Digest, type Ids, LONGEST_TIMER_MS, type Scope } from "@parley/core";
 
 export interface TestClock extends Clock {
   /** Never back. */
@@ -21,24 +24,32 @@ export function createTestClock(start: Date): TestClock {
     now: () => nowMs,
     moveTo,
     idle: () => nextTurn(),
+    afterMicrotasks: (callback) => queueMicrotask(() => process.nextTick(callback)),
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted === true) return resolve();
         const untilMs = nowMs + ms;
         const wake = () => {
-          clearTimeout(timer);
+          stopTimer(timer);
           signal?.removeEventListener("abort", wake);
           if (signal?.aborted !== true) moveTo(untilMs);
           resolve();
         };
-        const timer = setTimeout(wake, Math.min(ms, LONGEST_TIMER_MS));
+        const timer = startTimer(wake, Math.min(ms, LONGEST_TIMER_MS));
         signal?.addEventListener("abort", wake, { once: true });
       }),
   };
 }
 
-/** Node fires longer timers at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export function createTestScope(): Scope {
+  const storage = new AsyncLocalStorage<object>();
+  return {
+    run: (value, work) => storage.run(value, work),
+    get: () => storage.getStore(),
+    enter: (value) => storage.enterWith(value),
+    awaitedBy,
+  };
+}
 
 let tasks = 0;
 

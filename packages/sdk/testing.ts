@@ -6,7 +6,8 @@
  *   expect(run.text).toMatch(/Confirmed for 4/);
  *
  * A tool meets here what it meets there: it is started anew after every wait. With `interrupt` the worker also dies after every recorded
- * step, which brings out what a tool does outside of `ctx`.
+ * step, which brings out what a tool does outside of `ctx`. What it reads there (`Date.now`, `Math.random`, `fetch` …) before it waits fails
+ * the test by itself, with the line: see `strict`.
  */
 import {
   type Ask,
@@ -37,8 +38,11 @@ import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
-import { createTestClock, createTestIds, textDigest } from "./testing-ports.ts";
+import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
+import { createTestClock, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
+
+export { ImpureHandler, type Impurity } from "./purity.ts";
 
 /** What a person does with a question that has no content to give: agree (url mode), say no, close it, or let it time out. */
 export const accept: unique symbol = Symbol("accept");
@@ -72,6 +76,12 @@ export interface TestOptions {
   readonly interrupt?: boolean;
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
   readonly withoutCapability?: "fail" | "default";
+  /**
+   * Whether a handler that waits after it called `Date.now`, `new Date()`, `Math.random`, `crypto.randomUUID`, `fetch` or `setTimeout` outside
+   * of a step fails the test with ImpureHandler: the next run starts from the top and reads something else. True by default; with false such
+   * calls stand in `impurities`.
+   */
+  readonly strict?: boolean;
 }
 
 export interface TestTask {
@@ -90,6 +100,8 @@ export interface TestTask {
   /** Once the task is failed. */
   readonly error: RpcError | undefined;
   readonly now: Date;
+  /** What the handler read outside of `ctx` and of steps before it waited. */
+  readonly impurities: readonly Impurity[];
 
   /** Answers open questions and lets the tool go on. Throws when an answer is not taken, saying why. */
   answer(replies: { readonly [askKey: string]: Reply }): Promise<void>;
@@ -100,7 +112,7 @@ export interface TestTask {
   redeploy(changed: Tool | Prompt): void;
 }
 
-/** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS. */
+/** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS, and ImpureHandler as does everything that lets it run. */
 export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
   const stage = createStage(tool, options);
   const { id } = await createTask(stage.services, tool, {
@@ -109,7 +121,7 @@ export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, opti
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
     hidden: false,
   });
-  return createTestTask(stage, id);
+  return createTestTask(stage, id, options.strict ?? true);
 }
 
 /**
@@ -160,6 +172,7 @@ interface Stage {
   readonly runs: RunRef[];
   readonly asks: Ask[];
   readonly journal: string[];
+  readonly watch: Watch;
   dueAtMs: number;
   tool: Tool | Prompt;
 }
@@ -178,15 +191,26 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   const noted = (entries: readonly { key: string }[]) => {
     for (const { key } of entries) if (!stage.journal.includes(key)) stage.journal.push(key);
   };
+  /** The worker has died: its lease is to have run out. */
+  let isInterrupted = false;
   const store: TaskStore = {
     ...memory,
+    begin(request) {
+      const nowMs = isInterrupted ? request.nowMs + request.leaseMs : request.nowMs;
+      isInterrupted = false;
+      return memory.begin({ ...request, nowMs });
+    },
     async record(request) {
       const recorded = await memory.record(request);
       noted(request.entries);
-      // To the run it looks as if somebody had taken its task over; what it recorded stays.
-      return options.interrupt === true ? "refused" : recorded;
+      // To the run it looks as if another worker had taken its task over; what it recorded stays.
+      isInterrupted = options.interrupt === true;
+      if (isInterrupted) stage.watch.repeats();
+      return isInterrupted ? "refused" : recorded;
     },
     async park(request) {
+      // A restart and a retry begin anew on purpose.
+      if (!request.restart && request.attempt === 0) stage.watch.repeats();
       const parked = await memory.park(request);
       noted(request.entries);
       for (const ask of request.asks) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
@@ -209,6 +233,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       queue: { add: async (run) => void runs.push(run) },
       events,
       clock,
+      scope: createTestScope(),
       ids: createTestIds(),
       digest: textDigest,
       validate: validateJson,
@@ -225,6 +250,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     runs,
     asks: [],
     journal: [],
+    watch: createWatch(),
     dueAtMs: Infinity,
     tool,
   };
@@ -233,15 +259,16 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
 
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-async function createTestTask(stage: Stage, taskId: string): Promise<TestTask> {
-  const { services, clock } = stage;
+async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): Promise<TestTask> {
+  const { services, clock, watch } = stage;
   const { store } = services;
   let task: Task;
   let feed: readonly FeedItem[] = [];
 
   async function settle(): Promise<void> {
     for (let run = stage.runs.shift(); run; run = stage.runs.shift()) {
-      const report = await runTask(services, catalogue(withoutBackoff(stage.tool)), run);
+      const report = await watch.during(() => runTask(services, catalogue(onStage(stage.tool, watch)), run));
+      if (isStrict && watch.impurities.length > 0) throw new ImpureHandler(`${stage.tool.kind} ${stage.tool.name}`, watch.impurities);
       if (report.type === "fenced" && !isFinished((await store.load(taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
     }
     const loaded = await store.load(taskId);
@@ -275,6 +302,9 @@ async function createTestTask(stage: Stage, taskId: string): Promise<TestTask> {
     },
     get now() {
       return new Date(clock.now());
+    },
+    get impurities() {
+      return watch.impurities;
     },
     async answer(replies) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
@@ -318,11 +348,14 @@ async function createTestTask(stage: Stage, taskId: string): Promise<TestTask> {
   return running;
 }
 
-/** Retries of steps come at once: a test has no patience, and the clock would stand still meanwhile. */
-function withoutBackoff(tool: Tool | Prompt): Tool | Prompt {
-  const atOnce: Tool["run"] = (args, effects) =>
-    tool.run(args, { ...effects, step: (name, work, step) => effects.step(name, work, { ...step, backoffMs: 0 }) });
-  return markDefinition({ ...tool, run: atOnce });
+/** Watched, and retries of its steps come at once: a test has no patience, and the clock would stand still meanwhile. */
+function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
+  const run: Tool["run"] = (args, effects) => {
+    const step: typeof effects.step = (name, work, options) =>
+      effects.step(name, (attempt) => watch.step(() => work(attempt)), { ...options, backoffMs: 0 });
+    return watch.handler(() => tool.run(args, { ...effects, step }));
+  };
+  return markDefinition({ ...tool, run });
 }
 
 function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {

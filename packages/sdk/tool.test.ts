@@ -16,6 +16,7 @@ describe("what a tool says of itself", () => {
       icons: [{ src: "https://shop.example/icon.png", sizes: ["48x48"] }],
       task: "required",
       askFirst: true,
+      earlyReplies: true,
       needs: { elicitation: { form: true, url: false } },
       attempts: 3,
       backoff: "2s",
@@ -36,6 +37,7 @@ describe("what a tool says of itself", () => {
       icons: [{ src: "https://shop.example/icon.png", sizes: ["48x48"] }],
       task: "required",
       askFirst: true,
+      earlyReplies: true,
       needs: { elicitation: { form: true, url: false } },
       settings: { attempts: 3, backoffMs: 2_000, runTimeoutMs: 60_000, retentionMs: 7_200_000 },
     });
@@ -47,6 +49,7 @@ describe("what a tool says of itself", () => {
     expect(tool).toMatchObject({
       task: "optional",
       askFirst: false,
+      earlyReplies: false,
       needs: {},
       inputSchema: { type: "object", properties: {}, additionalProperties: false },
       settings: { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 },
@@ -55,6 +58,11 @@ describe("what a tool says of itself", () => {
 
   test.each([
     ["input that is no object", { input: z.string() }, /input of tool wrong must be an object/],
+    [
+      "a destructive tool with early replies",
+      { earlyReplies: true, annotations: { destructiveHint: true } },
+      /tool wrong: earlyReplies cannot be combined with destructiveHint/,
+    ],
     ["attempts below one", { attempts: 0 }, /attempts is 0/],
     ["a timeout that is no duration", { runTimeout: "soon" as "1s" }, /"soon" is not a duration/],
   ])("%s is refused as the module loads", (_what, part, message) => {

@@ -56,6 +56,12 @@ interface ToolFacts<I extends Schema> extends RunOptions {
   readonly task?: "never" | "optional" | "required";
   /** Put what the tool asks at its very start in the reply to the call, and hand out the task after that answer. */
   readonly askFirst?: boolean;
+  /**
+   * Take answers that come with the call itself (`inputResponses` without a `requestState`), matched by the names of the questions. The person
+   * was not shown what this call asks, so use it only for questions that are the same in every call and whose answers do no harm. By default
+   * such answers are ignored, and the tool asks. Cannot be combined with `destructiveHint`.
+   */
+  readonly earlyReplies?: boolean;
   /** What the client must have declared: calls of others are refused. */
   readonly needs?: ClientCapabilities;
 }
@@ -89,6 +95,11 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
   const inputSchema = input ? objectSchema(`the input of tool ${name}`, jsonOf(`the input of tool ${name}`, input, "input")) : NO_ARGUMENTS;
+  if (definition.earlyReplies && definition.annotations?.destructiveHint) {
+    throw new DefinitionError(
+      `tool ${name}: earlyReplies cannot be combined with destructiveHint: the answer would confirm something that the person was never shown`,
+    );
+  }
   const outputSchema = output ? jsonOf(`the output of tool ${name}`, output, "output") : undefined;
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
@@ -110,6 +121,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     settings: runSettings(`tool ${name}`, definition),
     task: definition.task ?? "optional",
     askFirst: definition.askFirst ?? false,
+    earlyReplies: definition.earlyReplies ?? false,
     needs: definition.needs ?? {},
     ...present({
       title: definition.title,

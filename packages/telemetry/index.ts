@@ -1,4 +1,4 @@
 /** Metrics, traces and health of a process. The only importer of prom-client and OpenTelemetry. */
-export { dialectLabel, type Metrics, methodLabel } from "./metrics.ts";
+export { dialectLabel, type Metrics, methodLabel, toolLabel } from "./metrics.ts";
 export { NO_TELEMETRY, telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "./settings.ts";
 export { createTelemetry, type Telemetry } from "./telemetry.ts";

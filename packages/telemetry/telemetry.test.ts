@@ -52,3 +52,29 @@ test("a receiver of traces that answers nothing does not keep a process from end
   silent.closeAllConnections();
   silent.close();
 });
+
+test("asks that are withdrawn are counted once they are written, with whatever writes them; answered ones and sleeps are not", async () => {
+  const { watchStore, metrics } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
+  let reply = "taken";
+  const store = watchStore({
+    record: async () => reply,
+    finish: async () => reply,
+    park: async () => ({ type: reply }),
+  } as unknown as Parameters<typeof watchStore>[0]);
+  const answered = { type: "answer", answer: { action: "decline" } } as const;
+  const entry = (key: string, outcome: { readonly type: "withdrawn" } | typeof answered) => {
+    return { key, entry: { digest: "", calledAt: "0", withdrawn: true, outcome } } as const;
+  };
+  const entries = [entry("ask:a", { type: "withdrawn" }), entry("ask:b", answered), entry("sleep:c", { type: "withdrawn" })];
+  const request = { taskId: "0-a", token: "t", nowMs: 0, entries, asks: [] };
+  const count = async () => (await metrics?.withdrawn.get())?.values[0]?.value;
+
+  await store.record({ ...request, leaseMs: 1 });
+  expect(await count()).toBe(1);
+  await store.finish({ ...request, outcome: { type: "result", result: {} } });
+  await store.park({ ...request, dueAtMs: 0, attempt: 0, graceMs: 0 });
+  expect(await count()).toBe(3);
+  reply = "refused";
+  await store.record({ ...request, leaseMs: 1 });
+  expect(await count()).toBe(3);
+});

@@ -4,7 +4,7 @@
  * A front end and a worker in one process share one of these.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { Catalogue, Observer, TaskStore } from "@parley/core";
+import type { Catalogue, ErrorCode, KeyedEntry, Observer, TaskStore } from "@parley/core";
 import { createMetrics, type Metrics, toolLabel } from "./metrics.ts";
 import { createObserver, type WithLogFields } from "./observer.ts";
 import { openOperatorPort } from "./operator-port.ts";
@@ -14,6 +14,9 @@ import type { Tracing } from "./tracing.ts";
 
 /** How long an ending process tries to send its last spans. */
 const FLUSH_MS = 2_000;
+
+/** Codes of failed tasks that alerts look at, beside divergences. */
+const ALERTED = ["POISONED", "AMBIGUOUS_EFFECT", "UNHANDLED_REJECTION", "JOURNAL_FULL"] as const satisfies readonly ErrorCode[];
 
 export interface Telemetry {
   readonly metrics: Metrics | undefined;
@@ -61,7 +64,12 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
     },
     watchCatalogue(catalogue) {
       // A counter that appears with its first event has no increase that an alert could see.
-      for (const tool of catalogue.tools.values()) metrics?.divergences.inc({ tool: toolLabel(tool) }, 0);
+      for (const each of metrics ? catalogue.tools.values() : []) {
+        const tool = toolLabel(each);
+        metrics?.divergences.inc({ tool }, 0);
+        metrics?.nearLimit.inc({ tool }, 0);
+        for (const code of ALERTED) metrics?.errors.inc({ tool, code }, 0);
+      }
       return tracing ? watchedSteps(catalogue, tracing) : catalogue;
     },
     beforeReading: (refresh) => void refreshes.push(refresh),
@@ -94,15 +102,32 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
 
 /** How a run puts asks and how asks end without an answer: only the store is told of both. */
 function watchedEnds(
-  { park, answer }: TaskStore,
+  { park, answer, record, finish }: TaskStore,
   { metrics, tracing }: Pick<Telemetry, "metrics" | "tracing">,
-): Pick<TaskStore, "park" | "answer"> {
+): Pick<TaskStore, "park" | "answer" | "record" | "finish"> {
+  function countWithdrawn(entries: readonly KeyedEntry[]): void {
+    for (const { key, entry } of entries) {
+      if (entry.outcome.type === "withdrawn" && key.startsWith("ask:")) metrics?.withdrawn.inc();
+    }
+  }
+
   return {
     async park(request) {
       const work = () => park(request);
-      if (!tracing) return await work();
       const attributes = { "parley.task.id": request.taskId, "parley.asks": request.asks.map(({ key }) => key) };
-      return await tracing.tell({ name: "park", attributes }, work);
+      const parked = await (tracing ? tracing.tell({ name: "park", attributes }, work) : work());
+      if (parked.type !== "refused") countWithdrawn(request.entries);
+      return parked;
+    },
+    async record(request) {
+      const recorded = await record(request);
+      if (recorded !== "refused") countWithdrawn(request.entries);
+      return recorded;
+    },
+    async finish(request) {
+      const finished = await finish(request);
+      if (finished !== "refused") countWithdrawn(request.entries);
+      return finished;
     },
     async answer(request) {
       const recorded = await answer(request);

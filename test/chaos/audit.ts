@@ -51,10 +51,20 @@ async function auditNode(redis: Redis, { prefix }: System): Promise<{ findings: 
   const expiries = await expiriesOf(redis, keys);
   const tasks = await tasksOf(redis, keys);
 
+  const dueKeys = keys.filter((key) => key.endsWith(":due"));
+  const due = new Map<string, number>();
+  for (const key of dueKeys) {
+    const members = await redis.zrange(key, "0", "-1", "WITHSCORES");
+    for (let i = 0; i + 1 < members.length; i += 2) due.set(members[i] ?? "", Number(members[i + 1]));
+  }
+
   for (const [key, atMs] of expiries) {
-    if (atMs === -1 && !WITHOUT_TTL.some((allowed) => allowed.test(key)))
-      findings.push({ rule: "expiry", where: key, what: "never expires" });
-    const task = /^(.*:task:[^:]+):(?:journal|feed)$/.exec(key)?.[1];
+    const [, task, taskId] = /^(.*:task:([^:]+))(?::journal|:feed)?$/.exec(key) ?? [];
+    // An unfinished task never expires: the due set sees to it that it ends.
+    const neverExpires = taskId === undefined ? WITHOUT_TTL.some((allowed) => allowed.test(key)) : due.has(taskId);
+    if (atMs === -1 && !neverExpires) findings.push({ rule: "expiry", where: key, what: "never expires" });
+    if (atMs !== -1 && taskId !== undefined && due.has(taskId))
+      findings.push({ rule: "expiry", where: key, what: "expires, and its task is unfinished" });
     if (task !== undefined && expiries.get(task) !== atMs) {
       findings.push({ rule: "expiry", where: key, what: `expires at ${atMs}, its task at ${expiries.get(task)}` });
     }
@@ -62,12 +72,6 @@ async function auditNode(redis: Redis, { prefix }: System): Promise<{ findings: 
   }
 
   const nowMs = Date.now();
-  const dueKeys = keys.filter((key) => key.endsWith(":due"));
-  const due = new Map<string, number>();
-  for (const key of dueKeys) {
-    const members = await redis.zrange(key, "0", "-1", "WITHSCORES");
-    for (let i = 0; i + 1 < members.length; i += 2) due.set(members[i] ?? "", Number(members[i + 1]));
-  }
   const unfinished = new Set<string>();
   for (const { id, status, open } of tasks) {
     if (!FINISHED.has(status)) unfinished.add(id);

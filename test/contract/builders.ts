@@ -20,6 +20,7 @@ export function aCall(call: Partial<Call> = {}): Call {
     capabilities: { elicitation: { form: true, url: false } },
     createdAtMs: Date.now(),
     retentionMs: HOUR_MS,
+    seed: newToken(),
     hidden: false,
     ...call,
   };
@@ -29,6 +30,7 @@ export function anAsk(key: string, ask: Partial<Ask> = {}): Ask {
   return {
     key,
     digest: `digest-of-${key}`,
+    calledAt: "0",
     request: { type: "form", message: `What is ${key}?`, schema: { type: "object", properties: { [key]: { type: "string" } } } },
     askedAtMs: Date.now(),
     deadlineMs: Date.now() + HOUR_MS,
@@ -37,8 +39,15 @@ export function anAsk(key: string, ask: Partial<Ask> = {}): Ask {
   };
 }
 
-export function aStep(name: string, value: string | number): KeyedEntry {
-  return { key: `step:${name}`, entry: { digest: "", outcome: { type: "value", value } } };
+/** A step that a run has settled: in the first place, where the test does not say which. */
+export function aStep(name: string, value: string | number, place = 1): KeyedEntry {
+  return { key: `step:${name}`, entry: { digest: "", outcome: { type: "value", value }, calledAt: "0", place } };
+}
+
+/** The entry of a withdrawn ask, as the run writes it. */
+export function aWithdrawal(key: string, place: number): KeyedEntry {
+  const entry = { digest: `digest-of-${key}`, outcome: { type: "withdrawn" }, calledAt: "0", place, withdrawn: true } as const;
+  return { key: `ask:${key}`, entry };
 }
 
 export const accept = (value: string) => ({ action: "accept", content: { value } }) as const;
@@ -53,11 +62,16 @@ export function aLife(store: TaskStore) {
     },
 
     /** Begins the run and returns its token. */
-    async begin(ref: RunRef): Promise<string> {
+    async begin(ref: RunRef, nowMs = Date.now()): Promise<string> {
       const token = newToken();
-      const begun = await store.begin({ ...ref, token, nowMs: Date.now(), leaseMs: LEASE_MS });
+      const begun = await store.begin({ ...ref, token, nowMs, leaseMs: LEASE_MS });
       if (begun.type !== "begun") throw new Error(`run ${ref.run} was refused: ${begun.reason}`);
       return token;
+    },
+
+    /** Begins a run that was begun before, as of the end of its lease, and returns the new token. */
+    takeOver(ref: RunRef): Promise<string> {
+      return this.begin(ref, Date.now() + LEASE_MS);
     },
 
     park: (taskId: string, token: string, asks: readonly Ask[], dueAtMs = Date.now() + HOUR_MS) =>

@@ -12,7 +12,7 @@ export interface Call {
   /** The MCP endpoint, behind a proxy that is this call's own. */
   readonly url: string;
   readonly tool: string;
-  readonly args: Readonly<Record<string, string>>;
+  readonly args: Readonly<Record<string, string | number | readonly string[]>>;
   readonly meanwhile: "late" | "cancel" | "leave" | undefined;
   /** What the person answers to a question. Resolves when it is time to. */
   respond(question: Question): Promise<Reply>;

@@ -46,7 +46,8 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
       const entries = await redis.hgetall(journal ?? "");
       const answers = Object.entries(entries)
         .filter(([key]) => key.startsWith("ask:"))
-        .map(([key, entry]) => [key.slice("ask:".length), JSON.parse(entry.slice(entry.indexOf(" ") + 1)) as object]);
+        // Behind its place, where it was called and its digest.
+        .map(([key, entry]) => [key.slice("ask:".length), JSON.parse(entry.split(" ").slice(3).join(" ")) as object]);
       return {
         status: task.status,
         ...(task.outcome && { outcome: shortly(task.outcome) }),

@@ -48,6 +48,20 @@ const becomes = (taskId: string, status: string) =>
 const marks = async (file: string) => (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
 describe("a worker that is killed", () => {
+  test("in the middle of a step: the step is in work again within 10 s, on a worker that lives", async () => {
+    const file = join(directory, "again");
+    await killWorkers();
+    const first = await addWorker();
+    await client.call("steps", { file, slowMs: 12_000 });
+    const begun = async () => (await marks(file)).filter((mark) => mark === "slow-begins").length;
+    await until(async () => (await begun()) === 1);
+    await addWorker();
+    const killedAt = Date.now();
+    await first.kill();
+    await until(async () => (await begun()) === 2);
+    expect(Date.now() - killedAt).toBeLessThan(10_000);
+  });
+
   test("in the middle of a step: the task is taken over within 15 s and no recorded step runs twice", async () => {
     const file = join(directory, "step");
     const { taskId } = await client.call("steps", { file, slowMs: 3_000 });

@@ -13,7 +13,7 @@ import { connect, type Connection } from "../../apps/cli/connect.ts";
 import { tasks2025, tasks2026 } from "../dialects/clients/ext-tasks.ts";
 import { blocking, experimentalTasks } from "../dialects/clients/sdk-v1.ts";
 import { blockingV2, inputRequired } from "../dialects/clients/sdk-v2.ts";
-import type { Dialect, Question, Told } from "../dialects/dialect.ts";
+import type { Call, Dialect, Question, Told } from "../dialects/dialect.ts";
 import type { Reply } from "../dialects/scenarios.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
@@ -36,7 +36,7 @@ type Answer = Reply | ((question: Question) => Reply);
 
 interface Completion {
   readonly tool: string;
-  readonly args?: Readonly<Record<string, string>>;
+  readonly args?: Call["args"];
   /** By the start of a question: its answer. */
   readonly answers?: Readonly<Record<string, Answer>>;
 }
@@ -173,6 +173,35 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     });
     expect(asked).toHaveLength(2);
     expect(text).toBe(`Released shop-${number} 1.2.3 now.`);
+  });
+
+  test("approve_invoice asks one person as long as that one has patience", async () => {
+    const { text, asked } = await complete(dialect, {
+      tool: "approve_invoice",
+      args: { invoice: `2026-${number}`, amount: 480, approver: "Ada", deputy: "Bob" },
+      answers: { Ada: accept({ approve: true }) },
+    });
+    expect(asked).toHaveLength(1);
+    expect(text).toBe(`Ada approved invoice 2026-${number}.`);
+  });
+
+  test("review_access asks about everybody, and each answer lands at its own account", async () => {
+    const { text, asked } = await complete(dialect, {
+      tool: "review_access",
+      args: { project: `apollo-${number}`, accounts: ["ada", "bob", "cy"] },
+      answers: { "Does bob": accept({ keep: false }), Does: accept({ keep: true }) },
+    });
+    expect(asked).toHaveLength(3);
+    expect(text).toBe(`Access to apollo-${number}: ada keeps it, bob lost it, cy keeps it.`);
+  });
+
+  test("weekly_note ends when the user has enough", async () => {
+    const { text } = await complete(dialect, {
+      tool: "weekly_note",
+      args: { journal: `garden-${number}` },
+      answers: { "Week 1": accept({ note: "sowed", goOn: false }) },
+    });
+    expect(text).toBe(`The journal garden-${number} ends with week 1.`);
   });
 
   test("a person's no ends the call without a booking", async () => {

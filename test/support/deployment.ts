@@ -22,6 +22,8 @@ export interface DeploymentOptions {
   readonly tools?: readonly string[];
   readonly redisUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** For workers alone. */
+  readonly workerEnv?: Readonly<Record<string, string>>;
 }
 
 export async function startDeployment({
@@ -30,6 +32,7 @@ export async function startDeployment({
   tools,
   redisUrl,
   env: extra,
+  workerEnv,
 }: DeploymentOptions = {}): Promise<Deployment> {
   const redis = openTestRedis(redisUrl);
   const env = {
@@ -47,7 +50,7 @@ export async function startDeployment({
   try {
     const [fronts, backs] = await Promise.all([
       Promise.all(times(frontEnds).map(async () => keep(await startFrontEnd(env)))),
-      Promise.all(times(workers).map(async () => keep(await startWorkerProcess(env)))),
+      Promise.all(times(workers).map(async () => keep(await startWorkerProcess({ ...env, ...workerEnv })))),
     ]);
     const proxy = await startProxy(fronts.map(({ url }) => url));
     return {
@@ -56,7 +59,7 @@ export async function startDeployment({
       frontEnds: fronts,
       workers: backs,
       redis,
-      addWorker: async () => keep(await startWorkerProcess(env)),
+      addWorker: async () => keep(await startWorkerProcess({ ...env, ...workerEnv })),
       async close() {
         await proxy.close();
         await Promise.all(running.map((each) => each.kill()));

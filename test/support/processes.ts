@@ -12,6 +12,8 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: strin
 export interface Launched {
   readonly pid: number;
   readonly logs: readonly LogLine[];
+  /** Resolves when it has ended, with the exit code if no signal ended it. */
+  readonly ended: Promise<number | null>;
   /** SIGKILL, as if the machine had gone. Resolves when the process has ended. */
   kill(): Promise<void>;
   /** SIGTERM. Resolves with the exit code. */
@@ -29,8 +31,8 @@ export async function startFrontEnd(env: Readonly<Record<string, string>>): Prom
   return { ...launched, url: new URL(String(url)).origin };
 }
 
-export async function startWorkerProcess(env: Readonly<Record<string, string>>): Promise<Launched> {
-  const launched = launch("apps/worker/main.ts", env);
+export async function startWorkerProcess(env: Readonly<Record<string, string>>, script = "apps/worker/main.ts"): Promise<Launched> {
+  const launched = launch(script, env);
   await readied(launched, "worker ready");
   return launched;
 }
@@ -74,6 +76,7 @@ function launch(script: string, env: Readonly<Record<string, string>>): Launched
   process.once("exit", onExit);
   child.once("close", () => process.off("exit", onExit));
 
+  const ended = once(child, "exit").then(([code]) => code as number | null);
   const end = async (signal: "SIGKILL" | "SIGTERM"): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) {
       const exit = once(child, "exit");
@@ -82,7 +85,7 @@ function launch(script: string, env: Readonly<Record<string, string>>): Launched
     }
     return child.exitCode;
   };
-  return { pid: pidOf(child), logs, kill: async () => void (await end("SIGKILL")), stop: () => end("SIGTERM") };
+  return { pid: pidOf(child), logs, ended, kill: async () => void (await end("SIGKILL")), stop: () => end("SIGTERM") };
 }
 
 function parse(line: string): LogLine {

@@ -7,16 +7,23 @@ export interface MemoryQueue extends RunQueue {
   consume(request: { readonly concurrency: number; readonly run: (ref: RunRef) => Promise<void> }): { close(): Promise<void> };
 }
 
+type AddedRun = Parameters<RunQueue["add"]>[0];
+
+/** As in the real queue: the job that an answer added too early does not keep out the run that it overtook. */
+function jobIdOf({ taskId, run, cause }: AddedRun): string {
+  return cause === "overtaken" ? `${taskId}.${run}.${cause}` : `${taskId}.${run}`;
+}
+
 /** Runs in the order in which they were added. As in the real queue a run is known by its task and number only while it is in here. */
 export function createMemoryQueue(): MemoryQueue {
-  const waiting: RunRef[] = [];
+  const waiting: AddedRun[] = [];
   const known = new Set<string>();
   let wake: () => void = () => undefined;
 
   return {
     waiting,
     async add(ref) {
-      const jobId = `${ref.taskId}.${ref.run}`;
+      const jobId = jobIdOf(ref);
       if (known.has(jobId)) return;
       known.add(jobId);
       waiting.push(ref);
@@ -32,7 +39,7 @@ export function createMemoryQueue(): MemoryQueue {
           const working = run(ref)
             .catch(() => undefined)
             .then(() => {
-              known.delete(`${ref.taskId}.${ref.run}`);
+              known.delete(jobIdOf(ref));
               atWork.delete(working);
               take();
             });

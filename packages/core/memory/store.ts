@@ -6,24 +6,30 @@
  */
 import { canonicalJson } from "../canonical-json.ts";
 import { ParleyError } from "../errors.ts";
-import { type Entry, entryKey, type KeyedEntry } from "../journal.ts";
+import { type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Clock, TaskStore } from "../ports.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
-import { type Ask, type Call, type FeedItem, isFinished, type Outcome, type Task } from "../task.ts";
+import { type Ask, type Call, type FeedItem, isFinished, type JsonObject, type Outcome, type Task } from "../task.ts";
 import type { MemoryEvents } from "./events.ts";
 
 const FEED_LENGTH_MAX = 1_000;
+/** About what an entry takes beside its outcome. */
+const ENTRY_SIZE = 32;
 
 interface Stored {
   readonly id: string;
-  readonly call: Call;
+  call: Call;
   state: TaskState;
   revision: number;
   run: number;
   updatedAtMs: number;
-  expiresAtMs: number;
+  generation: number;
+  /** Absent until the task ends: what is unfinished is never forgotten (I7). */
+  expiresAtMs: number | undefined;
   dueAtMs: number | undefined;
   attempt: number;
+  /** Takeovers in a row without anything having been recorded or parked. */
+  takeovers: number;
   /** Present exactly while a run is open (I5). */
   hold: { readonly token: string; /** How many answers came since begin, other than the holder's own. */ answers: number } | undefined;
   message: string | undefined;
@@ -44,10 +50,10 @@ export function createMemoryStore({
   const tasks = new Map<string, Stored>();
   let feedPosition = 0;
 
-  /** A finished or forgotten task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
+  /** A finished task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
   function find(taskId: string): Stored | undefined {
     const task = tasks.get(taskId);
-    if (!task || task.expiresAtMs > clock.now()) return task;
+    if (task?.expiresAtMs === undefined || task.expiresAtMs > clock.now()) return task;
     tasks.delete(taskId);
     return undefined;
   }
@@ -80,9 +86,11 @@ export function createMemoryStore({
         revision: 0,
         run: 0,
         updatedAtMs: call.createdAtMs,
-        expiresAtMs: call.createdAtMs + call.retentionMs,
+        generation: 0,
+        expiresAtMs: undefined,
         dueAtMs: call.createdAtMs + graceMs,
         attempt: 0,
+        takeovers: 0,
         hold: undefined,
         message: undefined,
         immediateResponse: undefined,
@@ -105,24 +113,37 @@ export function createMemoryStore({
       if (!task) return { type: "refused", reason: "unknown" };
       if (isFinished(task.state.status)) return { type: "refused", reason: "finished" }; // I1
       if (run !== expectedRun(task)) return { type: "refused", reason: "stale" };
+      // The same token: this begin was sent twice, as a client library does after a lost connection.
+      if (task.hold && task.hold.token !== token) {
+        if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
+        task.takeovers += 1;
+      }
       task.run = run;
       task.hold = { token, answers: 0 };
-      due(task, nowMs + leaseMs);
-      return { type: "begun", task: render(task), journal: new Map(task.journal), attempt: task.attempt };
+      task.dueAtMs = nowMs + leaseMs;
+      return {
+        type: "begun",
+        task: render(task),
+        journal: structuredClone(task.journal),
+        journalSize: sizeOf(task.journal),
+        attempt: task.attempt,
+        takeovers: task.takeovers,
+      };
     },
 
     async record({ entries, nowMs, leaseMs, ...fence }) {
       const task = held(fence);
       if (!task) return "refused";
-      write(task, entries);
-      due(task, nowMs + leaseMs);
+      if (write(task, entries)) tell(task, nowMs);
+      if (entries.length > 0) task.takeovers = 0;
+      task.dueAtMs = nowMs + leaseMs;
       return "recorded";
     },
 
     async renew({ nowMs, leaseMs, ...fence }) {
       const task = held(fence);
       if (!task) return "refused";
-      due(task, nowMs + leaseMs);
+      task.dueAtMs = nowMs + leaseMs;
       return "renewed";
     },
 
@@ -137,25 +158,30 @@ export function createMemoryStore({
       return "reported";
     },
 
-    async park({ entries, asks, dueAtMs, attempt, message, graceMs, nowMs, ...fence }) {
+    async park({ entries, asks, dueAtMs, attempt, message, graceMs, nowMs, restart: restarted, ...fence }) {
       const task = held(fence);
       if (!task?.hold) return { type: "refused" };
-      const before = task.state;
-      write(task, entries);
-      // An ask that was answered since begin is in the journal, and is not put again.
+      if (restarted) {
+        restart(task, restarted.arguments, nowMs);
+        task.dueAtMs = nowMs + graceMs;
+        return { type: "due", run: task.run + 1 };
+      }
+      let changed = write(task, entries);
       for (const ask of asks) {
-        if (!task.journal.has(entryKey("ask", ask.key))) happen(task, { type: "asked", ask: structuredClone(ask) });
+        // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
+        if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
+        happen(task, { type: "asked", ask: structuredClone(ask) });
+        changed = true;
       }
       if (message !== undefined) task.message = message;
       // A run that found nothing new leaves what clients see as it was, and wakes nobody.
-      if (message !== undefined || task.state.status !== before.status || task.state.asks.length !== before.asks.length) tell(task, nowMs);
+      if (changed || message !== undefined) tell(task, nowMs);
       const answered = task.hold.answers > 0;
       task.hold = undefined;
       task.attempt = attempt;
-      due(task, dueAtMs);
-      if (!answered) return { type: "parked" };
-      task.dueAtMs = nowMs + graceMs;
-      return { type: "due", run: task.run + 1 };
+      task.takeovers = 0;
+      task.dueAtMs = answered ? nowMs + graceMs : dueAtMs;
+      return answered ? { type: "due", run: task.run + 1 } : { type: "parked" };
     },
 
     async finish({ entries, outcome, message, nowMs, ...fence }) {
@@ -176,17 +202,24 @@ export function createMemoryStore({
         if (ask.digest !== digest) return { receipt: "late" }; // I4
         if (token !== undefined && token !== task.hold?.token) return { receipt: "late" }; // I5
         happen(task, { type: "answered", key }); // I2
-        task.journal.set(entryKey("ask", key), { digest, outcome: { type: "answer", answer: structuredClone(answer) } });
         tell(task, nowMs);
+        // A deadline that passed comes before an answer to another ask that came behind it, whenever a worker gets to write it down.
+        const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
+        task.journal.set(entryKey("ask", key), {
+          digest,
+          outcome: { type: "answer", answer: structuredClone(answer) },
+          calledAt: ask.calledAt,
+          arrived: { atMs, revision: task.revision },
+        });
         if (!task.hold) {
-          due(task, nowMs + graceMs);
+          task.dueAtMs = nowMs + graceMs;
           return { receipt: "accepted", nextRun: task.run + 1 };
         }
         if (token === undefined) task.hold.answers += 1;
         return { receipt: "accepted" };
       }
       const recorded = task.journal.get(entryKey("ask", key));
-      if (!recorded) return { receipt: "unknown" };
+      if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
       const same = canonicalJson(recorded.outcome) === canonicalJson({ type: "answer", answer });
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
       const isDue = !task.hold && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
@@ -243,32 +276,81 @@ export function createMemoryStore({
   };
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
-    for (const { key, digest } of task.state.asks)
-      write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" } } }]);
+    for (const { key, digest, calledAt } of task.state.asks)
+      write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }]);
     happen(task, { type: "ended", status });
     task.hold = undefined;
     task.dueAtMs = undefined;
     task.expiresAtMs = nowMs + task.call.retentionMs;
     tell(task, nowMs);
   }
+
+  /** An answer that came since begin does not matter: its ask is gone with the rest. */
+  function restart(task: Stored, args: JsonObject, nowMs: number): void {
+    const { replies: _, ...call } = task.call;
+    task.call = { ...call, arguments: structuredClone(args) };
+    task.journal.clear();
+    happen(task, { type: "restarted" });
+    task.generation += 1;
+    task.attempt = 0;
+    task.takeovers = 0;
+    task.message = undefined;
+    task.immediateResponse = undefined;
+    task.hold = undefined;
+    tell(task, nowMs);
+  }
+
+  /**
+   * An entry that is there keeps what it holds, and takes a place only if it has none: what was replayed once is replayed for ever. Only what
+   * has not come to anything yet, a sleep or a step that has begun, gives way to what it came to. True when an open ask was withdrawn, which
+   * clients must be told.
+   */
+  function write(task: Stored, entries: readonly KeyedEntry[]): boolean {
+    let withdrawn = false;
+    for (const { key, entry, known } of entries) {
+      const recorded = task.journal.get(key);
+      if (recorded && !known && !recorded.arrived && recorded.place === undefined) task.journal.set(key, structuredClone(entry));
+      else if (recorded) task.journal.set(key, placed(recorded, entry));
+      else if (!known) task.journal.set(key, structuredClone(entry));
+      if (entry.withdrawn && key.startsWith("ask:") && happen(task, { type: "withdrawn", key: key.slice(4) })) withdrawn = true;
+    }
+    return withdrawn;
+  }
 }
 
-/** A task that must run by `dueAtMs` outlives that time by its retention; its expiry never moves back (I7). */
-function due(task: Stored, dueAtMs: number): void {
-  task.dueAtMs = dueAtMs;
-  task.expiresAtMs = Math.max(task.expiresAtMs, dueAtMs + task.call.retentionMs);
+function placed(recorded: Entry, { place, withdrawn }: Entry): Entry {
+  if (recorded.place !== undefined || place === undefined) return recorded;
+  const { arrived: _, ...held } = recorded;
+  return { ...held, place, ...(withdrawn && { withdrawn }) };
 }
 
-/** An entry that is there stays: what was replayed once is replayed for ever. */
-function write(task: Stored, entries: readonly KeyedEntry[]): void {
-  for (const { key, entry } of entries) if (!task.journal.has(key)) task.journal.set(key, structuredClone(entry));
+function sizeOf(journal: Journal): number {
+  return [...journal.values()].reduce((size, { outcome }) => size + canonicalJson(outcome).length + ENTRY_SIZE, 0);
+}
+
+/** Of the handler's restarts, the one that put the ask of this key: `name@2#3` is of the second. */
+function generationOf(key: string): number {
+  return Number(/@(\d+)/.exec(key)?.[1] ?? 0);
 }
 
 function expectedRun({ hold, run }: Stored): number {
   return hold ? run : run + 1;
 }
 
-function render({ id, call, state, revision, run, updatedAtMs, expiresAtMs, message, immediateResponse, outcome }: Stored): Task {
+function render({
+  id,
+  call,
+  state,
+  revision,
+  run,
+  updatedAtMs,
+  generation,
+  takeovers,
+  expiresAtMs,
+  message,
+  immediateResponse,
+  outcome,
+}: Stored): Task {
   const asks: readonly Ask[] = state.asks;
   return structuredClone({
     id,
@@ -277,8 +359,10 @@ function render({ id, call, state, revision, run, updatedAtMs, expiresAtMs, mess
     revision,
     run,
     updatedAtMs,
-    expiresAtMs,
+    generation,
     asks,
+    ...(takeovers > 0 && { takeovers }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(message !== undefined && { message }),
     ...(immediateResponse !== undefined && { immediateResponse }),
     ...(outcome && { outcome }),

@@ -64,10 +64,16 @@ async function answerOne(services: Services, { task, key, ask, reply, countRefus
     return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
   }
   const read = readReply(ask.request, reply, services.validate);
-  if (read.ok) return await recordAnswer(services, { task, ask, answer: read.answer });
-  return countRefusals
-    ? await refuse(services, { task, ask, violations: read.violations })
-    : { type: "invalid", violations: read.violations };
+  const violations = read.ok ? tooLarge(services, read.answer) : read.violations;
+  if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer });
+  return countRefusals ? await refuse(services, { task, ask, violations }) : { type: "invalid", violations };
+}
+
+/** A journal carries every answer through every run. */
+function tooLarge({ settings }: Services, answer: Answer): readonly Violation[] {
+  const { storedValueMax } = settings;
+  if (JSON.stringify(answer).length <= storedValueMax) return [];
+  return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 
 /** Records the answer to an open ask and adds the next run. */

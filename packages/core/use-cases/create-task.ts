@@ -9,7 +9,7 @@ export interface CreateTask {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
-  /** Replies that came with the call, by ask key, as sent. */
+  /** Replies that came with the call, by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
   readonly retentionMs?: number;
@@ -41,8 +41,9 @@ export async function createTask(services: Services, runnable: Runnable, request
     capabilities: request.capabilities,
     createdAtMs: nowMs,
     retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
+    seed: ids.token(),
     hidden: request.hidden,
-    ...(request.replies && { replies: request.replies }),
+    ...(request.replies && runnable.earlyReplies && { replies: request.replies }),
     ...(traceparent !== undefined && { traceparent }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
@@ -55,8 +56,8 @@ export async function createTask(services: Services, runnable: Runnable, request
     status: "working",
     revision: 1,
     run: 0,
+    generation: 0,
     updatedAtMs: nowMs,
-    expiresAtMs: nowMs + call.retentionMs,
     asks: [],
   };
 }

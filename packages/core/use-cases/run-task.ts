@@ -2,143 +2,194 @@
  * One run, as a worker does it: take the task, replay the handler, write down how it ended.
  *
  * Every write carries the token that `begin` drew; the first one that is refused ends the run without a trace (I5). Whatever throws here
- * (the store is away, the process dies) leaves the task begun: when its lease ends, the sweep adds the same run again and somebody takes
- * it over.
+ * (the store is away, the process dies) leaves the task begun: when its lease ends, the sweep adds the same run again and another worker
+ * takes it over.
  */
 import type { Catalogue, Runnable } from "../catalogue.ts";
-import { outcomeOf } from "../outcome.ts";
+import { describeError } from "../describe-error.ts";
+import { describeViolations, ParleyError } from "../errors.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
+import { outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
-import type { Begun, Fenced, RunRef, RunReport } from "../ports.ts";
+import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { replay, type RunEnd } from "../replay.ts";
-import { ParleyError } from "../errors.ts";
-import type { Task } from "../task.ts";
+import type { Ask, Task } from "../task.ts";
+import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
+import { isSuspect } from "./suspects.ts";
 
-/** Why a run was stopped before its handler came to an end. */
-type Stop = "fenced" | "run_timeout";
+/** A run that is to be done. `isSecondHand`: somebody may have begun it before, so that taking it can be a takeover. */
+export interface DueRun extends RunRef {
+  readonly isSecondHand?: boolean;
+}
 
-export async function runTask(services: Services, catalogue: Catalogue, ref: RunRef): Promise<RunReport> {
-  const { store, clock, ids, settings, log } = services;
-  const token = ids.token();
-  const begun = await store.begin({ ...ref, token, nowMs: clock.now(), leaseMs: settings.leaseMs });
-  if (begun.type === "refused") {
-    log.debug({ ...ref, reason: begun.reason }, "run refused");
-    return begun;
+export async function runTask(services: Services, catalogue: Catalogue, ref: DueRun): Promise<RunReport> {
+  const { log, observer } = services;
+  const taken = await take(services, ref);
+  if (taken === "deferred") {
+    log.debug({ taskId: ref.taskId, run: ref.run }, "run deferred, another suspect is at work");
+    return { type: "refused", reason: "deferred" };
   }
-  const goOn = () => runBegun(services, catalogue, begun, { taskId: ref.taskId, token });
-  return await (services.observer?.running(begun, goOn) ?? goOn());
+  const { begun, token, heldUntilMs, cleared } = taken;
+  try {
+    if (begun.type === "refused") {
+      log.debug({ taskId: ref.taskId, run: ref.run, reason: begun.reason }, "run refused");
+      return begun;
+    }
+    const hold = holdTask(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
+    const run = () => runBegun(services, catalogue, begun, hold);
+    try {
+      return await (observer?.running(begun, run) ?? run());
+    } finally {
+      hold.release();
+    }
+  } finally {
+    cleared();
+  }
+}
+
+interface Taken {
+  readonly begun: Begun;
+  readonly token: string;
+  readonly heldUntilMs: number;
+  readonly cleared: () => void;
+}
+
+async function take(services: Services, { taskId, run, isSecondHand = false }: DueRun): Promise<Taken | "deferred"> {
+  const { store, clock, ids, settings, suspects } = services;
+  const token = ids.token();
+  let nowMs = clock.now();
+  const begin = () => {
+    nowMs = clock.now();
+    return store.begin({ taskId, run, token, nowMs, leaseMs: settings.leaseMs });
+  };
+  const isSuspected = isSecondHand && suspects !== undefined && isSuspect(await store.load(taskId), run);
+  const taken = isSuspected ? await suspects.takeOver(begin) : { begun: await begin(), cleared: () => undefined };
+  return taken === "deferred" ? taken : { ...taken, token, heldUntilMs: nowMs + settings.leaseMs };
 }
 
 async function runBegun(services: Services, catalogue: Catalogue, begun: Held, hold: Hold): Promise<RunReport> {
-  const runnable =
-    begun.task.call.kind === "tool" ? catalogue.tools.get(begun.task.call.name) : catalogue.prompts.get(begun.task.call.name);
-  if (!runnable) return await putBack(services, begun.task, hold);
+  const { task, takeovers } = begun;
+  const { settings, log } = services;
+  if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
+  if (takeovers > settings.takeoversMax) {
+    const message = `the worker died under this task ${takeovers} times in a row (PARLEY_TAKEOVERS_MAX)`;
+    return await finish(services, task, hold, [], new ParleyError("POISONED", message));
+  }
+  const { journal, asks } = await closeOverdueAsks(services, begun, hold);
+  const runnable = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  if (!runnable) return await putBack(services, { begun, asks, hold });
+  if (task.message === awaitingWorker(task)) await hold.report({ items: [], message: "Running again." });
 
-  const journal = await closeOverdueAsks(services, begun, hold);
-  const { end, stopped } = await work(services, runnable, { task: begun.task, journal, hold });
-  return await writeEnd(services, { runnable, task: begun.task, attempt: begun.attempt, hold, end, stopped });
+  const { end, isTimeout } = await work(services, runnable, { begun, journal, hold });
+  return await writeEnd(services, { runnable, begun, asks, hold, end, isTimeout });
 }
 
 type Held = Extract<Begun, { type: "begun" }>;
 
-interface Hold {
-  readonly taskId: string;
-  readonly token: string;
+const HOUR = 60 * 60 * 1_000;
+
+function awaitingWorker({ call }: Task): string {
+  return `Waiting for a worker that serves the ${call.kind} ${call.name}.`;
 }
 
-/** A write by the holder, now. */
-function fenced(services: Services, hold: Hold): Fenced {
-  return { ...hold, nowMs: services.clock.now() };
+interface PutBack {
+  readonly begun: Held;
+  /** Questions that are still open. */
+  readonly asks: readonly Ask[];
+  readonly hold: Hold;
 }
 
-/** A deployment may be half rolled out: another worker can have the tool already, or again. */
-async function putBack(services: Services, task: Task, hold: Hold): Promise<RunReport> {
-  services.log.warn({ taskId: task.id, [task.call.kind]: task.call.name }, "no such tool on this worker, task put back");
-  const dueAtMs = services.clock.now() + services.settings.missingToolRetryMs;
-  const { graceMs } = services.settings;
-  const parked = await services.store.park({ ...fenced(services, hold), entries: [], asks: [], attempt: 0, dueAtMs, graceMs });
+/** A deployment may be half rolled out: another worker can have the tool already, or again. Ever more rarely, and not for ever. */
+async function putBack(services: Services, { begun: { task, attempt }, asks, hold }: PutBack): Promise<RunReport> {
+  const { settings, clock, log } = services;
+  const message = awaitingWorker(task);
+  const isNew = task.message !== message;
+  const nowMs = clock.now();
+  const waitedMs = isNew ? 0 : nowMs - task.updatedAtMs;
+  if (waitedMs > settings.missingToolTimeoutMs) {
+    const code = task.call.kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
+    return await finish(
+      services,
+      task,
+      hold,
+      [],
+      new ParleyError(code, `no worker has served the ${task.call.kind} ${task.call.name} for ${waitedMs} ms`),
+    );
+  }
+  log.warn({ taskId: task.id, [task.call.kind]: task.call.name }, "no such tool on this worker, task put back");
+  const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
+  const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
+  const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
+/** Open questions keep their deadlines, whatever else the task waits for. */
+function earliest(dueAtMs: number, asks: readonly Ask[]): number {
+  return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
+}
+
 /** Asks whose deadline has passed are answered with `timeout`, racing against late people like any answer (I2). */
-async function closeOverdueAsks(services: Services, begun: { task: Task; journal: Journal }, hold: Hold): Promise<Journal> {
-  const nowMs = services.clock.now();
-  const overdue = begun.task.asks.filter((ask) => ask.deadlineMs <= nowMs);
-  if (overdue.length === 0) return begun.journal;
-  const journal = new Map(begun.journal);
-  for (const { key, digest } of overdue) {
+async function closeOverdueAsks(
+  services: Services,
+  { task, journal: before }: Held,
+  hold: Hold,
+): Promise<{ readonly journal: Journal; readonly asks: readonly Ask[] }> {
+  const { store, clock, settings } = services;
+  const nowMs = clock.now();
+  const overdue = task.asks.filter((ask) => ask.deadlineMs <= nowMs).toSorted((a, b) => a.deadlineMs - b.deadlineMs);
+  const asks = task.asks.filter((ask) => ask.deadlineMs > nowMs);
+  if (overdue.length === 0) return { journal: before, asks };
+  const journal = new Map(before);
+  for (const [index, { key, digest, calledAt, deadlineMs }] of overdue.entries()) {
     const answer = { action: "timeout" } as const;
-    const { receipt } = await services.store.answer({
-      taskId: hold.taskId,
-      key,
-      digest,
-      answer,
-      nowMs,
-      graceMs: services.settings.graceMs,
-      token: hold.token,
-    });
-    // Somebody answered at the last moment: that answer is in the store, and the next run, due at once, will see it.
-    if (receipt === "accepted" || receipt === "duplicate")
-      journal.set(entryKey("ask", key), { digest, outcome: { type: "answer", answer } });
+    const { receipt } = await store.answer({ taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: hold.token });
+    // Otherwise it was answered at the last moment: that answer is in the store, and the next run, due at once, will see it.
+    if (receipt === "accepted" || receipt === "duplicate") {
+      const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
+      journal.set(entryKey("ask", key), { digest, calledAt, outcome: { type: "answer", answer }, arrived });
+    }
   }
-  return journal;
+  return { journal, asks };
 }
 
 interface Work {
-  readonly task: Task;
+  readonly begun: Held;
   readonly journal: Journal;
   readonly hold: Hold;
 }
 
-/** Replays the handler, renewing the lease of a long run and bounding its time. */
+/** Replays the handler, bounding its time. */
 async function work(
   services: Services,
   runnable: Runnable,
-  { task, journal, hold }: Work,
-): Promise<{ end: RunEnd; stopped: Stop | undefined }> {
-  const { store, clock, ids, digest, validate, events, settings } = services;
-  const stop = new AbortController();
+  { begun: { task, journalSize }, journal, hold }: Work,
+): Promise<{ end: RunEnd; isTimeout: boolean }> {
+  const { clock, scope, digest, validate, events, settings } = services;
   const done = new AbortController();
-  let stopped: Stop | undefined;
-  const stopFor = (reason: Stop) => {
-    stopped ??= reason;
-    stop.abort();
-  };
-  const held = async (write: Promise<string>) => {
-    if ((await write) === "refused") stopFor("fenced");
-  };
-
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
-    if (!done.signal.aborted) stopFor("run_timeout");
+    if (!done.signal.aborted) hold.timeOut();
   });
-  void (async () => {
-    for (;;) {
-      await clock.sleep(settings.renewEveryMs, done.signal);
-      if (done.signal.aborted) return;
-      // A store that is away fails the writes of the run itself; a run that writes only later must still have its lease by then.
-      await held(store.renew({ ...fenced(services, hold), leaseMs: settings.leaseMs })).catch(() => undefined);
-    }
-  })();
-
   try {
     const end = await replay({
       task,
       journal,
+      journalSize,
       handler: (effects) => runnable.run(task.call.arguments, effects),
-      signal: stop.signal,
+      signal: hold.signal,
       settings,
       ports: {
         clock,
-        ids,
+        scope,
         digest,
         validate,
-        record: (entries) => held(store.record({ ...fenced(services, hold), entries, leaseMs: settings.leaseMs })),
-        report: (report) => held(store.report({ ...fenced(services, hold), ...report })),
+        record: (entries) => hold.record(entries),
+        isHeld: hold.isHeld,
+        report: (report) => hold.report(report),
         announce: (announcement) => events.announce(announcement),
       },
     });
-    return { end, stopped };
+    return { end, isTimeout: hold.isTimedOut };
   } finally {
     done.abort(OVER);
   }
@@ -146,69 +197,84 @@ async function work(
 
 interface Ended {
   readonly runnable: Runnable;
-  readonly task: Task;
-  readonly attempt: number;
+  readonly begun: Held;
+  /** Questions that were open before the run and have not passed their deadline. */
+  readonly asks: readonly Ask[];
   readonly hold: Hold;
   readonly end: RunEnd;
-  readonly stopped: Stop | undefined;
+  readonly isTimeout: boolean;
 }
 
-async function writeEnd(services: Services, { runnable, task, attempt, hold, end, stopped }: Ended): Promise<RunReport> {
+async function writeEnd(services: Services, { runnable, begun, asks, hold, end, isTimeout }: Ended): Promise<RunReport> {
+  const { task, attempt } = begun;
+  const { clock, log } = services;
   switch (end.type) {
     case "aborted":
-      if (stopped !== "run_timeout") return { type: "fenced" };
-      return await finish(services, task, hold, [], runTimeout(runnable));
+      if (!isTimeout) return { type: "fenced" };
+      return await finish(services, task, hold, [], end.diverging ?? runTimeout(runnable));
     case "parked": {
-      const dueAtMs = Math.min(end.wakeAtMs ?? Infinity, ...end.asks.map((ask) => ask.deadlineMs));
+      const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
       return await park(services, { task, hold, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
     }
     case "threw":
       if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
-        const dueAtMs = services.clock.now() + runnable.settings.backoffMs * 2 ** attempt;
-        services.log.warn({ taskId: task.id, attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
+        const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
+        log.warn({ taskId: task.id, attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
         // What is open stays open: the store keeps asks that are not named here.
         const report = await park(services, { task, hold, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
         return report.type === "parked" ? { type: "retrying" } : report;
       }
       return await finish(services, task, hold, end.entries, end.error);
     case "diverged":
-      services.log.error({ taskId: task.id, ...describeError(end.error), detail: end.error.message }, "replay diverged");
+      log.error({ taskId: task.id, ...describeError(end.error), detail: end.error.message }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
-    case "returned": {
-      const finished = await services.store.finish({
-        ...fenced(services, hold),
-        entries: end.entries,
-        outcome: { type: "result", result: end.result },
+    case "restarted": {
+      const violations = await runnable.validate(end.arguments);
+      if (violations.length > 0) {
+        const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
+        return await finish(services, task, hold, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
+      }
+      const nowMs = clock.now();
+      return await park(services, {
+        task,
+        hold,
+        entries: [],
+        asks: [],
+        attempt: 0,
+        dueAtMs: nowMs,
+        restart: { arguments: end.arguments },
       });
+    }
+    case "returned": {
+      const finished = await hold.finish({ entries: end.entries, outcome: { type: "result", result: end.result } });
       if (finished === "refused") return { type: "fenced" };
-      services.log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
+      log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
       return { type: "finished", status: "completed" };
     }
   }
 }
 
-async function park(
-  services: Services,
-  {
-    task,
-    hold,
-    entries,
-    asks,
-    dueAtMs,
-    attempt,
-  }: Pick<Ended, "task" | "hold"> & { entries: readonly KeyedEntry[]; asks: Task["asks"]; dueAtMs: number; attempt: number },
-): Promise<RunReport> {
-  const { graceMs } = services.settings;
-  const parked = await services.store.park({ ...fenced(services, hold), entries, asks, attempt, dueAtMs, graceMs });
+interface Park {
+  readonly task: Task;
+  readonly hold: Hold;
+  readonly entries: readonly KeyedEntry[];
+  readonly asks: readonly Ask[];
+  readonly dueAtMs: number;
+  readonly attempt: number;
+  readonly restart?: { readonly arguments: Task["call"]["arguments"] };
+}
+
+async function park(services: Services, { task, hold, ...request }: Park): Promise<RunReport> {
+  const parked = await hold.park(request);
   if (parked.type === "refused") return { type: "fenced" };
-  if (parked.type === "due") await services.queue.add({ taskId: hold.taskId, run: parked.run, cause: "answered" });
-  services.log.info({ taskId: task.id, run: task.run, asks: asks.length }, "task parked");
+  if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
+  services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task begins anew" : "task parked");
   return { type: "parked" };
 }
 
 async function finish(services: Services, task: Task, hold: Hold, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
   const outcome = outcomeOf(error, task.call);
-  const finished = await services.store.finish({ ...fenced(services, hold), entries, outcome });
+  const finished = await hold.finish({ entries, outcome });
   if (finished === "refused") return { type: "fenced" };
   const status = outcome.type === "error" ? "failed" : "completed";
   services.log.warn({ taskId: task.id, run: task.run, status, ...describeError(error) }, "task finished with an error");
@@ -227,15 +293,4 @@ function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return true;
   if (error.name === "ToolError") return "retryable" in error && error.retryable === true;
   return error.name !== "ParleyError" && error.name !== "RpcFailure" && error.name !== "StepFailed";
-}
-
-/** What may be logged of an error: its kind and where it came from. Its message can hold what a person answered. */
-function describeError(error: unknown): object {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const code = error instanceof ParleyError ? { code: error.code } : {};
-  const frames = error.stack
-    ?.split("\n")
-    .filter((line) => line.startsWith("    at "))
-    .map((line) => line.trim());
-  return { error: error.name, ...code, stack: frames };
 }

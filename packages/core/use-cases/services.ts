@@ -1,5 +1,6 @@
-import type { Clock, Digest, Ids, Log, Observer, RunQueue, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type { Clock, Digest, Ids, Log, Observer, RunQueue, Scope, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
 import type { Settings } from "../settings.ts";
+import type { Suspects } from "./suspects.ts";
 
 /** What every use case works with. Apps build it once per process. */
 export interface Services {
@@ -7,10 +8,13 @@ export interface Services {
   readonly queue: RunQueue;
   readonly events: TaskEvents;
   readonly clock: Clock;
+  readonly scope: Scope;
   readonly ids: Ids;
   readonly digest: Digest;
   readonly validate: ValidateSchema;
   readonly log: Log;
   readonly settings: Settings;
   readonly observer?: Observer;
+  /** Keeps suspects apart. Without it they run side by side. */
+  readonly suspects?: Suspects;
 }

@@ -8,13 +8,16 @@ Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate
 
 The caller adds the run. If it dies in between, the sweep finds the task overdue: a spurious run is harmless, a missed one is a stuck
 task. For the same reason a duplicate whose first sender may have died gets the run to add too. While a run is open none is added: park
-sees the answers that came and makes the task due. ]]
+sees the answers that came and makes the task due.
+
+The entry has no place yet, only the time at which it arrived: what a run settles first is the run's to say. An ask that nobody answered is
+dated at its deadline and not at the worker's look, so that it comes before an answer to another ask that came behind it. ]]
 local task_id, key, digest, outcome, now_ms, ready_at_ms, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local field = 'ask:' .. key
+local TIMEOUT = '{"answer":{"action":"timeout"},"type":"answer"}'
 
 local state = read_state(task)
 if not state then return { 'unknown' } end
-local entry = digest .. ' ' .. outcome
 
 local ask = digest ~= '' and redis.call('HGET', task, field)
 if ask then
@@ -23,26 +26,30 @@ if ask then
 
   -- Removing the open ask is the claim: of racing answers only one finds it.
   remove_ask(key)
-  redis.call('HSET', journal, field, entry)
   state.status = status_by_asks()
   tell(state, now_ms)
+  local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %[%d+,([^,]+),([^,]+)')
+  local arrived_at_ms = outcome == TIMEOUT and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
+  redis.call('HSET', journal, field, '?' .. arrived_at_ms .. '.' .. state.revision .. ' ' .. called_at .. ' ' .. digest .. ' ' .. outcome)
   local next_run
   if not state.token then
     next_run = state.run + 1
     redis.call('ZADD', due, ready_at_ms, task_id)
-    outlive(state, ready_at_ms)
   elseif token == '' then
     state.answers = state.answers + 1
   end
   write_state(state)
-  expire_together(state)
   return { 'accepted', next_run }
 end
 
 local recorded = redis.call('HGET', journal, field)
-if not recorded then return { 'unknown' } end
-local same = recorded == entry
-if digest == '' then same = string.match(recorded, '^%S* (.*)$') == outcome end
+if not recorded then
+  -- A restart emptied the journal, but the ask was put: name@2#3 is of the second restart, name of none.
+  local generation = tonumber(string.match(key, '@(%d+)') or 0)
+  return { generation < state.generation and 'late' or 'unknown' }
+end
+local recorded_digest, recorded_outcome = string.match(recorded, '^%S+ %S+ (%S+) (.*)$')
+local same = recorded_outcome == outcome and (digest == '' or digest == recorded_digest)
 if not same then return { 'late' } end
 
 local due_at_ms = redis.call('ZSCORE', due, task_id)

@@ -3,12 +3,15 @@
 KEYS  task journal feed due
 ARGV  task_id, run, token, now_ms, due_at_ms (the end of the lease)
 
-Returns {'begun', task hash, journal hash} | {'finished'} | {'stale'} | {'unknown'}.
+Returns {'begun', task hash, journal hash} | {'finished'} | {'stale'} | {'held'} | {'unknown'}.
 
 Two jobs can carry the same run: BullMQ forgets a job id with its job, and a stalled job is handed out again. No run open: only the next
-number is taken, so of two jobs the first wins. A run open: only its own number is taken, and that is a takeover, since a job is handed
-out again only after its worker fell silent. The new token shuts the old worker out should it come back. ]]
-local task_id, run, token, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5]
+number is taken, so of two jobs the first wins. A run open: only its own number is taken, and only once its lease has run out, that is when
+the task is due. BullMQ hands a job out again when its lock has lapsed, which happens to a live worker too, while Redis is away or its event
+loop is starved, and the step that it is at would run twice side by side. The new token shuts the old worker out should it come back.
+
+Takeovers are counted until something is recorded or parked: a task that kills each of its workers must end some time. ]]
+local task_id, run, token, now_ms, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local state = read_state(task)
 if not state then
@@ -18,12 +21,16 @@ end
 if is_finished(state) then return { 'finished' } end -- I1
 local expected = state.token and state.run or state.run + 1
 if run ~= expected then return { 'stale' } end
+-- The same token: this begin was sent twice, as a client library does after a lost connection.
+if state.token and state.token ~= token then
+  local lease_until_ms = redis.call('ZSCORE', due, task_id)
+  if lease_until_ms and tonumber(lease_until_ms) > tonumber(now_ms) then return { 'held' } end
+  state.takeovers = state.takeovers + 1
+end
 
 state.run = run
 state.token = token
 state.answers = 0
-outlive(state, due_at_ms)
 write_state(state)
 redis.call('ZADD', due, due_at_ms, task_id)
-expire_together(state)
 return { 'begun', redis.call('HGETALL', task), redis.call('HGETALL', journal) }

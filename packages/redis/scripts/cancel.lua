@@ -12,13 +12,6 @@ local state = read_state(task)
 if not state then return 'unknown' end
 if is_finished(state) then return 'finished' end -- I1
 
-close_asks()
 write_field('message', message)
-state.status = 'cancelled'
-state.token = nil
-state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
-tell(state, now_ms)
-write_state(state)
-redis.call('ZREM', due, task_id)
-expire_together(state)
+end_task(state, task_id, 'cancelled', now_ms)
 return 'cancelled'

@@ -3,26 +3,32 @@
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
 ARGV  task_id, call (JSON), created_at_ms, retention_ms, due_at_ms,
-      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max
+      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever)
 
-Returns 'created' | 'exists'.
+Returns 'created' | 'exists' | 'expired'.
 
 Settles the race of a create that is sent twice, as a client library does after a lost connection: the second one changes nothing. If
-the caller dies before it adds the run, the sweep finds the task overdue. ]]
+the caller dies before it adds the run, the sweep finds the task overdue.
+
+A command that waited for Redis longer than its sender did is still sent. By then the caller was told that it failed and has perhaps called
+again, so a task is not made after `not_after_ms`. This is the one script that reads the clock: nobody else is there any more to ask. ]]
 local task_id, call, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local owner, owner_expires_at_ms, owner_length_max = KEYS[5], ARGV[6], ARGV[7]
+local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 
 if redis.call('EXISTS', task) == 1 then return 'exists' end
+if not_after_ms then
+  local seconds, microseconds = unpack(redis.call('TIME'))
+  if seconds * 1000 + microseconds / 1000 > not_after_ms then return 'expired' end
+end
 
 local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
-  expires_at_ms = string.format('%.0f', created_at_ms + retention_ms), retention_ms = retention_ms, attempt = '0',
+  expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0,
 }
 tell(state, created_at_ms)
 write_state(state)
 redis.call('HSET', task, 'call', call)
 redis.call('ZADD', due, due_at_ms, task_id)
-expire_together(state)
 
 -- A stream and not a sorted set: 45 bytes an entry instead of 140.
 if owner_expires_at_ms ~= '' then

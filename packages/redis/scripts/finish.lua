@@ -2,7 +2,7 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
-      entries (count, then key and entry of each)
+      entries (count, then key and entry, or place alone, of each)
 
 Returns 'finished' | 'refused'.
 
@@ -14,13 +14,6 @@ local state = held_state(token)
 if not state then return 'refused' end
 
 local at = each_group(5, 2, write_field)
-each_group(at, 2, write_entry)
-close_asks()
-state.status = status
-state.token = nil
-state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
-tell(state, now_ms)
-write_state(state)
-redis.call('ZREM', due, task_id)
-expire_together(state)
+write_entries(at)
+end_task(state, task_id, status, now_ms)
 return 'finished'

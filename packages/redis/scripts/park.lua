@@ -1,23 +1,45 @@
---[[ park.lua: ends the run and waits, for answers or for a time.
+--[[ park.lua: ends the run and waits, for answers or for a time; or begins the task again.
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
-      due now), attempt, fields (count, then name and value of each), entries (count, then key and entry of each),
-      asks (count, then key, digest and JSON of each)
+      due now), attempt, restart ('', or the arguments that the handler begins again with, as JSON; what follows is ignored then),
+      fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
+      asks (count, then key, digest, and called_at and JSON of each)
 
 Returns {'parked'} | {'due', run} | {'refused'}.
 
 Settles the race between a run that parks and an answer. An ask that was answered since begin is in the journal and is not opened again;
-and since that answer added no run while this one was open, the task is due at once and the caller adds the next run. ]]
+and since that answer added no run while this one was open, the task is due at once and the caller adds the next run.
+
+A restart empties the journal and closes what is open. An answer that came since begin goes with them, and one that comes later is late, since
+the keys of asks name their generation. ]]
 local task_id, token, now_ms, due_at_ms, ready_at_ms, attempt = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local state = held_state(token)
 if not state then return { 'refused' } end
 
-local changed = tonumber(ARGV[7]) > 0
-local at = each_group(7, 2, write_field)
-at = each_group(at, 2, write_entry)
-each_group(at, 3, function(key, digest, ask)
+state.token = nil
+state.takeovers = 0
+
+local restart = ARGV[7]
+if restart ~= '' then
+  for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5)) end
+  redis.call('DEL', journal)
+  redis.call('HDEL', task, 'message', 'immediate')
+  write_field('arguments', restart)
+  state.status = 'working'
+  state.attempt = 0
+  state.generation = state.generation + 1
+  tell(state, now_ms)
+  write_state(state)
+  redis.call('ZADD', due, ready_at_ms, task_id)
+  return { 'due', state.run + 1 }
+end
+
+local at = each_group(8, 2, write_field)
+local after, changed = write_entries(at)
+changed = changed or tonumber(ARGV[8]) > 0
+each_group(after, 3, function(key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
   -- An ask that is open already stays as it was put: its deadline does not move.
@@ -30,10 +52,7 @@ if changed or status ~= state.status then tell(state, now_ms) end
 local answered = state.answers > 0
 state.status = status
 state.attempt = attempt
-state.token = nil
-outlive(state, due_at_ms)
 write_state(state)
 redis.call('ZADD', due, answered and ready_at_ms or due_at_ms, task_id)
-expire_together(state)
 if answered then return { 'due', state.run + 1 } end
 return { 'parked' }

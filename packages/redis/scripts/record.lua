@@ -1,20 +1,25 @@
---[[ record.lua: adds entries to the journal and renews the lease; with no entries it only renews.
+--[[ record.lua: adds entries to the journal, or gives those that are there their places, and renews the lease; with no entries it only renews.
 
 KEYS  task journal feed due
-ARGV  task_id, token, due_at_ms (the new end of the lease), entries (count, then key and entry of each)
+ARGV  task_id, token, now_ms, due_at_ms (the new end of the lease), entries (count, then key and entry, or place alone, of each)
 
 Returns 'recorded' | 'refused'.
 
-Settles the race between a worker that was thought dead and the one that took over: only the holder's entries are taken (I5). ]]
-local task_id, token, due_at_ms = ARGV[1], ARGV[2], ARGV[3]
+Settles the race between a worker that was thought dead and the one that took over: only the holder's entries are taken (I5).
+And the one between a handler that withdraws an ask and a person who answers it: an answer that came first keeps its entry, which takes the
+place of the withdrawal, and one that comes behind is late. ]]
+local task_id, token, now_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local state = held_state(token)
 if not state then return 'refused' end
 
-each_group(4, 2, write_entry)
-local expired_at_ms = state.expires_at_ms
-outlive(state, due_at_ms)
-if state.expires_at_ms ~= expired_at_ms then write_state(state) end
+local _, withdrawn = write_entries(5)
+local progress = state.takeovers > 0 and tonumber(ARGV[5]) > 0
+if progress then state.takeovers = 0 end
+if withdrawn then
+  state.status = status_by_asks()
+  tell(state, now_ms)
+end
+if progress or withdrawn then write_state(state) end
 redis.call('ZADD', due, due_at_ms, task_id)
-expire_together(state)
 return 'recorded'

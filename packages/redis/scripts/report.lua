@@ -16,5 +16,4 @@ local feed_length_max = ARGV[at]
 each_group(at + 1, 1, function(item) redis.call('XADD', feed, 'MAXLEN', feed_length_max, '*', 'item', item) end)
 tell(state, now_ms)
 write_state(state)
-expire_together(state)
 return 'reported'

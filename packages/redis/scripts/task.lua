@@ -1,14 +1,19 @@
 --[[ task.lua: the words that the scripts share; loaded in front of each of them.
 
 A task's hash holds
-  state        status revision run updated_at_ms expires_at_ms retention_ms attempt [token answers]
+  state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
   call         what was called, as JSON; written by create alone
-  ask:<key>    an open ask: digest run JSON
+  arguments    what the handler last began again with, as JSON, in place of the call's arguments and early replies
+  ask:<key>    an open ask: digest run called_at JSON
   refused:<key>   how often replies to an open ask did not fit, and what was wrong with the last: count JSON
   message, immediate, outcome   when there is one
 
-The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. Token and answers
-(how many came since begin, other than the holder's own) are there exactly while a run is open.
+The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
+until the task ends. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
+
+An entry of the journal is: place called_at digest outcome. The place is a number in the order in which effects settled for the handler,
+w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
+has not. The digest is - when there is none. The outcome is JSON with sorted keys.
 
 Every script on one task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -26,15 +31,17 @@ local function read_state(key)
     expires_at_ms = word[5],
     retention_ms = word[6],
     attempt = word[7],
-    token = word[8],
-    answers = tonumber(word[9]),
+    generation = tonumber(word[8]),
+    takeovers = tonumber(word[9]),
+    token = word[10],
+    answers = tonumber(word[11]),
   }
 end
 
 local function write_state(state)
   local words = {
     state.status, state.revision, state.run, state.updated_at_ms, state.expires_at_ms, state.retention_ms, state.attempt,
-    state.token, state.token and state.answers,
+    state.generation, state.takeovers, state.token, state.token and state.answers,
   }
   redis.call('HSET', task, 'state', table.concat(words, ' '))
 end
@@ -48,19 +55,6 @@ end
 
 local function is_finished(state)
   return state.status == 'completed' or state.status == 'failed' or state.status == 'cancelled'
-end
-
--- An unfinished task outlives its next due time by its retention. The expiry never moves back while the task is unfinished (I7).
-local function outlive(state, due_at_ms)
-  local expires_at_ms = due_at_ms + state.retention_ms
-  if expires_at_ms > tonumber(state.expires_at_ms) then state.expires_at_ms = string.format('%.0f', expires_at_ms) end
-end
-
--- All keys of a task expire together (I7), those too that this script has just made.
-local function expire_together(state)
-  redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', journal, state.expires_at_ms)
-  redis.call('PEXPIREAT', feed, state.expires_at_ms)
 end
 
 local function open_asks()
@@ -84,8 +78,8 @@ end
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
 local function close_asks()
   for _, field in ipairs(open_asks()) do
-    local digest = string.match(redis.call('HGET', task, field), '^%S+')
-    redis.call('HSETNX', journal, field, digest .. ' {"type":"closed"}')
+    local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
+    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' {"type":"closed"}')
     remove_ask(string.sub(field, 5))
   end
 end
@@ -95,6 +89,22 @@ local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
   redis.call('PUBLISH', task, state.revision)
+end
+
+-- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
+-- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
+-- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
+local function end_task(state, task_id, status, now_ms)
+  close_asks()
+  state.status = status
+  state.token = nil
+  state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
+  tell(state, now_ms)
+  write_state(state)
+  redis.call('ZREM', due, task_id)
+  redis.call('PEXPIREAT', task, state.expires_at_ms)
+  redis.call('PEXPIREAT', journal, state.expires_at_ms)
+  redis.call('PEXPIREAT', feed, state.expires_at_ms)
 end
 
 -- Lists in ARGV: a count, then that many groups of `width`. Returns the index behind the list.
@@ -107,5 +117,25 @@ end
 
 local function write_field(field, value) redis.call('HSET', task, field, value) end
 
--- An entry that is there stays: what was replayed once is replayed for ever.
-local function write_entry(key, entry) redis.call('HSETNX', journal, key, entry) end
+local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
+
+-- Writes the entries that ARGV lists from `at`: key and text of each, the text being an entry, or its place alone where the writer knows that
+-- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
+-- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is written as withdrawn is closed. Returns the index behind the list, and whether an open ask was closed:
+-- the caller must then tell.
+local function write_entries(at)
+  local closed = false
+  local after = each_group(at, 2, function(key, text)
+    local place = string.match(text, '^%S+')
+    if place == text or redis.call('HSETNX', journal, key, text) == 0 then
+      local held = redis.call('HGET', journal, key)
+      if held and string.sub(held, 1, 1) == '-' and place ~= text then
+        redis.call('HSET', journal, key, text)
+      elseif held and is_unsettled(held) and not is_unsettled(place) then
+        redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
+      end
+    end
+    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' and remove_ask(string.sub(key, 5)) == 1 then closed = true end
+  end)
+  return after, closed
+end

@@ -38,6 +38,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     file: "apps/server/routes/mcp/answer-call.ts",
     find:
       "    const watch = await watchTask(services, taskId);\n    try {\n" +
+      "      // The client may have left while this waited for Redis, and may have called again.\n" +
+      "      if (exchange.outlet.closed.aborted) return undefined;\n" +
       "      const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });\n",
     replace:
       "    const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });\n" +
@@ -72,10 +74,10 @@ export const SABOTAGES: readonly Sabotage[] = [
     faults: ["clock jump"],
   },
   {
-    name: "a store that is away is a failure of the step",
+    name: "a store that is away is a failure of the task",
     file: "packages/core/replay.ts",
-    find: "      await recorded(entries);",
-    replace: "      await ports.record(entries);",
+    find: "      ending.fail(error);",
+    replace: "      stop(error);",
     breaks: "rest",
     lifecycles: 120,
     faults: ["redis outage", "frozen connections"],

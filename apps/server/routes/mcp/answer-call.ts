@@ -25,7 +25,7 @@ export async function answerCall(mcp: Mcp, called: Called, exchange: Exchange, a
 async function handOut(mcp: Mcp, called: Called, exchange: Exchange, asTask: Exclude<TaskChoice, "never">): Promise<object> {
   const { services, encode, times } = mcp;
   const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: false });
-  if (asTask === "at once") return encode.createTaskResult(task, services.clock.now());
+  if (asTask === "at once") return encode.createTaskResult(task);
   const settled = await waitForTask(services, {
     task,
     until: isSettled,
@@ -36,7 +36,7 @@ async function handOut(mcp: Mcp, called: Called, exchange: Exchange, asTask: Exc
   // A client that cannot be asked gets the task: its question may be answered elsewhere.
   const asks = settled.status === "input_required" && !requiredCapabilities(requests, called.intent.capabilities);
   if (asks) return await askCaller(mcp, called, exchange, { task: settled, feedCursor: undefined });
-  return encode.createTaskResult(settled, services.clock.now());
+  return encode.createTaskResult(settled);
 }
 
 async function carry(mcp: Mcp, called: Called, exchange: Exchange): Promise<Handled> {
@@ -47,8 +47,10 @@ async function carry(mcp: Mcp, called: Called, exchange: Exchange): Promise<Hand
     // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
     const watch = await watchTask(services, taskId);
     try {
+      // The client may have left while this waited for Redis, and may have called again.
+      if (exchange.outlet.closed.aborted) return undefined;
       const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
-      return await awaitTask(mcp, called, exchange, { task, watch, feedCursor: undefined });
+      return await awaitTask(mcp, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
     } finally {
       watch.close();
     }

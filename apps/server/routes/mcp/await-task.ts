@@ -14,10 +14,13 @@ export interface AwaitTask {
   readonly task: Task;
   readonly watch: TaskWatch;
   readonly feedCursor: string | undefined;
+  /** The client holds a requestState that leads back to the task. */
+  readonly canComeBack: boolean;
 }
 
 /** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
-export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, { task, watch, feedCursor }: AwaitTask): Promise<Handled> {
+export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, request: AwaitTask): Promise<Handled> {
+  const { task, watch, feedCursor, canComeBack } = request;
   const { services, times, lifecycle } = mcp;
   const { outlet, principal } = exchange;
   const teller = feedTeller(mcp, called, exchange, { taskId: task.id, cursor: feedCursor });
@@ -37,9 +40,11 @@ export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, { 
     let seen = task;
     while (!isSettled(seen)) {
       await watch.next();
-      // The end of a request's stream is its cancellation; a task that was handed out lives on.
+      // Closing a first call cancels its hidden task, on which no client has a handle. A retry has delivered answers, and may have been
+      // dropped by the network: its task continues, and the same retry sent again gets the result.
       if (outlet.closed.aborted) {
-        if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The client closed the call." });
+        if (task.call.hidden && !canComeBack)
+          await cancelTask(services, { taskId: task.id, principal, reason: "The client closed the call." });
         return undefined;
       }
       const now = await services.store.load(task.id);

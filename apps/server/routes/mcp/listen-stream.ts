@@ -105,7 +105,7 @@ class ListenStream {
           changed.map(async (each) => (each.type === "task" ? await services.store.load(each.taskId) : undefined)),
         );
         for (const [index, each] of changed.entries()) {
-          if (each.type === "task") this.#tellTask(each, tasks[index], services.clock.now());
+          if (each.type === "task") this.#tellTask(each, tasks[index]);
           else this.#tellAnnounced(each);
           await this.#outlet.drained();
         }
@@ -126,10 +126,10 @@ class ListenStream {
     return taken;
   }
 
-  #tellTask(followed: FollowedTask, task: Task | undefined, nowMs: number): void {
+  #tellTask(followed: FollowedTask, task: Task | undefined): void {
     if (task && task.revision > followed.revision) {
       followed.revision = task.revision;
-      this.#outlet.send(this.#mcp.encode.taskNotification(task, { subscriptionId: this.#id, nowMs }));
+      this.#outlet.send(this.#mcp.encode.taskNotification(task, { subscriptionId: this.#id }));
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);

@@ -25,10 +25,11 @@ export async function resumeCall(mcp: Mcp, called: Called, exchange: Exchange, r
     const watch = await watchTask(services, taskId);
     try {
       const task = await deliver(mcp, called, principal, state);
-      if (task.call.hidden || !called.intent.speaksTasks) return await awaitTask(mcp, called, exchange, { task, watch, feedCursor });
+      if (task.call.hidden || !called.intent.speaksTasks)
+        return await awaitTask(mcp, called, exchange, { task, watch, feedCursor, canComeBack: true });
       const open = task.asks.some(({ key }) => state.asked.includes(key));
       if (open) return await askCaller(mcp, called, exchange, { task, feedCursor });
-      return encode.createTaskResult(task, services.clock.now());
+      return encode.createTaskResult(task);
     } finally {
       watch.close();
     }

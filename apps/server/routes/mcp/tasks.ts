@@ -5,7 +5,7 @@ import type { Exchange, Mcp } from "./mcp.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */
 export async function getTask({ services, encode }: Mcp, { taskId }: GetTask, { principal }: Exchange): Promise<object> {
-  return encode.detailedTask(await getSettledTask(services, { taskId, principal }), services.clock.now());
+  return encode.detailedTask(await getSettledTask(services, { taskId, principal }));
 }
 
 /**

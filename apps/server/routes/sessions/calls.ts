@@ -40,6 +40,8 @@ async function handOut(
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
   const taskId = services.ids.taskId();
   const { principal, capabilities } = session;
+  // The client may have left while its session was looked up: it would never learn of the task.
+  if (voice.closed.aborted) return;
   const [created, following] = await Promise.all([
     createTask(services, tool, {
       principal,
@@ -53,7 +55,7 @@ async function handOut(
   ]);
   if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
   const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: voice.closed });
-  voice.answer({ httpStatus: 200, message: resultMessage(id, encode.createTaskResult(task, services.clock.now())) });
+  voice.answer({ httpStatus: 200, message: resultMessage(id, encode.createTaskResult(task)) });
 }
 
 interface Carry {
@@ -74,6 +76,8 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
     throw error;
   });
   try {
+    // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
+    if (asked.voice.closed.aborted) return;
     const [task] = await Promise.all([
       createTask(services, runnable, {
         principal: session.principal,

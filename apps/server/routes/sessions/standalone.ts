@@ -100,12 +100,14 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
     const interests = await sessions.interests(session.id);
     resources = new Set(interests.resources);
     const added = interests.taskIds.filter((taskId) => !followed.has(taskId));
-    await Promise.all(
+    const watches = await Promise.allSettled(
       added.map(async (taskId) => {
         const unwatch = await services.events.watch(taskId, () => changed.tasks.mark(taskId));
         followed.set(taskId, { unwatch, named: false, told: undefined, put: [] });
       }),
     );
+    // Not before all have settled: a watch that begins later would outlive the stream.
+    for (const watch of watches) if (watch.status === "rejected") throw watch.reason;
     // A question that overtakes the answer to tools/call is about nothing that the client knows. Clients refuse such a question, and the tool
     // would take it for the person's word.
     if (added.length > 0) void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => added.forEach(tellFromNowOn));
@@ -125,7 +127,7 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is at work when it is first seen is as the client got it.
       if (known.told === undefined ? task.status !== "working" : known.told !== state) {
-        outlet.send(encode.taskStatus(task, services.clock.now()), eventId());
+        outlet.send(encode.taskStatus(task), eventId());
       }
       known.told = state;
       await putAsks(task, known);

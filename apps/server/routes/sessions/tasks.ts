@@ -37,10 +37,10 @@ export async function getTask(door: Door, { session, encode }: Talk, { taskId, a
     const task = await getSettledTask(services, ref);
     // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
     if (task.status === "input_required") await sessions.follow(session.id, taskId, limits.sessionTasksMax);
-    return encode.task(task, services.clock.now());
+    return encode.task(task);
   }
   const { task } = await deliver(door, ref, answers);
-  return encode.task(task, services.clock.now());
+  return encode.task(task);
 }
 
 /** tasks/sendInput. Throws as getTask with an answer; a late answer is told by `accepted: false`. */
@@ -49,11 +49,10 @@ export async function sendInput(
   { session, encode }: Talk,
   { taskId, elicitationId: given, reply }: SendInput,
 ): Promise<object> {
-  const { services } = door;
   const ref = { taskId, principal: session.principal };
   const id = given ?? (await theOpenAsk(door, ref));
   const { task, late } = await deliver(door, ref, [{ elicitationId: id, reply }], "tell late");
-  return encode.inputSent(!late, task, services.clock.now());
+  return encode.inputSent(!late, task);
 }
 
 /** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, OVERLOADED. */
@@ -80,7 +79,7 @@ export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult,
 /** tasks/list. Throws INVALID_CURSOR. */
 export async function listTasks({ services, pageSize }: Door, { session, encode }: Talk, { cursor }: ListTasks): Promise<object> {
   const page = await list(services, { principal: session.principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
-  return encode.taskList(page, services.clock.now());
+  return encode.taskList(page);
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
@@ -89,7 +88,7 @@ export async function cancelTask({ services }: Door, { session, encode }: Talk, 
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);
   if (became === "finished") throw taskFinished(task);
-  return encode.cancelledTask(task, services.clock.now());
+  return encode.cancelledTask(task);
 }
 
 interface Ref {

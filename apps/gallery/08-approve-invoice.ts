@@ -1,0 +1,51 @@
+/**
+ * An approval with patience: one person is asked, after a day a second one too. The first answer wins.
+ *
+ * The signal withdraws what lost: a sleep that is no longer needed, and a question that clients then no longer show. Without it the other
+ * question would stay open until the task ends, and somebody might answer it in vain.
+ */
+import { defineTool } from "@parley/sdk";
+import { z } from "zod";
+import { galleryDir } from "./config.ts";
+import { writeJson } from "./file-store.ts";
+
+const APPROVAL = z.object({ approve: z.boolean().meta({ title: "Approve" }), note: z.string().max(200).optional() });
+
+export const approveInvoice = defineTool({
+  name: "approve_invoice",
+  description: "Has an invoice approved, by a deputy if the approver does not answer within a day.",
+  input: z.object({
+    invoice: z
+      .string()
+      .regex(/^[A-Za-z0-9-]{1,40}$/)
+      .describe("Its number, such as 2026-117"),
+    amount: z.number().positive().describe("In EUR"),
+    approver: z.string().min(1).max(80).describe("Who is asked first"),
+    deputy: z.string().min(1).max(80).describe("Who is asked as well after a day"),
+  }),
+  needs: { elicitation: { form: true, url: false } },
+  async run({ invoice, amount, approver, deputy }, ctx) {
+    const decided = new AbortController();
+    const { signal } = decided;
+
+    async function ask(name: string, person: string) {
+      const message = `${person}: pay invoice ${invoice} over ${amount} EUR?`;
+      return { person, answer: await ctx.ask(name, { message, schema: APPROVAL, timeout: "5 days", signal }) };
+    }
+
+    async function escalate() {
+      await ctx.sleep("patience", "1 day", { signal });
+      ctx.status(`${approver} has not answered for a day; ${deputy} is asked as well.`);
+      return ask("deputy", deputy);
+    }
+
+    const { person, answer } = await Promise.race([ask("approver", approver), escalate()]);
+    decided.abort();
+
+    if (answer.action === "timeout") return `Nobody decided about invoice ${invoice}.`;
+    if (answer.action !== "accept" || !answer.content.approve) return `${person} did not approve invoice ${invoice}.`;
+    const { note = "" } = answer.content;
+    await ctx.step("record", () => writeJson(galleryDir("invoices", `${invoice}.json`), { invoice, amount, approvedBy: person, note }));
+    return `${person} approved invoice ${invoice}.`;
+  },
+});

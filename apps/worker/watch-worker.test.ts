@@ -1,0 +1,53 @@
+import { DEFAULT_SETTINGS } from "@parley/core";
+import { createTelemetry, NO_TELEMETRY, type Telemetry } from "@parley/telemetry";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { BegunRun } from "./runs-at-work.ts";
+import { type WatchedWork, watchWorker } from "./watch-worker.ts";
+
+const core = { ...DEFAULT_SETTINGS, journalEntriesMax: 10, journalSizeMax: 1_000 };
+let telemetry: Telemetry;
+let watched: WatchedWork;
+
+beforeEach(async () => {
+  const options = { process: "worker", version: "0", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
+  telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
+  const redis = { censuses: {} as never, writable: async () => undefined };
+  watched = watchWorker(telemetry, { redis, core, concurrency: 1, draining: new AbortController().signal });
+});
+
+const begun = ({ entries = 0, journalSize = 0, takeovers = 0 }): BegunRun => ({
+  task: { call: { kind: "tool", name: "subject" } } as BegunRun["task"],
+  journal: new Map(Array.from({ length: entries }, (_, n) => [`step:${n}`, {} as never])),
+  journalSize,
+  attempt: 0,
+  takeovers,
+});
+
+async function total(metric: "takeovers" | "nearLimit" | "strays" | "blocks" | "blocked"): Promise<number> {
+  const { values } = (await telemetry.metrics?.[metric].get()) ?? { values: [] };
+  return values.reduce((sum, { value }) => sum + value, 0);
+}
+
+describe("what a worker counts", () => {
+  test("runs that were taken over, however often in a row", async () => {
+    for (const takeovers of [0, 1, 3]) watched.begun(begun({ takeovers }));
+    expect(await total("takeovers")).toBe(2);
+  });
+
+  test.each([
+    [{ entries: 7, journalSize: 799 }, 0],
+    [{ entries: 8 }, 1],
+    [{ journalSize: 800 }, 1],
+    [{ entries: 10, journalSize: 1_000 }, 1],
+  ])("a journal of %o counts %i as near its limit", async (journal, count) => {
+    watched.begun(begun(journal));
+    expect(await total("nearLimit")).toBe(count);
+  });
+
+  test("blocks of the event loop and how long they took, and errors that nobody caught", async () => {
+    watched.blocked(2_500);
+    watched.blocked(500);
+    watched.stray("run");
+    expect([await total("blocks"), await total("blocked"), await total("strays")]).toEqual([2, 3, 1]);
+  });
+});

@@ -1,0 +1,47 @@
+/** A clock that the test turns: what sleeps wakes in its order, and everything that follows from it happens before the next one wakes. */
+import { systemClock } from "@parley/node";
+import type { Clock } from "./ports.ts";
+
+interface Sleeper {
+  readonly atMs: number;
+  readonly wake: () => void;
+}
+
+export function createHandClock() {
+  let nowMs = 1_000_000;
+  const sleepers = new Set<Sleeper>();
+  const clock: Clock = {
+    ...systemClock,
+    now: () => nowMs,
+    sleep: (ms, signal) =>
+      new Promise<void>((resolve) => {
+        if (signal?.aborted) return resolve();
+        const wake = () => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener("abort", wake);
+          resolve();
+        };
+        const sleeper: Sleeper = { atMs: nowMs + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", wake, { once: true });
+      }),
+  };
+  return {
+    clock,
+    /** How much longer each sleeps, the shortest first. */
+    sleeping: () => [...sleepers].map(({ atMs }) => atMs - nowMs).toSorted((a, b) => a - b),
+    /** The process stands still: time goes by, and nobody wakes. */
+    stand: (ms: number) => void (nowMs += ms),
+    async pass(ms: number) {
+      const untilMs = nowMs + ms;
+      for (;;) {
+        await systemClock.idle();
+        const [next] = [...sleepers].filter(({ atMs }) => atMs <= untilMs).toSorted((a, b) => a.atMs - b.atMs);
+        if (!next) break;
+        nowMs = Math.max(nowMs, next.atMs);
+        next.wake();
+      }
+      nowMs = Math.max(nowMs, untilMs);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/** A task that is replayed run by run: what one run records, the next one finds. */
+import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
+import type { Effects } from "./effects.ts";
+import type { Entry, KeyedEntry } from "./journal.ts";
+import type { Report } from "./ports.ts";
+import { replay, type RunEnd } from "./replay.ts";
+import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
+import type { Answer, Ask, AskRequest, JsonObject, Task } from "./task.ts";
+
+export const form = (message: string): AskRequest => ({
+  type: "form",
+  message,
+  schema: { type: "object", properties: { n: { type: "number" } } },
+});
+export const accept = (n: number): Answer => ({ action: "accept", content: { n } });
+
+export function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: Partial<Settings> = {}, replies?: JsonObject) {
+  const journal = new Map<string, Entry>();
+  const open = new Map<string, Ask>();
+  const reports: Report[] = [];
+  const recordings: string[][] = [];
+  let current = handler;
+  let storeAway: Error | undefined;
+  let revision = 0;
+  let generation = 0;
+  let skippedMs = 0;
+  const clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  const save = (entries: readonly KeyedEntry[]) =>
+    entries.forEach(({ key, entry }) => {
+      const before = journal.get(key);
+      if (before?.place !== undefined) return;
+      const { arrived: _, ...kept } = before ?? entry;
+      const { place, withdrawn } = entry;
+      if (before && !before.arrived) return void journal.set(key, entry);
+      if (place === undefined) journal.set(key, before ?? entry);
+      else journal.set(key, { ...kept, place, ...(withdrawn && { withdrawn }) });
+      if (withdrawn) open.delete(key.replace("ask:", ""));
+    });
+  return {
+    journal,
+    reports,
+    recordings,
+    open,
+    /** Lets time pass between two runs. */
+    skip: (ms: number) => (skippedMs += ms),
+    /** A new deployment: from now on the handler is this one. */
+    deploy: (changed: typeof handler) => (current = changed),
+    /** From now on nothing can be recorded; undefined: it can again. */
+    loseStore: (error: Error | undefined) => (storeAway = error),
+    answer: (key: string, answer: Answer, atMs = Date.now()) => {
+      const ask = open.get(key);
+      if (!ask) throw new Error(`${key} is not open`);
+      open.delete(key);
+      const { digest, calledAt } = ask;
+      journal.set(`ask:${key}`, { digest, calledAt, outcome: { type: "answer", answer }, arrived: { atMs, revision: (revision += 1) } });
+    },
+    async run(signal = new AbortController().signal): Promise<RunEnd> {
+      const task: Task = {
+        id: "0-task",
+        call: {
+          kind: "tool",
+          name: "subject",
+          arguments: {},
+          principal: "anonymous",
+          capabilities: {},
+          createdAtMs: 0,
+          retentionMs: 1,
+          seed: "seed",
+          hidden: false,
+          ...(replies && { replies }),
+        },
+        status: "working",
+        revision: 1,
+        run: 1,
+        updatedAtMs: 0,
+        generation,
+        asks: [...open.values()],
+      };
+      const end = await replay({
+        task,
+        journal: new Map(journal),
+        journalSize: 0,
+        handler: current,
+        signal,
+        settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...settings },
+        ports: {
+          clock,
+          scope: createScope(),
+          isHeld: () => true,
+          digest: sha256Digest,
+          validate: createValidator(),
+          record: async (entries) => {
+            if (storeAway) throw storeAway;
+            recordings.push(entries.map(({ key }) => key));
+            save(entries);
+          },
+          report: async (report) => void reports.push(report),
+          announce: async () => undefined,
+        },
+      });
+      if ("entries" in end) save(end.entries);
+      if (end.type === "parked") end.asks.forEach((ask) => !journal.has(`ask:${ask.key}`) && open.set(ask.key, ask));
+      if (end.type === "restarted") {
+        generation += 1;
+        journal.clear();
+        open.clear();
+      }
+      return end;
+    },
+  };
+}
+
+export function askKeys(end: RunEnd): readonly string[] {
+  if (end.type !== "parked") throw new Error(`the run ${end.type}: ${"error" in end ? String(end.error) : ""}`);
+  return end.asks.map(({ key }) => key);
+}

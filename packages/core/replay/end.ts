@@ -1,0 +1,48 @@
+/** How a run ends: once, by whatever comes first. */
+import type { ParleyError } from "../errors.ts";
+import type { KeyedEntry } from "../journal.ts";
+import type { Ask, JsonObject } from "../task.ts";
+
+export type RunEnd =
+  | { readonly type: "returned"; readonly result: JsonObject; readonly entries: readonly KeyedEntry[] }
+  | { readonly type: "threw"; readonly error: unknown; readonly entries: readonly KeyedEntry[] }
+  | {
+      readonly type: "parked";
+      readonly asks: readonly Ask[];
+      /** When the first sleep ends, if the run sleeps. */
+      readonly wakeAtMs: number | undefined;
+      readonly entries: readonly KeyedEntry[];
+    }
+  /** The handler wants to begin anew with these arguments. */
+  | { readonly type: "restarted"; readonly arguments: JsonObject }
+  | { readonly type: "diverged"; readonly error: ParleyError }
+  /** `diverging`: what was recorded had not been called again. */
+  | { readonly type: "aborted"; readonly diverging?: ParleyError };
+
+export interface Ending {
+  readonly isOver: boolean;
+  /** The first end counts. */
+  with(end: RunEnd): void;
+  /** What cannot be recorded has not happened: the run throws (R6). */
+  fail(error: unknown): void;
+  readonly end: Promise<RunEnd>;
+}
+
+export function createEnding(): Ending {
+  const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
+  let isOver = false;
+  return {
+    get isOver() {
+      return isOver;
+    },
+    with(end) {
+      isOver = true;
+      resolve(end);
+    },
+    fail(error) {
+      isOver = true;
+      reject(error instanceof Error ? error : new Error(String(error)));
+    },
+    end: promise,
+  };
+}

@@ -1,0 +1,241 @@
+/** Which recorded effect a call is. */
+import { createScope } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { ParleyError } from "../errors.ts";
+import type { Entry } from "../journal.ts";
+import type { Ask, Task } from "../task.ts";
+import { Flow } from "./flow.ts";
+import { type CalledKind, recollect } from "./recollection.ts";
+
+interface Remembered {
+  /** By id: where it was called, or the entry. */
+  readonly recorded?: Readonly<Record<string, string | Partial<Entry>>>;
+  readonly asks?: Readonly<Record<string, string>>;
+  readonly generation?: number;
+}
+
+const quiet = { rejected: () => undefined, handled: () => undefined, threw: () => undefined };
+
+function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
+  const scope = createScope();
+  const start = Flow.start({ ...quiet });
+  const course = {
+    settled: 0,
+    isInDrain: true,
+    get at() {
+      return course.isInDrain ? `${course.settled}` : `${course.settled}o`;
+    },
+  };
+  const entryOf = (of: string | Partial<Entry>): Entry => ({
+    digest: "",
+    calledAt: "0",
+    outcome: { type: "value" },
+    ...(typeof of === "string" ? { calledAt: of } : of),
+  });
+  const journal = new Map(Object.entries(recorded).map(([id, of]) => [id, entryOf(of)]));
+  const open = Object.entries(asks).map(([key, calledAt]) => ({ key, calledAt, digest: "" }) as Ask);
+  const task = { id: "0-task", generation, asks: open } as unknown as Task;
+  const recollection = recollect({ task, journal, scope, start, course });
+  return {
+    ...recollection,
+    scope,
+    start,
+    journal,
+    /** From here on the handler is in the drain of this settlement, or behind something outside ctx. */
+    goTo(settled: number, where: "drain" | "outside") {
+      course.settled = settled;
+      course.isInDrain = where === "drain";
+    },
+    /** The keys that calls get which one flow makes one after another. */
+    keys: (names: readonly string[], { flow = start as object, kind = "step" as CalledKind } = {}) =>
+      scope.run(flow, () => names.map((name) => recollection.call(kind, name).key)),
+  };
+}
+const thrown = (work: () => unknown) => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ParleyError) return [error.code, error.message];
+    throw error;
+  }
+  return [];
+};
+const AMBIGUOUS = [
+  "AMBIGUOUS_EFFECT",
+  'step "a" is called again behind an await of something outside ctx, and replay could not tell this call from the one before',
+];
+
+describe("a call", () => {
+  test("gets a key of its name, the branch, the generation and its occurrence, apart from other kinds", () => {
+    const subject = run({ generation: 2 });
+    const branch = subject.branch("alice");
+    expect(subject.keys(["a", "b", "a"])).toStrictEqual(["a@2", "b@2", "a@2#2"]);
+    expect(subject.keys(["a"], { kind: "ask" })).toStrictEqual(["a@2"]);
+    expect(subject.keys(["a", "a"], { flow: branch })).toStrictEqual(["alice/a@2", "alice/a@2#2"]);
+    expect(subject.keys(["a"], { flow: subject.scope.run(branch, () => subject.branch("deep")) })).toStrictEqual(["alice/deep/a@2"]);
+  });
+
+  test("finds its entry, and says where it was called then; a new one says where it is called now", () => {
+    const subject = run({ recorded: { "step:a": "0o" } });
+    const call = () => subject.scope.run(subject.start, () => subject.call("step", "a"));
+    expect(call()).toStrictEqual({ key: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a") });
+    subject.goTo(3, "drain");
+    expect(call()).toStrictEqual({ key: "a#2", id: "step:a#2", calledAt: "3", entry: undefined });
+  });
+
+  test("of a name that is not allowed is refused, and so is such a branch", () => {
+    const subject = run();
+    const refusal = (kind: string, name: string) => [
+      "INVALID_NAME",
+      `${kind} name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`,
+    ];
+    for (const name of ["", "two words", "é-acute", "end\u00e9", "a/b", "x".repeat(65)]) {
+      expect(thrown(() => subject.keys([name]))).toStrictEqual(refusal("step", name));
+      expect(thrown(() => subject.branch(name))).toStrictEqual(refusal("branch", name));
+    }
+    expect(subject.keys(["x".repeat(64)])).toStrictEqual(["x".repeat(64)]);
+  });
+
+  test("within a step, or by another task's handler, is misplaced; one of an unknown flow belongs to the run", () => {
+    const subject = run();
+    expect(thrown(() => subject.keys(["a"], { flow: subject.start.inStep("charge") }))).toStrictEqual([
+      "MISPLACED_EFFECT",
+      'ctx was used inside the step "charge"',
+    ]);
+    const foreign = ["MISPLACED_EFFECT", "ctx of task 0-task was used by another task"];
+    expect(thrown(() => subject.keys(["a"], { flow: Flow.start({ ...quiet }) }))).toStrictEqual(foreign);
+    expect(thrown(() => subject.scope.run(Flow.start({ ...quiet }), () => subject.branch("a")))).toStrictEqual(foreign);
+    expect(subject.keys(["a"], { flow: {} })).toStrictEqual(["a"]);
+    expect(subject.call("step", "a").key).toBe("a#2");
+  });
+});
+
+describe("a second call of a name (C2)", () => {
+  test("is certain in the drain of the first, and in every later one", () => {
+    const subject = run();
+    expect(subject.keys(["a"])).toStrictEqual(["a"]);
+    expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
+    subject.goTo(1, "drain");
+    expect(subject.keys(["a"])).toStrictEqual(["a#3"]);
+    subject.goTo(1, "outside");
+    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
+    subject.goTo(2, "drain");
+    expect(subject.keys(["a"])).toStrictEqual(["a#4"]);
+  });
+
+  test("is certain behind something outside ctx when one flow made both, whatever else it called", () => {
+    const subject = run();
+    subject.goTo(0, "outside");
+    expect(subject.keys(["a", "b", "c", "d", "a", "a"])).toStrictEqual(["a", "b", "c", "d", "a#2", "a#3"]);
+    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
+    expect(thrown(() => subject.keys(["e", "a"]))).toStrictEqual(AMBIGUOUS);
+  });
+
+  test("is certain behind something outside ctx if it was recorded to follow from a settlement after the first", () => {
+    for (const [recordedAt, expected] of [
+      ["1", ["a#2"]],
+      ["0", AMBIGUOUS],
+      ["1o", AMBIGUOUS],
+      [undefined, AMBIGUOUS],
+    ] as const) {
+      const subject = run({ recorded: { "step:a": "0", ...(recordedAt !== undefined && { "step:a#2": recordedAt }) } });
+      subject.keys(["a"]);
+      subject.goTo(1, "outside");
+      let keys: readonly string[] = [];
+      const refusal = thrown(() => (keys = subject.keys(["a"])));
+      expect([...keys, ...refusal]).toStrictEqual(expected);
+    }
+  });
+
+  test("that comes ahead of a recorded one, which follows from a settlement still to come, is another call", () => {
+    for (const generation of [0, 1]) {
+      const at = generation === 0 ? "" : "@1";
+      const subject = run({ generation, recorded: { [`step:a${at}`]: "0", [`step:a${at}#2`]: "1" } });
+      expect(subject.keys(["a", "a", "a"])).toStrictEqual([`a${at}`, `a${at}#3`, `a${at}#4`]);
+      subject.goTo(1, "drain");
+      expect(subject.keys(["a", "a"])).toStrictEqual([`a${at}#2`, `a${at}#5`]);
+    }
+  });
+
+  test("is told from the first one, too, if that is the one that is still to come", () => {
+    const subject = run({ recorded: { "step:a": "1" } });
+    expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
+    subject.goTo(1, "drain");
+    expect(subject.keys(["a", "a"])).toStrictEqual(["a", "a#3"]);
+  });
+
+  test("that came ahead in an earlier run already is the one that it was then", () => {
+    const subject = run({ recorded: { "step:a": "0", "step:a#2": "1", "step:a#4": "0" } });
+    expect(subject.keys(["a", "a", "a"])).toStrictEqual(["a", "a#4", "a#5"]);
+    subject.goTo(1, "drain");
+    expect(subject.keys(["a", "a"])).toStrictEqual(["a#2", "a#3"]);
+  });
+
+  test("is the next recorded one if that was called behind something outside ctx, or in this very drain", () => {
+    expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+    expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+  });
+});
+
+describe("what was recorded", () => {
+  test("has settled in the order of places, whatever order the store gives, and what has come since is ordered by its arrival", () => {
+    const arrived = (atMs: number, revision: number) => ({ arrived: { atMs, revision } });
+    const subject = run({
+      recorded: {
+        "step:second": { place: 2 },
+        "step:first": { place: 1 },
+        "sleep:begun": "0",
+        "ask:late": arrived(30, 1),
+        "ask:b": arrived(20, 5),
+        "ask:a": arrived(20, 5),
+        "ask:c": arrived(20, 5),
+        "ask:before": arrived(20, 4),
+        "ask:early": arrived(10, 9),
+      },
+    });
+    expect(subject.settled.map(({ id }) => id)).toStrictEqual(["step:first", "step:second"]);
+    expect(subject.arrived.map(({ id }) => id)).toStrictEqual(["ask:early", "ask:before", "ask:a", "ask:b", "ask:c", "ask:late"]);
+    expect(subject.ahead.size).toBe(9);
+  });
+
+  test("is ahead until it is called, open questions included, and each once", () => {
+    const subject = run({ recorded: { "ask:closed": "0" }, asks: { closed: "0", open: "0" } });
+    expect([...subject.ahead]).toStrictEqual(["ask:closed", "ask:open"]);
+    subject.keys(["closed"], { kind: "ask" });
+    expect([[...subject.ahead], subject.isCalledBefore(1)]).toStrictEqual([["ask:open"], false]);
+    subject.keys(["open", "new"], { kind: "ask" });
+    expect([[...subject.ahead], subject.isCalledBefore(1)]).toStrictEqual([[], true]);
+  });
+
+  test("settles only when all was called again that was called before it (C1)", () => {
+    const subject = run({ recorded: { "step:a": "0", "step:b": "0o", "step:c": "2" } });
+    const called = () => [1, 2, 3, 9].map(subject.isCalledBefore);
+    expect(called()).toStrictEqual([false, false, false, false]);
+    subject.keys(["a"]);
+    expect(called()).toStrictEqual([false, false, false, false]);
+    subject.keys(["b"]);
+    expect(called()).toStrictEqual([true, true, false, false]);
+    subject.goTo(2, "drain");
+    subject.keys(["c"]);
+    expect(called()).toStrictEqual([true, true, true, true]);
+    expect(run().isCalledBefore(1)).toBe(true);
+  });
+
+  test("may take its time if all that is to be called next was called behind something outside ctx", () => {
+    const isAheadOutside = (recorded: Record<string, string>, settled = 0) => {
+      const subject = run({ recorded });
+      subject.goTo(settled, "outside");
+      return subject.isAheadOutside();
+    };
+    expect(isAheadOutside({})).toBe(false);
+    expect(isAheadOutside({ "step:a": "0" })).toBe(false);
+    expect(isAheadOutside({ "step:a": "0o" })).toBe(true);
+    expect(isAheadOutside({ "step:a": "0o", "step:b": "0o" })).toBe(true);
+    expect(isAheadOutside({ "step:a": "0o", "step:b": "0" })).toBe(false);
+    // What follows from a settlement to come is not to be called next.
+    expect(isAheadOutside({ "step:a": "0o", "step:b": "1" })).toBe(true);
+    expect(isAheadOutside({ "step:a": "0o", "step:b": "1" }, 1)).toBe(false);
+    expect(isAheadOutside({ "step:a": "1o" })).toBe(false);
+    expect(isAheadOutside({ "step:a": "1o" }, 1)).toBe(true);
+  });
+});

@@ -1,0 +1,130 @@
+/** What is written, when, and how much of it. */
+import { describe, expect, test } from "vitest";
+import type { Entry, KeyedEntry } from "../journal.ts";
+import { createRecords } from "./records.ts";
+
+const reading = (value: number): Entry => ({ digest: "", calledAt: "0", outcome: { type: "value", value } });
+const noted = (key: string, value = 0): KeyedEntry => ({ key, entry: reading(value) });
+/** What an entry counts for: its key, its outcome, and 32 characters for the rest. */
+const sizeOf = ({ key, entry }: KeyedEntry) => key.length + 32 + JSON.stringify(entry.outcome).length;
+
+function ledger({ held = 0, journalSize = 0, entriesMax = 100, sizeMax = 10_000 } = {}) {
+  const writes: (readonly KeyedEntry[])[] = [];
+  const stops: string[] = [];
+  const records = createRecords({
+    journal: new Map(Array.from({ length: held }, (_, index) => [`step:${index}`, reading(index)])),
+    journalSize,
+    settings: { journalEntriesMax: entriesMax, journalSizeMax: sizeMax },
+    record: async (entries) => void writes.push(entries),
+    stop: (error) => void stops.push(`${error.code} ${error.message}`),
+  });
+  return { records, writes, stops };
+}
+
+const TOO_MANY = "JOURNAL_FULL the task has recorded as much as it may: 3 entries (PARLEY_JOURNAL_ENTRIES_MAX)";
+
+describe("what is noted", () => {
+  test("goes with the next write, ahead of what that is for, and once", async () => {
+    const { records, writes } = ledger();
+    records.note(noted("now:a"));
+    records.note(noted("now:b"));
+    await records.write([noted("step:c")]);
+    await records.write([noted("step:d")]);
+    expect(writes).toStrictEqual([[noted("now:a"), noted("now:b"), noted("step:c")], [noted("step:d")]]);
+  });
+
+  test("is not written before a side effect unless another run could come to something else", async () => {
+    const { records, writes } = ledger();
+    records.note(noted("sleep:a"));
+    await records.saved();
+    expect(writes).toStrictEqual([]);
+    records.mustBeSaved();
+    await records.saved();
+    await records.saved();
+    expect(writes).toStrictEqual([[noted("sleep:a")]]);
+    records.note(noted("sleep:b"));
+    await records.saved();
+    expect(records.take()).toStrictEqual([noted("sleep:b")]);
+    expect(records.take()).toStrictEqual([]);
+  });
+
+  test("need not be saved any more once a write, or the end, took it along", async () => {
+    const { records, writes } = ledger();
+    records.note(noted("now:a"));
+    records.mustBeSaved();
+    await records.write([noted("step:b")]);
+    await records.saved();
+    expect(writes).toHaveLength(1);
+  });
+
+  test("twice under one key is one entry, the later, in the place of the later", () => {
+    const { records, stops } = ledger({ entriesMax: 3 });
+    records.note(noted("sleep:a", 1));
+    records.note(noted("now:b"));
+    records.note(noted("now:c"));
+    records.note(noted("sleep:a", 2));
+    expect(records.take()).toStrictEqual([noted("now:b"), noted("now:c"), noted("sleep:a", 2)]);
+    expect(stops).toStrictEqual([]);
+  });
+
+  test("a side effect waits for a write that another one has begun", async () => {
+    const gate = Promise.withResolvers<void>();
+    const records = createRecords({
+      journal: new Map(),
+      journalSize: 0,
+      settings: { journalEntriesMax: 9, journalSizeMax: 999 },
+      record: () => gate.promise,
+      stop: () => undefined,
+    });
+    records.note(noted("now:a"));
+    records.mustBeSaved();
+    const order: string[] = [];
+    const both = [records.saved().then(() => order.push("first")), records.saved().then(() => order.push("second"))];
+    await Promise.resolve();
+    order.push("written");
+    gate.resolve();
+    await Promise.all(both);
+    expect(order).toStrictEqual(["written", "first", "second"]);
+  });
+});
+
+describe("the bounds (P10)", () => {
+  test("entries count with those of earlier runs, and with questions that are open", () => {
+    const { records, stops } = ledger({ held: 1, entriesMax: 3 });
+    records.note(noted("now:a"));
+    records.checkBounds(1);
+    records.note(noted("now:b"));
+    expect(stops).toStrictEqual([]);
+    records.checkBounds(1);
+    expect(stops).toStrictEqual([TOO_MANY]);
+    records.note(noted("now:c"));
+    expect(stops).toStrictEqual([TOO_MANY, TOO_MANY]);
+  });
+
+  test("what is written without having been noted counts too", async () => {
+    const { records, stops } = ledger({ held: 2, entriesMax: 3 });
+    await records.write([noted("step:a")]);
+    expect(stops).toStrictEqual([]);
+    await records.write([noted("step:b")]);
+    expect(stops).toStrictEqual([TOO_MANY]);
+  });
+
+  test("an entry that the store holds counts once, whatever is added to it", () => {
+    const { records, stops } = ledger({ held: 3, entriesMax: 3, sizeMax: 1 });
+    records.note({ ...noted("step:0"), known: true });
+    expect(stops).toStrictEqual([]);
+  });
+
+  test("characters count with those of earlier runs: at the limit it works, one beyond ends the run", () => {
+    const entries = [noted("now:a", 12_345), noted("now:long-name", 6)];
+    const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 500);
+    for (const [sizeMax, expected] of [
+      [size, []],
+      [size - 1, [`JOURNAL_FULL the task has recorded as much as it may: ${size - 1} characters (PARLEY_JOURNAL_SIZE_MAX)`]],
+    ] as const) {
+      const { records, stops } = ledger({ journalSize: 500, sizeMax });
+      entries.forEach(records.note);
+      expect(stops).toStrictEqual(expected);
+    }
+  });
+});

@@ -1,0 +1,127 @@
+/** What a run says while it works. */
+import { describe, expect, test } from "vitest";
+import type { Announcement, Report } from "../ports.ts";
+import type { FeedItem, Json } from "../task.ts";
+import { createReports } from "./reports.ts";
+
+const progress = (value: number, message?: string): FeedItem => ({
+  type: "progress",
+  progress: value,
+  ...(message !== undefined && { message }),
+});
+const log = (data: Json): FeedItem => ({ type: "log", level: "info", data });
+
+function speaker({ itemMax = 100 } = {}) {
+  const told: (Report | Announcement)[] = [];
+  const speaking = { isOpen: true };
+  const ports = {
+    report: async (report: Report) => void told.push(report),
+    announce: async (announcement: Announcement) => void told.push(announcement),
+  };
+  return { reports: createReports(ports, { isOpen: () => speaking.isOpen, itemMax }), ports, told, speaking };
+}
+
+describe("reports", () => {
+  test("that come in one turn are told together: all items, and the last of each text", async () => {
+    const { reports, told } = speaker();
+    reports.item(progress(1));
+    reports.message("one");
+    reports.message("two");
+    reports.immediateResponse("for the model");
+    reports.item(progress(2));
+    await reports.told();
+    expect(told).toStrictEqual([{ items: [progress(1), progress(2)], message: "two", immediateResponse: "for the model" }]);
+  });
+
+  test("that come later are told later, and all in their order", async () => {
+    const { reports, told } = speaker();
+    reports.item(progress(1));
+    await reports.told();
+    reports.announce({ type: "tools" });
+    reports.item(progress(2));
+    reports.announce({ type: "resource", uri: "note:1" });
+    await reports.told();
+    expect(told).toStrictEqual([
+      { items: [progress(1)] },
+      { type: "tools" },
+      { items: [progress(2)] },
+      { type: "resource", uri: "note:1" },
+    ]);
+  });
+
+  test("are gathered while an earlier one is on its way", async () => {
+    const gate = Promise.withResolvers<void>();
+    const told: Report[] = [];
+    const reports = createReports(
+      { report: (report) => (told.push(report) === 1 ? gate.promise : Promise.resolve()), announce: async () => undefined },
+      { isOpen: () => true, itemMax: 100 },
+    );
+    reports.item(progress(1));
+    while (told.length === 0) await Promise.resolve();
+    reports.item(progress(2));
+    reports.item(progress(3));
+    expect(told).toStrictEqual([{ items: [progress(1)] }]);
+    gate.resolve();
+    await reports.told();
+    expect(told).toStrictEqual([{ items: [progress(1)] }, { items: [progress(2), progress(3)] }]);
+  });
+
+  test("are not made while the run does not speak", async () => {
+    const { reports, told, speaking } = speaker();
+    speaking.isOpen = false;
+    reports.item(progress(1));
+    reports.message("one");
+    reports.immediateResponse("two");
+    reports.announce({ type: "tools" });
+    await reports.told();
+    expect(told).toStrictEqual([]);
+    speaking.isOpen = true;
+    reports.item(progress(2));
+    await reports.told();
+    expect(told).toStrictEqual([{ items: [progress(2)] }]);
+  });
+
+  test("that fail say so at the end of the run, and nothing is told after the first that did", async () => {
+    const told: Announcement[] = [];
+    const reports = createReports(
+      { report: () => Promise.reject(new Error("away")), announce: async (announcement) => void told.push(announcement) },
+      { isOpen: () => true, itemMax: 100 },
+    );
+    reports.item(progress(1));
+    reports.announce({ type: "tools" });
+    // Nobody has asked so far. Node.js tells of unhandled rejections at the end of the turn, and the test would fail by them.
+    await new Promise((resolve) => setImmediate(resolve));
+    await expect(reports.told()).rejects.toStrictEqual(new Error("away"));
+    expect(told).toStrictEqual([]);
+  });
+});
+
+describe("texts", () => {
+  test("are left alone at the limit and cut one beyond", async () => {
+    const { reports, told } = speaker({ itemMax: 5 });
+    const release: FeedItem = { type: "release" };
+    for (const item of [progress(1), progress(2, "12345"), progress(3, "123456"), release]) reports.item(item);
+    // Log data counts as JSON: with its quotation marks.
+    for (const data of ["123", "1234", "123456", [1, 2], [1, 23]]) reports.item(log(data));
+    reports.message("12345");
+    reports.immediateResponse("123456");
+    await reports.told();
+    expect(told).toStrictEqual([
+      {
+        items: [
+          progress(1),
+          progress(2, "12345"),
+          progress(3, "12345…"),
+          release,
+          log("123"),
+          log("1234"),
+          log("12345…"),
+          log([1, 2]),
+          log("[1,23…"),
+        ],
+        message: "12345",
+        immediateResponse: "12345…",
+      },
+    ]);
+  });
+});

@@ -1,0 +1,65 @@
+/** What a run says while it works: in order, in the background, gathered while an earlier report is on its way. */
+import type { Announcement, Report } from "../ports.ts";
+import type { FeedItem } from "../task.ts";
+
+export interface Reports {
+  item(item: FeedItem): void;
+  message(text: string): void;
+  immediateResponse(text: string): void;
+  announce(announcement: Announcement): void;
+  /** Resolves when all is told. Throws what the first report that failed threw. */
+  told(): Promise<void>;
+}
+
+export interface ReportPorts {
+  report(report: Report): Promise<void>;
+  announce(announcement: Announcement): Promise<void>;
+}
+
+/** `isOpen` says whether the run still speaks: not while it replays, and not behind its end. Longer texts than `itemMax` are cut. */
+export function createReports(
+  ports: ReportPorts,
+  { isOpen, itemMax }: { readonly isOpen: () => boolean; readonly itemMax: number },
+): Reports {
+  let telling: Promise<void> = Promise.resolve();
+  let next: { items: FeedItem[]; message?: string; immediateResponse?: string } | undefined;
+
+  function tell(work: () => Promise<void>): void {
+    telling = telling.then(work);
+    telling.catch(() => undefined); // seen in `told`
+  }
+
+  function add(change: (report: NonNullable<typeof next>) => void): void {
+    if (!isOpen()) return;
+    if (!next) {
+      next = { items: [] };
+      tell(async () => {
+        const report = next;
+        next = undefined;
+        if (report) await ports.report(report);
+      });
+    }
+    if (next) change(next);
+  }
+
+  return {
+    item: (item) => add((report) => report.items.push(bounded(item, itemMax))),
+    message: (text) => add((report) => (report.message = cut(text, itemMax))),
+    immediateResponse: (text) => add((report) => (report.immediateResponse = cut(text, itemMax))),
+    announce(announcement) {
+      if (isOpen()) tell(() => ports.announce(announcement));
+    },
+    told: () => telling,
+  };
+}
+
+function bounded(item: FeedItem, max: number): FeedItem {
+  if (item.type === "progress" && item.message !== undefined) return { ...item, message: cut(item.message, max) };
+  if (item.type !== "log") return item;
+  const text = JSON.stringify(item.data);
+  return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
+}
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)}…`;
+}

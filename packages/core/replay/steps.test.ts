@@ -1,0 +1,193 @@
+/** Tries of a step's work, on a clock that the test turns. */
+import { describe, expect, test } from "vitest";
+import type { StepAttempt, StepOptions } from "../effects.ts";
+import { ParleyError, ToolError } from "../errors.ts";
+import type { EntryOutcome } from "../journal.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
+import type { Json } from "../task.ts";
+import { HEED_SIGNAL_MS, tryStep } from "./steps.ts";
+
+function trying(work: (attempt: StepAttempt) => unknown, options: StepOptions = {}) {
+  const { clock, ...time } = createHandClock();
+  const startMs = clock.now();
+  const run = new AbortController();
+  const triedAtMs: number[] = [];
+  const held = { mayAct: true };
+  let outcome: { readonly is: EntryOutcome | undefined } | undefined;
+  const tried = tryStep({
+    key: "work",
+    idempotencyKey: "0-task.work",
+    work(attempt) {
+      triedAtMs.push(clock.now() - startMs);
+      return work(attempt);
+    },
+    options,
+    clock,
+    signal: run.signal,
+    checked: (value) => value as Json | undefined,
+    mayAct: async () => held.mayAct,
+  }).then((is) => (outcome = { is }));
+  return { ...time, tried, run, triedAtMs, held, outcome: () => outcome };
+}
+const fail = (message: string) => () => Promise.reject(new Error(message));
+const failed = (message: string, name = "Error") => ({ is: { type: "error", name, message } });
+
+describe("tries", () => {
+  test("are one unless more are wanted", async () => {
+    const { tried, triedAtMs } = trying(fail("no"));
+    expect(await tried).toStrictEqual(failed("no"));
+    expect(triedAtMs).toStrictEqual([0]);
+  });
+
+  test("wait a second, then twice as long each time, and do not wait behind the last", async () => {
+    const { pass, triedAtMs, outcome, sleeping } = trying(fail("no"), { attempts: 4 });
+    await pass(2_999);
+    expect(triedAtMs).toStrictEqual([0, 1_000]);
+    await pass(4_001);
+    expect(triedAtMs).toStrictEqual([0, 1_000, 3_000, 7_000]);
+    await pass(0);
+    expect(outcome()).toStrictEqual(failed("no"));
+    expect(sleeping()).toStrictEqual([]);
+  });
+
+  test("wait as long as the step says", async () => {
+    const { pass, triedAtMs } = trying(fail("no"), { attempts: 3, backoffMs: 10 });
+    await pass(100);
+    expect(triedAtMs).toStrictEqual([0, 10, 30]);
+  });
+
+  test("end with the first that works, whose value is kept, and know which they are", async () => {
+    const seen: unknown[] = [];
+    const { pass, outcome, run } = trying(
+      (attempt) => {
+        seen.push(attempt);
+        if (attempt.attempt < 2) throw new Error("not yet");
+        return { ok: true };
+      },
+      { attempts: 3 },
+    );
+    await pass(10_000);
+    expect(outcome()).toStrictEqual({ is: { type: "value", value: { ok: true } } });
+    const each = { idempotencyKey: "0-task.work", signal: run.signal };
+    expect(seen).toStrictEqual([
+      { attempt: 1, ...each },
+      { attempt: 2, ...each },
+    ]);
+  });
+
+  test("that return nothing are kept as nothing", async () => {
+    expect(await trying(() => undefined).tried).toStrictEqual({ is: { type: "value" } });
+    expect(await trying(() => null).tried).toStrictEqual({ is: { type: "value", value: null } });
+  });
+
+  test("that throw something other than an Error are failures with its text", async () => {
+    expect(await trying(() => Promise.reject("a text" as unknown as Error)).tried).toStrictEqual(failed("a text"));
+    expect(await trying(() => Promise.reject(new TypeError("a type"))).tried).toStrictEqual(failed("a type", "TypeError"));
+  });
+
+  test("are not repeated for what comes out the same each time, unless a ToolError says that it may not", async () => {
+    const tries = async (error: Error) => {
+      const { pass, triedAtMs } = trying(() => Promise.reject(error), { attempts: 3, backoffMs: 1 });
+      await pass(100);
+      return triedAtMs.length;
+    };
+    expect(await tries(new ParleyError("TOO_LARGE", "large"))).toBe(1);
+    expect(await tries(new ParleyError("STEP_TIMEOUT", "slow"))).toBe(3);
+    expect(await tries(new ToolError("closed"))).toBe(1);
+    expect(await tries(new ToolError("busy", { retryable: true }))).toBe(3);
+    expect(await tries(new Error("network"))).toBe(3);
+  });
+
+  test("do not begin when the run does not hold its task any more, nor does one that failed as the run ended count", async () => {
+    const lost = trying(fail("no"), { attempts: 3 });
+    await lost.pass(0);
+    lost.held.mayAct = false;
+    await lost.pass(1_000);
+    expect([lost.triedAtMs, lost.outcome()]).toStrictEqual([[0], { is: undefined }]);
+
+    const ended = trying(({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error()))));
+    await ended.pass(0);
+    ended.run.abort();
+    expect(await ended.tried).toStrictEqual({ is: undefined });
+  });
+});
+
+describe("a time limit", () => {
+  const late = failed("step work took longer than 50 ms", "ParleyError");
+
+  test("is no matter for work that ends in time, and leaves no timer behind", async () => {
+    for (const [work, expected] of [
+      [() => 1, { is: { type: "value", value: 1 } }],
+      [fail("no"), failed("no")],
+    ] as const) {
+      const { tried, sleeping } = trying(work, { timeoutMs: 50 });
+      expect(await tried).toStrictEqual(expected);
+      expect(sleeping()).toStrictEqual([]);
+    }
+  });
+
+  test("is told to the work by its signal, with the error as the reason, and to nobody else", async () => {
+    const reasons: unknown[] = [];
+    const { pass, outcome, run } = trying(
+      ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(reasons.push(signal.reason)))),
+      { timeoutMs: 50 },
+    );
+    await pass(49);
+    expect([reasons, outcome()]).toStrictEqual([[], undefined]);
+    await pass(1);
+    expect(outcome()).toStrictEqual(late);
+    expect(reasons).toStrictEqual([new ParleyError("STEP_TIMEOUT", "step work took longer than 50 ms")]);
+    expect(run.signal.aborted).toBe(false);
+  });
+
+  test("makes of work that ends too late a failure, whether it then works or throws", async () => {
+    for (const end of ["resolve", "reject"] as const) {
+      const gate = Promise.withResolvers<string>();
+      const { pass, outcome, sleeping } = trying(() => gate.promise, { timeoutMs: 50 });
+      await pass(60);
+      // The next try may not begin beside it.
+      expect(outcome()).toBeUndefined();
+      gate[end]("too late");
+      await pass(0);
+      expect(outcome()).toStrictEqual(late);
+      expect(sleeping().length).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test("leaves work that ignores its signal behind after as long again, five seconds at most", async () => {
+    const short = trying(() => new Promise(() => undefined), { timeoutMs: 50 });
+    await short.pass(99);
+    expect(short.outcome()).toBeUndefined();
+    await short.pass(1);
+    expect(short.outcome()).toStrictEqual(late);
+
+    const long = trying(() => new Promise(() => undefined), { timeoutMs: 60_000 });
+    await long.pass(60_000 + HEED_SIGNAL_MS - 1);
+    expect(long.outcome()).toBeUndefined();
+    await long.pass(1);
+    expect(long.outcome()).toStrictEqual(failed("step work took longer than 60000 ms", "ParleyError"));
+    expect(HEED_SIGNAL_MS).toBe(5_000);
+  });
+
+  test("is over with the run: what the work then throws says nothing", async () => {
+    const { pass, run, tried, sleeping } = trying(
+      ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")))),
+      { timeoutMs: 50 },
+    );
+    await pass(0);
+    run.abort();
+    expect(await tried).toStrictEqual({ is: undefined });
+    expect(sleeping()).toStrictEqual([]);
+  });
+
+  test("holds for each try", async () => {
+    const { pass, triedAtMs, outcome } = trying(({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : "second"), {
+      timeoutMs: 50,
+      attempts: 2,
+      backoffMs: 10,
+    });
+    await pass(200);
+    expect(triedAtMs).toStrictEqual([0, 110]);
+    expect(outcome()).toStrictEqual({ is: { type: "value", value: "second" } });
+  });
+});

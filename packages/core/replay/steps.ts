@@ -1,0 +1,79 @@
+/** Doing a step's work: tries, waits between them, time limits. What becomes of it is what the journal keeps. */
+import type { StepAttempt, StepOptions } from "../effects.ts";
+import { ParleyError, ToolError } from "../errors.ts";
+import type { EntryOutcome } from "../journal.ts";
+import { OVER } from "../over.ts";
+import type { Clock } from "../ports.ts";
+import type { Json } from "../task.ts";
+import { forever } from "./effect-promise.ts";
+
+/** How long work has to heed its aborted signal before it is left behind. */
+export const HEED_SIGNAL_MS = 5_000;
+
+export interface StepWork {
+  readonly key: string;
+  /** The same for every try and every run. */
+  readonly idempotencyKey: string;
+  readonly work: (attempt: StepAttempt) => unknown;
+  readonly options: StepOptions;
+  readonly clock: Clock;
+  /** Aborted when the run ends: no further try begins, and what the work throws then says nothing about it. */
+  readonly signal: AbortSignal;
+  /** As it will come back from the journal. Throws ParleyErrors for what cannot be kept. */
+  readonly checked: (value: unknown) => Json | undefined;
+  /** Asked before each try: whether the run still holds its task (P6). False ends the step without an outcome. */
+  readonly mayAct: () => Promise<boolean>;
+}
+
+/** The step's outcome; undefined when the run ended before there was one. */
+export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined> {
+  const { options, clock, signal, checked, mayAct } = step;
+  const attempts = options.attempts ?? 1;
+  for (let attempt = 1; ; attempt += 1) {
+    if (!(await mayAct())) return undefined;
+    try {
+      const value = checked(await tryOnce(step, attempt));
+      return value === undefined ? { type: "value" } : { type: "value", value };
+    } catch (error) {
+      // It may have failed for no other reason: the next run tries again.
+      if (signal.aborted) return undefined;
+      // Plain data and size stay as they are on every try, and a ToolError is the author's final word unless it says otherwise.
+      const isFinal = error instanceof ParleyError ? error.code !== "STEP_TIMEOUT" : error instanceof ToolError && !error.retryable;
+      if (isFinal || attempt >= attempts) {
+        const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+        return { type: "error", name, message };
+      }
+      await clock.sleep((options.backoffMs ?? 1_000) * 2 ** (attempt - 1), signal);
+    }
+  }
+}
+
+async function tryOnce({ key, idempotencyKey, work, options: { timeoutMs }, clock, signal }: StepWork, attempt: number): Promise<unknown> {
+  if (timeoutMs === undefined) return work({ attempt, idempotencyKey, signal });
+  const done = new AbortController();
+  const late = new AbortController();
+  const working = (async () => work({ attempt, idempotencyKey, signal: AbortSignal.any([signal, late.signal]) }))();
+  const timeout = clock.sleep(timeoutMs, AbortSignal.any([signal, done.signal])).then(async () => {
+    if (done.signal.aborted || signal.aborted) return await forever();
+    const error = new ParleyError("STEP_TIMEOUT", `step ${key} took longer than ${timeoutMs} ms`);
+    late.abort(error);
+    // The next try must not begin beside this one; work that ignores its signal is not waited for without end.
+    await Promise.race([working.then(ignore, ignore), clock.sleep(Math.min(timeoutMs, HEED_SIGNAL_MS), signal)]);
+    throw error;
+  });
+  try {
+    return await Promise.race([
+      timeout,
+      working.then(
+        (value) => (late.signal.aborted ? timeout : value),
+        (error: unknown) => (late.signal.aborted ? timeout : Promise.reject(error as Error)),
+      ),
+    ]);
+  } finally {
+    done.abort(OVER);
+  }
+}
+
+function ignore(): void {
+  // Its time was over.
+}

@@ -1,0 +1,207 @@
+/** Asks and sleeps: what is put, what wakes, and what the handler gives up. */
+import { systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import type { Effects } from "../effects.ts";
+import { accept, askKeys, form, subject } from "../replay.fixture.ts";
+
+const HOUR = 3_600_000;
+/** When a sleep ends, as it was recorded. */
+function endOf({ journal }: ReturnType<typeof subject>, id: string): number {
+  const outcome = journal.get(id)?.outcome;
+  return outcome?.type === "value" ? Number(outcome.value) : Number.NaN;
+}
+const until = async (isSo: () => boolean) => {
+  while (!isSo()) await systemClock.sleep(1);
+};
+
+describe("an ask", () => {
+  test("is put with its deadline and its policy, and stays as it was put in every later run", async () => {
+    const settings = { askTimeoutMs: 2 * HOUR, askTimeoutMaxMs: 10 * HOUR };
+    const task = subject(async ({ ask }) => {
+      await Promise.all([
+        ask("plain", form("?")),
+        ask("short", form("?"), { timeoutMs: HOUR, onTimeout: "decline" }),
+        ask("long", form("?"), { timeoutMs: 11 * HOUR, onTimeout: { default: { n: 1 } } }),
+      ]);
+      return {};
+    }, settings);
+    const first = await task.run();
+    if (first.type !== "parked") throw new Error(first.type);
+    expect(first.asks.map(({ key, onTimeout, askedAtMs, deadlineMs }) => [key, onTimeout, deadlineMs - askedAtMs])).toStrictEqual([
+      ["plain", "cancel", 2 * HOUR],
+      ["short", "decline", HOUR],
+      ["long", { default: { n: 1 } }, 10 * HOUR],
+    ]);
+    task.skip(HOUR / 2);
+    expect(await task.run()).toStrictEqual(first);
+  });
+
+  test("whose default stands in for an answer that cannot be had leaves an answer that is had alone", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("size", form("?"), { onTimeout: { default: { n: 2 } } })) }), {
+      withoutCapability: "default",
+    });
+    await task.run();
+    task.answer("size", accept(7));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "accept", content: { n: 7 } } });
+  });
+
+  test("of a later generation is not answered by what came with the call, whatever the caller named it", async () => {
+    const reply = { action: "accept", content: { n: 1 } };
+    const task = subject(
+      async ({ ask, restart }) => {
+        await ask("size", form("?"));
+        return await restart({});
+      },
+      {},
+      { size: reply, "size@1": reply },
+    );
+    expect(await task.run()).toMatchObject({ type: "restarted" });
+    expect(askKeys(await task.run())).toStrictEqual(["size@1"]);
+  });
+
+  test("that cannot be put, has changed, or times out says which, and what to look at", async () => {
+    const messageOf = async (run: Promise<unknown>) => ((await run) as { error?: Error }).error?.message;
+    const both = async ({ ask }: Effects) => {
+      await Promise.all([ask("a", form("?")), ask("b", form("?"), { onTimeout: "fail" })]);
+      return {};
+    };
+    expect(await messageOf(subject(both, { openAsksMax: 1 }).run())).toBe("more than 1 questions are open at once (PARLEY_OPEN_ASKS_MAX)");
+
+    const late = subject(both);
+    await late.run();
+    late.answer("b", { action: "timeout" });
+    expect(await messageOf(late.run())).toBe("nobody answered ask:b in time");
+
+    const changed = subject(both);
+    await changed.run();
+    changed.deploy(async ({ ask }) => ({ ...(await ask("a", form("!"))) }));
+    expect(await messageOf(changed.run())).toMatch(
+      /^replay diverged in tool subject: recorded ask:a with digest \S{22}, found ask:a with digest \S{22}$/,
+    );
+  });
+});
+
+describe("what is withdrawn", () => {
+  test("is so although its answer had come, and has one place, in this run and in every later one", async () => {
+    const task = subject(async ({ ask }) => {
+      const stop = new AbortController();
+      const b = ask("b", form("?"), { signal: stop.signal });
+      await ask("a", form("?"));
+      stop.abort();
+      const { action } = await b;
+      const last = await ask("c", form("?"));
+      return { action, last: last.action };
+    });
+    await task.run();
+    task.answer("a", accept(1), 1);
+    task.answer("b", accept(1), 2);
+    expect(askKeys(await task.run())).toStrictEqual(["c"]);
+    expect(task.journal.get("ask:a")?.place).toBe(1);
+    expect(task.journal.get("ask:b")).toMatchObject({ place: 2, withdrawn: true, outcome: { type: "answer", answer: accept(1) } });
+    task.answer("c", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "withdrawn", last: "accept" } });
+    expect(task.journal.get("ask:c")?.place).toBe(3);
+  });
+
+  test("is recorded before the next side effect, even if nothing else could have settled", async () => {
+    let found: unknown;
+    const task = subject(async ({ ask, step }) => {
+      const stop = new AbortController();
+      const asked = ask("maybe", form("?"), { signal: stop.signal });
+      await step("one", () => 1);
+      stop.abort();
+      await asked;
+      await step("two", () => void (found = task.journal.get("ask:maybe")));
+      return {};
+    });
+    await task.run();
+    expect(found).toMatchObject({ withdrawn: true, place: 2, outcome: { type: "withdrawn" } });
+  });
+
+  test("settles in a replay when the handler has withdrawn it again, however long it takes over that", async () => {
+    const seen: boolean[] = [];
+    let isSlow = false;
+    const task = subject(async ({ ask, step }) => {
+      const stop = new AbortController();
+      const maybe = ask("maybe", form("?"), { signal: stop.signal }).then(() => seen.push(stop.signal.aborted));
+      await ask("other", form("?"));
+      if (isSlow) await systemClock.sleep(5);
+      stop.abort();
+      await maybe;
+      await ask("last", form("?"));
+      await step("after", () => 1);
+      return {};
+    });
+    await task.run();
+    task.answer("other", accept(1));
+    expect(askKeys(await task.run())).toStrictEqual(["last"]);
+    isSlow = true;
+    task.answer("last", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(seen).toStrictEqual([true, true]);
+    // It has not been given a second place.
+    expect(["ask:other", "ask:maybe", "ask:last", "step:after"].map((id) => task.journal.get(id)?.place)).toStrictEqual([1, 2, 3, 4]);
+  });
+
+  test("sleeps that are over by then do not settle again", async () => {
+    const task = subject(async ({ sleep, step }) => {
+      const stop = new AbortController();
+      const startedAt = performance.now();
+      const nap = sleep("nap", 10, { signal: stop.signal }).catch(() => undefined);
+      stop.abort(new Error("no need"));
+      await nap;
+      await step("long", () => until(() => performance.now() - startedAt > 20));
+      await step("last", () => 1);
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect([...task.journal].map(([id, { place }]) => [id, place])).toStrictEqual([
+      ["sleep:nap", 1],
+      ["step:long", 2],
+      ["step:last", 3],
+    ]);
+    const nap = task.journal.get("sleep:nap");
+    expect([nap?.digest, nap?.withdrawn]).toStrictEqual(["", true]);
+  });
+});
+
+describe("a sleep", () => {
+  test("that is short keeps the run from parking at an open ask, until it is over", async () => {
+    const task = subject(async ({ ask, sleep, step }) => {
+      await Promise.all([ask("go", form("?")), sleep("nap", 10).then(() => step("after", () => 1))]);
+      return {};
+    });
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    expect([...task.journal.keys()]).toStrictEqual(["sleep:nap", "step:after"]);
+    expect(task.journal.get("sleep:nap")).toMatchObject({ digest: "", calledAt: "0", place: 1 });
+  });
+
+  test("that a run before began wakes this one when it is over", async () => {
+    let fails = true;
+    const task = subject(async ({ sleep, step }) => {
+      const nap = sleep("nap", 60);
+      await step("one", () => 1);
+      if (fails) throw new Error("network");
+      await nap;
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: new Error("network") });
+    const endsAtMs = endOf(task, "sleep:nap");
+    fails = false;
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(Date.now()).toBeGreaterThanOrEqual(endsAtMs - 1);
+    expect(task.journal.get("sleep:nap")).toMatchObject({ place: 2, outcome: { value: endsAtMs } });
+  });
+
+  test("that ends first says when the task is to run", async () => {
+    const task = subject(async ({ sleep }) => {
+      await Promise.all([sleep("long", 3 * HOUR), sleep("short", HOUR), sleep("middle", 2 * HOUR)]);
+      return {};
+    });
+    const end = await task.run();
+    expect(end.type === "parked" && end.wakeAtMs).toBe(endOf(task, "sleep:short"));
+    task.skip(HOUR + 1);
+    const next = await task.run();
+    expect(next.type === "parked" && next.wakeAtMs).toBe(endOf(task, "sleep:middle"));
+  });
+});

@@ -1,0 +1,219 @@
+/**
+ * What a run waits for beyond its own work: open asks and sleeps.
+ *
+ * An ask settles by its answer and a sleep by its time, in this run or in a later one; or by the handler, which withdraws it (P4): then it
+ * is shown to nobody any more, and an answer that still comes is late.
+ */
+import { canonicalJson } from "../canonical-json.ts";
+import type { AskOptions, Withdrawable } from "../effects.ts";
+import { ParleyError } from "../errors.ts";
+import type { Entry } from "../journal.ts";
+import type { Clock, Digest, ValidateSchema } from "../ports.ts";
+import { readReply } from "../reply.ts";
+import type { Settings } from "../settings.ts";
+import type { Answer, Ask, AskRequest, Task } from "../task.ts";
+import type { Pending } from "./effect-promise.ts";
+import type { Call, Recorded } from "./recollection.ts";
+import type { Records } from "./records.ts";
+import type { Settling } from "./settling.ts";
+
+export interface Waits {
+  ask(call: Call, pending: Pending<Answer>, asked: Asked): void;
+  sleep(call: Call, pending: Pending<void>, slept: Slept): void;
+  /** Asks that are open, in the order in which they were put. */
+  readonly asks: readonly Ask[];
+  readonly wakeAtMs: number | undefined;
+  /** Sleeps so short that they stay on the worker. */
+  readonly napping: number;
+  /** Sleeps that were over before the run began, each with the time of its end. */
+  overdue(): readonly Recorded[];
+}
+
+export interface Asked {
+  readonly request: AskRequest;
+  readonly options: AskOptions;
+}
+
+export interface Slept {
+  readonly ms: number;
+  readonly options: Withdrawable;
+}
+
+export interface WaitsOptions {
+  readonly task: Task;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly digest: Digest;
+  readonly validate: ValidateSchema;
+  readonly records: Records;
+  readonly settling: () => Settling;
+  /** Aborted when the run is over: timers end. */
+  readonly over: AbortSignal;
+  readonly stop: (error: ParleyError) => void;
+  readonly diverged: (recorded: string, found: string) => void;
+  /** Something of ctx has changed. */
+  readonly touched: () => void;
+}
+
+export function createWaits({
+  task,
+  settings,
+  clock,
+  digest,
+  validate,
+  records,
+  settling,
+  over,
+  stop,
+  diverged,
+  touched,
+}: WaitsOptions): Waits {
+  const openBefore = new Map(task.asks.map((ask) => [ask.key, ask]));
+  /** By the ids of their calls, in the order in which they were put. */
+  const asks = new Map<string, Ask>();
+  const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number }>();
+  /** Sleeps that are to settle. */
+  const woken = new Set<string>();
+  let napping = 0;
+
+  /** Registers what settles the effect, and its withdrawal. */
+  function wait(call: Call, { signal, digest: asked }: Withdrawable & { readonly digest: string }, settle: (entry: Entry) => void): void {
+    const { id, entry } = call;
+    const forget = () => {
+      asks.delete(id);
+      sleeps.delete(id);
+    };
+    const withdraw = () => {
+      if (over.aborted || !settling().isWaitedFor(id)) return;
+      forget();
+      // One that has its place settles there, by its answer or as withdrawn.
+      if (entry?.place === undefined) {
+        settling().drop(id);
+        // Clients are to be told before the next side effect.
+        records.mustBeSaved();
+        const { calledAt } = call;
+        settling().add({ id, entry: { ...(entry ?? { digest: asked, calledAt, outcome: { type: "withdrawn" } }), withdrawn: true } });
+      }
+      touched();
+      settling().advance();
+    };
+    settling().await(id, {
+      isWithdrawn: () => signal?.aborted === true,
+      settle(settledBy) {
+        signal?.removeEventListener("abort", withdraw);
+        forget();
+        settle(settledBy);
+      },
+    });
+    if (signal?.aborted === true) withdraw();
+    else signal?.addEventListener("abort", withdraw, { once: true });
+  }
+
+  function answerOf({ outcome, withdrawn: isWithdrawn }: Entry, { onTimeout: policy = "cancel" }: AskOptions): Answer | "fail" {
+    if (isWithdrawn || outcome.type !== "answer") return { action: "withdrawn" };
+    const { answer } = outcome;
+    if (answer.action === "unavailable" && settings.withoutCapability === "default" && typeof policy === "object") {
+      return { action: "accept", content: policy.default };
+    }
+    if (answer.action !== "timeout" || policy === "cancel") return answer;
+    if (policy === "decline") return { action: "decline" };
+    return policy === "fail" ? "fail" : { action: "accept", content: policy.default };
+  }
+
+  function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Ask {
+    const askedAtMs = clock.now();
+    const timeoutMs = Math.min(options.timeoutMs ?? settings.askTimeoutMs, settings.askTimeoutMaxMs);
+    return {
+      key,
+      digest: asked,
+      calledAt,
+      request,
+      askedAtMs,
+      deadlineMs: askedAtMs + timeoutMs,
+      onTimeout: options.onTimeout ?? "cancel",
+    };
+  }
+
+  function open(call: Call, asked: string, { request, options }: Asked): void {
+    const early = task.generation === 0 ? task.call.replies?.[call.key] : undefined;
+    if (early !== undefined) {
+      const reply = readReply(request, early, validate);
+      if (reply.ok) {
+        settling().add({
+          id: call.id,
+          entry: { digest: asked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },
+        });
+        return;
+      }
+    }
+    if (asks.size >= settings.openAsksMax) {
+      return stop(new ParleyError("JOURNAL_FULL", `more than ${settings.openAsksMax} questions are open at once (PARLEY_OPEN_ASKS_MAX)`));
+    }
+    asks.set(call.id, newAsk(call, asked, { request, options }));
+    records.checkBounds(asks.size);
+  }
+
+  /** Wakes the handler in this run if that lasts long enough; else the run has parked, and the next one finds the sleep over. */
+  function wakeInTime({ id, entry: recorded }: Call, sleepEntry: Entry, wakeAtMs: number): void {
+    const restMs = wakeAtMs - clock.now();
+    // What was over before the run went live settles by its time, with the answers that came: see `overdue`.
+    if (restMs <= 0 && recorded) return;
+    const isNap = restMs <= settings.inlineSleepMaxMs;
+    if (isNap) napping += 1;
+    void clock.sleep(Math.max(0, restMs), over).then(() => {
+      if (isNap) napping -= 1;
+      if (!over.aborted && sleeps.has(id) && !woken.has(id)) {
+        woken.add(id);
+        settling().add({ id, entry: sleepEntry });
+      }
+      touched();
+    });
+  }
+
+  return {
+    ask(call, { resolve }, asked) {
+      const { entry } = call;
+      const wanted = digest(canonicalJson(asked.request));
+      const before = entry ?? openBefore.get(call.key);
+      if (before && before.digest !== wanted)
+        return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
+      wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
+        const answer = answerOf(settledBy, asked.options);
+        if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));
+        else resolve(answer);
+      });
+      if (asked.options.signal?.aborted === true) return;
+      const known = openBefore.get(call.key);
+      if (!entry && known) asks.set(call.id, known);
+      else if (!entry) open(call, wanted, asked);
+    },
+    sleep(call, { resolve, reject }, { ms, options }) {
+      const { entry, id } = call;
+      const recorded = entry?.outcome.type === "value" ? entry.outcome.value : undefined;
+      const wakeAtMs = typeof recorded === "number" ? recorded : clock.now() + ms;
+      const sleepEntry: Entry = entry ?? { digest: "", calledAt: call.calledAt, outcome: { type: "value", value: wakeAtMs } };
+      wait(call, { ...options, digest: "" }, (settledBy) => (settledBy.withdrawn ? reject(options.signal?.reason) : resolve()));
+      if (entry?.place !== undefined || options.signal?.aborted === true) return;
+      if (!entry) records.note({ key: id, entry: sleepEntry });
+      sleeps.set(id, { call, wakeAtMs });
+      wakeInTime(call, sleepEntry, wakeAtMs);
+    },
+    get asks() {
+      return [...asks.values()];
+    },
+    get wakeAtMs() {
+      return sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs));
+    },
+    get napping() {
+      return napping;
+    },
+    overdue() {
+      const nowMs = clock.now();
+      return [...sleeps.values()].flatMap(({ call: { id, entry }, wakeAtMs }) => {
+        if (!entry || wakeAtMs > nowMs || woken.has(id)) return [];
+        woken.add(id);
+        return [{ id, entry: { ...entry, arrived: { atMs: wakeAtMs, revision: 0 } } }];
+      });
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { RuleTester } from "oxlint/plugins-dev";
+import { describe, test } from "vitest";
+import { noImpureHandler } from "./no-impure-handler.ts";
+
+RuleTester.describe = describe as unknown as typeof RuleTester.describe;
+RuleTester.it = test as unknown as typeof RuleTester.it;
+
+const tool = (body: string) => `defineTool({ name: "t", async run(args, ctx) { ${body} } });`;
+const error = (name: string, instead: string) => ({ messageId: "impure", data: { name, instead } }) as const;
+
+new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-impure-handler", noImpureHandler as never, {
+  valid: [
+    tool("const id = ctx.uuid(); await ctx.elicit('a', q);"),
+    tool("await ctx.step('load', async () => { await fetch(url); return Date.now(); }); await ctx.elicit('a', q);"),
+    tool("await ctx.elicit('a', q); ctx.log(String(new Date()));"),
+    tool("const at = new Date(ctx.now()); await ctx.ask('a', q);"),
+    tool("Date.now(); await ctx.step('a', () => 1);"),
+    "export const loads = { async run(args, ctx) { Date.now(); await ctx.elicit('a', q); } };",
+    `const fetch = (id) => id; ${tool("fetch(1); await ctx.elicit('a', q);")}`,
+  ].map((code) => ({ code })),
+  invalid: [
+    { code: tool("const at = Date.now(); await ctx.elicit('a', q);"), errors: [error("Date.now", "ctx.now()")] },
+    { code: tool("const at = new Date(); await ctx.ask('a', q);"), errors: [error("new Date", "ctx.now()")] },
+    { code: tool("if (Math.random() < 0.5) await ctx.sleep('a', '1 hour');"), errors: [error("Math.random", "ctx.random()")] },
+    { code: tool("const id = crypto.randomUUID(); await ctx.sample('a', q);"), errors: [error("crypto.randomUUID", "ctx.uuid()")] },
+    {
+      code: `import { randomUUID } from "node:crypto"; ${tool("randomUUID(); await ctx.roots();")}`,
+      errors: [error("randomUUID", "ctx.uuid()")],
+    },
+    { code: tool("await globalThis.fetch(url); await ctx.elicit('a', q);"), errors: [error("fetch", "a ctx.step around it")] },
+    {
+      code: tool("await new Promise((done) => setTimeout(done, 1)); await ctx.elicit('a', q);"),
+      errors: [error("setTimeout", "ctx.sleep")],
+    },
+    {
+      code: tool("for (const a of args) { await ctx.elicit('a', q); await fetch(a); }"),
+      errors: [error("fetch", "a ctx.step around it")],
+    },
+    {
+      code: "definePrompt({ name: 'p', run: async (args, ctx) => { await Promise.all(args.map(() => fetch(1))); await ctx.ask('a', q); } });",
+      errors: [error("fetch", "a ctx.step around it")],
+    },
+  ],
+});

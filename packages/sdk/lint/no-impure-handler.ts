@@ -1,0 +1,149 @@
+/**
+ * A lint rule: a handler reads the clock, draws chance or reaches outside, neither through `ctx` nor in a step, and waits behind that.
+ *
+ * The next run of the handler starts from the top and reads something else. What is read behind the last wait does no harm and is left alone.
+ * The rule sees what stands in the handler itself; what its helpers do the test kit sees, see purity.ts.
+ *
+ * Written for ESLint's plugin interface, which oxlint speaks, too, and typed by as much of it as is used.
+ */
+
+interface Node {
+  readonly type: string;
+  readonly parent?: Node;
+  readonly range: readonly [number, number];
+  readonly [key: string]: unknown;
+}
+
+interface Variable {
+  readonly defs: readonly { readonly type: string; readonly parent?: unknown }[];
+}
+
+interface LintScope {
+  readonly set: ReadonlyMap<string, Variable>;
+  readonly upper: LintScope | null;
+}
+
+interface RuleContext {
+  readonly sourceCode: { getScope(node: Node): LintScope };
+  report(problem: { readonly node: Node; readonly messageId: string; readonly data: Readonly<Record<string, string>> }): void;
+}
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  "Date.now": "ctx.now()",
+  "new Date": "ctx.now()",
+  "Math.random": "ctx.random()",
+  "crypto.randomUUID": "ctx.uuid()",
+  randomUUID: "ctx.uuid()",
+  fetch: "a ctx.step around it",
+  setTimeout: "ctx.sleep",
+};
+
+const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
+const WAITS = new Set(["elicit", "ask", "sleep", "sample", "roots"]);
+
+interface Impure {
+  readonly node: Node;
+  readonly name: string;
+}
+
+interface Handler {
+  readonly impure: Impure[];
+  readonly waits: Node[];
+}
+
+export const noImpureHandler = {
+  meta: {
+    type: "problem",
+    docs: { description: "Handlers read time, chance and the world through ctx or in steps." },
+    messages: { impure: "{{name}} outside of a step, in a handler that then waits: the next run reads something else. Use {{instead}}." },
+    schema: [],
+  },
+  create(context: RuleContext) {
+    const handlers = new Map<Node, Handler>();
+
+    function noted(node: Node): Handler | undefined {
+      const found = handlerOf(node);
+      if (!found) return undefined;
+      const handler = handlers.get(found) ?? { impure: [], waits: [] };
+      handlers.set(found, handler);
+      return handler;
+    }
+
+    function note(node: Node): void {
+      const callee = node["callee"] as Node;
+      if (callee.type === "MemberExpression" && WAITS.has(nameOf(callee["property"]) ?? "")) noted(node)?.waits.push(node);
+      const name = impureName(node, callee);
+      if (name === undefined || isShadowed(context.sourceCode.getScope(node), name)) return;
+      noted(node)?.impure.push({ node, name });
+    }
+
+    return {
+      CallExpression: note,
+      NewExpression: note,
+      "Program:exit"() {
+        for (const [handler, { impure, waits }] of handlers) {
+          for (const { node, name } of impure) {
+            const loop = outermostLoop(node, handler);
+            // In a loop, what stands behind a wait comes before it in the next round.
+            const from = loop?.range[0] ?? node.range[0];
+            if (!waits.some((wait) => wait.range[1] > from)) continue;
+            context.report({ node, messageId: "impure", data: { name, instead: INSTEAD[name] ?? "" } });
+          }
+        }
+      },
+    };
+  },
+};
+
+/** The whole plugin: `"jsPlugins": ["@parley/sdk/lint"]` and the rule `parley/no-impure-handler`. */
+export default { meta: { name: "parley" }, rules: { "no-impure-handler": noImpureHandler } };
+
+/** The `run` of a definition that the node belongs to; undefined outside of handlers, and within the work of a step. */
+function handlerOf(node: Node): Node | undefined {
+  for (let at: Node | undefined = node; at; at = at.parent) {
+    if (!isFunction(at)) continue;
+    const around: Node | undefined = at.parent;
+    if (around?.type === "CallExpression" && around["callee"] !== at && nameOf((around["callee"] as Node)["property"]) === "step")
+      return undefined;
+    if (around?.type !== "Property" || nameOf(around["key"]) !== "run") continue;
+    const call: Node | undefined = around.parent?.parent;
+    if (call?.type === "CallExpression" && DEFINITIONS.has(nameOf(call["callee"]) ?? "")) return at;
+  }
+  return undefined;
+}
+
+function impureName(node: Node, callee: Node): string | undefined {
+  if (node.type === "NewExpression") {
+    return nameOf(callee) === "Date" && (node["arguments"] as readonly unknown[]).length === 0 ? "new Date" : undefined;
+  }
+  const name =
+    callee.type === "MemberExpression"
+      ? `${nameOf(callee["object"]) ?? ""}.${nameOf(callee["property"]) ?? ""}`.replace(/^globalThis\./, "")
+      : nameOf(callee);
+  return name !== undefined && name !== "new Date" && Object.hasOwn(INSTEAD, name) ? name : undefined;
+}
+
+/** Whether the name stands for something of the author's own. What is imported is meant, such as `randomUUID` of node:crypto. */
+function isShadowed(scope: LintScope, name: string): boolean {
+  const root = name.replace(/^new /, "").split(".")[0] ?? "";
+  for (let at: LintScope | null = scope; at; at = at.upper) {
+    const variable = at.set.get(root);
+    if (variable && variable.defs.length > 0) return variable.defs.every(({ type }) => type !== "ImportBinding");
+  }
+  return false;
+}
+
+function outermostLoop(node: Node, handler: Node): Node | undefined {
+  let loop: Node | undefined;
+  for (let at = node.parent; at && at !== handler; at = at.parent) if (/^(For|While|DoWhile)/.test(at.type)) loop = at;
+  return loop;
+}
+
+function isFunction({ type }: Node): boolean {
+  return type === "FunctionExpression" || type === "ArrowFunctionExpression";
+}
+
+function nameOf(node: unknown): string | undefined {
+  const { type, name } = (node ?? {}) as { type?: string; name?: string };
+  return type === "Identifier" ? name : undefined;
+}

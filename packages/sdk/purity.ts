@@ -1,0 +1,177 @@
+/**
+ * Notices what a replay cannot see: a handler that reads the clock, draws chance or reaches outside, neither through `ctx` nor in a step.
+ *
+ *   handler ──Date.now()──▶ noticed ──the run waits──▶ an impurity: the next run starts from the top and reads something else
+ *                              └─────the run ends────▶ forgotten: nobody reads it again
+ *
+ * The globals are replaced only while a watched run works, and put back behind it; calls from elsewhere in the process pass through. Whose
+ * call it is follows the flow of the handler (AsyncLocalStorage), as it does in production.
+ *
+ * A package that reads the clock for itself, such as a logger, decides nothing for the tool: of what is in node_modules only `fetch` counts.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import nodeCrypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+
+const INSTEAD = {
+  "Date.now": "ctx.now()",
+  "new Date": "ctx.now()",
+  "Math.random": "ctx.random()",
+  "crypto.randomUUID": "ctx.uuid()",
+  fetch: "a ctx.step around it",
+  setTimeout: "ctx.sleep(…), or a ctx.step around it",
+} as const;
+
+export interface Impurity {
+  readonly name: keyof typeof INSTEAD;
+  /** Where: file, line and column. */
+  readonly at: string;
+}
+
+/** A handler came to a wait after reading something that the next run will read differently. */
+export class ImpureHandler extends Error {
+  override readonly name = "ImpureHandler";
+  readonly impurities: readonly Impurity[];
+  constructor(tool: string, impurities: readonly Impurity[]) {
+    const lines = impurities.map(({ name, at }) => `  ${name} at ${at}: use ${INSTEAD[name]}`);
+    super(
+      `${tool} reads something outside of ctx and then waits; it starts from the top when the wait is over, and reads something else:\n` +
+        `${lines.join("\n")}\nIf nothing that it does depends on that, test it with { strict: false }.`,
+    );
+    this.impurities = impurities;
+  }
+}
+
+export interface Watch {
+  /** Starts a run of the handler: what was noticed in an earlier run is forgotten. */
+  handler<T>(work: () => T): T;
+  /** The work of a step may read what it likes: its result is recorded. */
+  step<T>(work: () => T): T;
+  /** Lets runs work, with the globals replaced meanwhile. */
+  during<T>(work: () => Promise<T>): Promise<T>;
+  /** The run will begin again from its start: what it read counts. */
+  repeats(): void;
+  /** What counts, each place once. */
+  readonly impurities: readonly Impurity[];
+}
+
+interface Watched {
+  notice(name: Impurity["name"], at: string): void;
+}
+
+const watched = new AsyncLocalStorage<Watched | undefined>();
+
+export function createWatch(): Watch {
+  let noticed = new Map<string, Impurity>();
+  const impurities = new Map<string, Impurity>();
+  return {
+    handler(work) {
+      const ofRun = new Map<string, Impurity>();
+      noticed = ofRun;
+      return watched.run({ notice: (name, at) => void ofRun.set(`${name} ${at}`, { name, at }) }, work);
+    },
+    step: (work) => watched.run(undefined, work),
+    async during(work) {
+      replaceGlobals();
+      try {
+        return await work();
+      } finally {
+        putGlobalsBack();
+      }
+    },
+    repeats() {
+      for (const [key, impurity] of noticed) impurities.set(key, impurity);
+    },
+    get impurities() {
+      return [...impurities.values()];
+    },
+  };
+}
+
+// ── the globals ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Runs at work: tests may run at once in one process. */
+let working = 0;
+let putBack: (() => void)[] = [];
+
+function replaceGlobals(): void {
+  working += 1;
+  if (working > 1) return;
+  putBack = [
+    replace(globalThis, "Date", noticingDate),
+    replace(Math, "random", (random) => noticing("Math.random", random)),
+    replace(Object.getPrototypeOf(globalThis.crypto) as typeof globalThis.crypto, "randomUUID", (uuid) =>
+      noticing("crypto.randomUUID", uuid),
+    ),
+    replace(nodeCrypto, "randomUUID", (uuid) => noticing("crypto.randomUUID", uuid)),
+    replace(globalThis, "fetch", (fetch) => noticing("fetch", fetch)),
+    replace(globalThis, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
+  ];
+  // `import { randomUUID } from "node:crypto"` is bound to a copy.
+  syncBuiltinESMExports();
+}
+
+function putGlobalsBack(): void {
+  working -= 1;
+  if (working > 0) return;
+  for (const each of putBack) each();
+  syncBuiltinESMExports();
+}
+
+function replace<O extends object, K extends keyof O>(owner: O, key: K, make: (original: O[K]) => O[K]): () => void {
+  const before = Object.getOwnPropertyDescriptor(owner, key);
+  const replacement = make(owner[key]);
+  Object.defineProperty(owner, key, { value: replacement, configurable: true, enumerable: before?.enumerable ?? true, writable: true });
+  return () => {
+    // A test may have put a fake of its own in this place meanwhile.
+    if (owner[key] === replacement && before) Object.defineProperty(owner, key, before);
+  };
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- any function
+function noticing<F extends (...args: any[]) => unknown>(name: Impurity["name"], original: F): F {
+  return new Proxy(original, {
+    apply(target, self, args) {
+      notice(name);
+      return Reflect.apply(target, self, args) as unknown;
+    },
+  });
+}
+
+function noticingDate(original: DateConstructor): DateConstructor {
+  const replacement: DateConstructor = new Proxy(original, {
+    get: (target, key) =>
+      key === "now" ? noticing("Date.now", Reflect.get(target, key) as typeof Date.now) : (Reflect.get(target, key) as unknown),
+    apply(target, self, args) {
+      notice("new Date");
+      return Reflect.apply(target, self, args) as string;
+    },
+    construct(target, args, made) {
+      if (args.length === 0) notice("new Date");
+      return Reflect.construct(target, args, made === replacement ? target : made) as Date;
+    },
+  });
+  return replacement;
+}
+
+function notice(name: Impurity["name"]): void {
+  const run = watched.getStore();
+  if (!run) return;
+  const at = callerOf(name);
+  if (at !== undefined) run.notice(name, at);
+}
+
+// ── who called ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const FRAME = /(?:\(|at (?:async )?)((?:file:|node:|\/|[A-Za-z]:)[^()]*:\d+:\d+)\)?$/;
+const OWN_FILE = import.meta.filename;
+
+/** The author's line that called; undefined when a package or Node.js itself did. */
+function callerOf(name: Impurity["name"]): string | undefined {
+  const frames = (new Error(name).stack ?? "").split("\n").flatMap((line) => FRAME.exec(line)?.[1]?.replace(/^file:\/\//, "") ?? []);
+  const callers = frames.filter((frame) => !frame.startsWith(OWN_FILE));
+  const isForeign = (frame: string) => frame.startsWith("node:") || frame.includes("/node_modules/");
+  const [caller] = callers;
+  if (caller === undefined || !isForeign(caller)) return caller;
+  return name === "fetch" ? (callers.find((frame) => !isForeign(frame)) ?? caller) : undefined;
+}

@@ -1,0 +1,92 @@
+/** A program as the handler that its author would have written. */
+import type { Effect, Node, Program } from "./program.ts";
+
+export function describeProgram({ kind, attempts, body }: Program): string {
+  const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}\nasync (ctx) => {`;
+  return [head, ...body.map((node, index) => indent(describe(node, `0/${index}`))), "}"].join("\n");
+}
+
+/** One statement; `at` is its path. */
+function describe(node: Node, at: string): string {
+  switch (node.op) {
+    case "step":
+    case "ask":
+    case "sleep":
+    case "fact":
+      return `await ${describeEffect(node)}; // ${at}`;
+    case "micro":
+      return Array.from({ length: node.times }, () => "await Promise.resolve();").join(" ");
+    case "outside":
+      return `await ${node.cached ? "cachedFetch" : "fetch"}();`;
+    case "seq":
+      return node.body.map((each, index) => describe(each, `${at}/${index}`)).join("\n");
+    case "all":
+    case "allSettled":
+      return `await Promise.${node.op}([\n${node.body.map((each, index) => branch(each, `${at}/${index}`)).join("\n")}\n]);`;
+    case "race":
+    case "any": {
+      const branches = node.body.map((each, index) => branch(each, `${at}/${index}`)).join("\n");
+      return `await Promise.${node.op}([\n${branches}\n])${node.withdraw ? ".finally(withdraw)" : ""};`;
+    }
+    case "map":
+      return `await Promise.all(range(${node.times}).map(async (i) => {\n${indent(describe(node.body, `${at}/i*`))}\n}));`;
+    case "loop":
+      return `for (const round of range(${node.times})) {\n${indent(describe(node.body, `${at}/r*`))}\n}`;
+    case "call":
+      return `await (async () => {\n${indent(describe(node.body, `${at}/c`))}\n})();`;
+    case "branch":
+      return `await ctx.branch(${name({ name: node.key, ...(node.each && { each: true }) })}, async () => {\n${indent(describe(node.body, `${at}/b`))}\n});`;
+    case "try": {
+      const caught = node.catch ? ` catch {\n${indent(describe(node.catch, `${at}/1`))}\n}` : " catch {}";
+      const last = node.finally ? ` finally {\n${indent(describe(node.finally, `${at}/2`))}\n}` : "";
+      return `try {\n${indent(describe(node.body, `${at}/0`))}\n}${caught}${last}`;
+    }
+    case "if": {
+      const other = node.else ? ` else {\n${indent(describe(node.else, `${at}/1`))}\n}` : "";
+      return `if (seen % 2 === 0) {\n${indent(describe(node.body, `${at}/0`))}\n}${other}`;
+    }
+    case "throw":
+      return node.first === undefined ? `throw new Error();` : `if (times++ < ${node.first}) throw new Error();`;
+    case "start":
+      return `const started${node.id} = ${branch(node.body, at)
+        .trim()
+        .replace(/,( \/\/.*)?$/, ";$1")}`;
+    case "await":
+      return `await started${node.id};`;
+    case "return":
+      return "if (seen % 2 === 1) return;";
+    case "changed":
+      return "if (codeIsNew) return;";
+    case "restart":
+      return `if (round < ${node.rounds}) await ctx.restart({ round: round + 1 }); // ${at}`;
+  }
+}
+
+/** As an item of a list of promises. */
+function branch(node: Node, at: string): string {
+  if (node.op === "step" || node.op === "ask" || node.op === "sleep") return indent(`${describeEffect(node)}, // ${at}`);
+  return indent(`(async () => {\n${indent(describe(node, at))}\n})(),`);
+}
+
+function describeEffect(node: Effect): string {
+  switch (node.op) {
+    case "fact":
+      return `ctx.${node.fact}()`;
+    case "ask":
+      return `ctx.ask(${name(node)}${node.timeoutMs === undefined ? "" : `, { timeoutMs: ${node.timeoutMs} }`})`;
+    case "sleep":
+      return `ctx.sleep(${name(node)}, ${node.ms})`;
+    case "step": {
+      const fails = node.fails === undefined ? "work" : node.fails === null ? "fails" : `failsTimes(${node.fails})`;
+      return `ctx.step(${name(node)}, ${node.deaf ? "deaf(" : ""}${fails}${node.deaf ? ")" : ""}${node.attempts === undefined ? "" : `, { attempts: ${node.attempts} }`})`;
+    }
+  }
+}
+
+function name({ name: text, each }: { readonly name: string; readonly each?: true }): string {
+  return each ? `\`${text}-\${i}\`` : JSON.stringify(text);
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, "  ");
+}

@@ -1,0 +1,238 @@
+/**
+ * Runs a program as a handler: natural asynchronous code over core's Effects, which tells its stage what it calls and what it sees.
+ *
+ * Each branch carries a number made of everything it has seen. It goes into steps and questions, so that whoever is given another branch's
+ * result, or decides otherwise than before, asks for something else from then on.
+ */
+import type { Effects, Json, JsonObject, StepAttempt } from "@parley/core";
+import { type Effect, isEffect, type Node, type Program } from "./program.ts";
+
+/** What a handler meets besides ctx, and whom it tells. */
+export interface Stage {
+  /** About to call an effect. */
+  call(path: string, what: string): void;
+  /** An effect settled for the handler. Returns the value as text. */
+  saw(path: string, effect: Effect, value: unknown): string;
+  sawError(path: string, error: unknown): void;
+  work(step: StepCall, attempt: StepAttempt): Promise<Json>;
+  outside(path: string, cached: boolean): Promise<void>;
+  /** Whether an error of the first tries is thrown this time. */
+  throws(path: string, first: number): boolean;
+  /** Whether the handler's code is the new one. */
+  readonly isChanged: boolean;
+}
+
+export interface StepCall {
+  readonly path: string;
+  readonly data: number;
+  readonly fails: number;
+  readonly deaf: boolean;
+}
+
+/** The engine to come. */
+export interface OrderedEffects extends Omit<Effects, "sleep" | "ask"> {
+  ask(name: string, request: Parameters<Effects["ask"]>[1], options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<unknown>;
+  sleep(name: string, ms: number, options?: { signal?: AbortSignal }): Promise<void>;
+  branch<T>(key: string, work: () => Promise<T>): Promise<T>;
+  restart(args: JsonObject): Promise<never>;
+}
+
+/** One branch of the handler. */
+interface Frame {
+  readonly path: string;
+  /** What names of items end with. */
+  readonly suffix: string;
+  readonly signal: AbortSignal | undefined;
+  data: number;
+}
+
+/** A promise in a box, since an async function would await it on its way. */
+type Started = { readonly heard: () => Promise<number> };
+
+export async function interpret(program: Program, args: JsonObject, given: Effects, stage: Stage): Promise<JsonObject> {
+  const effects = given as OrderedEffects;
+  const round = Number(args["round"] ?? 0);
+  const started = new Map<number, Started>();
+  const root: Frame = { path: String(round), suffix: "", signal: undefined, data: round };
+
+  for (const [index, node] of program.body.entries()) {
+    if (node.op === "changed" && stage.isChanged) return { data: root.data, ended: "changed" };
+    if (node.op === "return" && root.data % 2 === 1) return { data: root.data, ended: "early" };
+    if (node.op === "restart" && round < node.rounds) {
+      stage.call(`${round}/${index}`, "restart");
+      await effects.restart({ round: round + 1 });
+    }
+    await next(node, root, index);
+  }
+  return { data: root.data, ended: "end" };
+
+  /** Runs a node as a part of its branch. */
+  async function next(node: Node, frame: Frame, index: number | string): Promise<void> {
+    frame.data = mix(frame.data, await run(node, child(frame, index)));
+  }
+
+  function run(node: Node, frame: Frame): Promise<number> {
+    return isEffect(node) ? hear(node, frame, begin(node, frame)) : runOther(node, frame);
+  }
+
+  // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function begin(node: Effect, { path, suffix, data, signal }: Frame): unknown {
+    if (node.op === "fact") {
+      stage.call(path, node.fact);
+      return effects[node.fact]();
+    }
+    const name = node.each ? `${node.name}${suffix}` : node.name;
+    stage.call(path, `${node.op} ${name}`);
+    switch (node.op) {
+      case "step": {
+        const { fails = 0, deaf = false, attempts } = node;
+        const call: StepCall = { path, data, fails: fails ?? Infinity, deaf };
+        return effects.step(name, (attempt) => stage.work(call, attempt), attempts === undefined ? {} : { attempts });
+      }
+      case "ask": {
+        const request = { type: "form", message: `${path} ${data}`, schema: FORM } as const;
+        return effects.ask(name, request, {
+          ...(node.timeoutMs !== undefined && { timeoutMs: node.timeoutMs }),
+          ...(signal && { signal }),
+        });
+      }
+      case "sleep":
+        return effects.sleep(name, node.ms, signal && { signal });
+    }
+  }
+
+  async function hear(node: Effect, { path }: Frame, promise: unknown): Promise<number> {
+    let value: unknown;
+    try {
+      value = node.op === "fact" ? promise : await promise;
+    } catch (error) {
+      stage.sawError(path, error);
+      throw error;
+    }
+    return hash(stage.saw(path, node, value));
+  }
+
+  function start(node: Node, frame: Frame): Started {
+    if (!isEffect(node) || node.op === "fact") {
+      const promise = run(node, frame);
+      return { heard: () => promise };
+    }
+    // The effect's own promise, untouched: to listen to it here would be to hear what the handler has not heard yet.
+    const promise = begin(node, frame) as Promise<unknown>;
+    if (node.op === "step" && node.fails !== undefined) return { heard: () => hear(node, frame, promise) };
+    const seen = promise.then((value) => hash(stage.saw(frame.path, node, value)));
+    return { heard: () => seen };
+  }
+
+  // ── everything else ────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function runOther(node: Exclude<Node, Effect>, frame: Frame): Promise<number> {
+    switch (node.op) {
+      case "micro":
+        for (let time = 0; time < node.times; time += 1) await Promise.resolve();
+        return 0;
+      case "outside":
+        await stage.outside(frame.path, node.cached === true);
+        return 0;
+      case "seq":
+        for (const [index, each] of node.body.entries()) await next(each, frame, index);
+        return frame.data;
+      case "all":
+        return mixAll(await Promise.all(node.body.map((each, index) => run(each, child(frame, index)))));
+      case "allSettled": {
+        const settled = await Promise.allSettled(node.body.map((each, index) => run(each, child(frame, index))));
+        return mixAll(settled.map((each) => (each.status === "fulfilled" ? each.value : hash(messageOf(each.reason)))));
+      }
+      case "race":
+      case "any": {
+        const over = node.withdraw ? new AbortController() : undefined;
+        const branches = node.body.map((each, index) =>
+          run(each, child(frame, index, { signal: isEffect(each) ? over?.signal : undefined })),
+        );
+        try {
+          return await (node.op === "race" ? Promise.race(branches) : Promise.any(branches));
+        } finally {
+          over?.abort(WITHDRAWN);
+        }
+      }
+      case "map": {
+        const items = Array.from({ length: node.times }, (_, item) => item);
+        return mixAll(
+          await Promise.all(items.map((item) => run(node.body, child(frame, `i${item}`, { suffix: `${frame.suffix}-${item}` })))),
+        );
+      }
+      case "loop":
+        for (let time = 0; time < node.times; time += 1) await next(node.body, frame, `r${time}`);
+        return frame.data;
+      case "call":
+        return await run(node.body, child(frame, "c"));
+      case "branch": {
+        const key = node.each ? `${node.key}${frame.suffix}` : node.key;
+        return await effects.branch(key, () => run(node.body, child(frame, "b")));
+      }
+      case "try":
+        return await runTry(node, frame);
+      case "if": {
+        const chosen = frame.data % 2 === 0 ? node.body : node.else;
+        return chosen ? await run(chosen, child(frame, frame.data % 2)) : 0;
+      }
+      case "throw":
+        if (node.first === undefined || stage.throws(frame.path, node.first)) throw new Error(`thrown at ${frame.path}`);
+        return 0;
+      case "start":
+        started.set(node.id, start(node.body, frame));
+        return 0;
+      case "await":
+        return (await started.get(node.id)?.heard()) ?? 0;
+      case "return":
+      case "changed":
+      case "restart":
+        return 0;
+    }
+  }
+
+  async function runTry(node: Extract<Node, { op: "try" }>, frame: Frame): Promise<number> {
+    try {
+      return await run(node.body, child(frame, 0));
+    } catch (error) {
+      if (!node.catch) return hash(messageOf(error));
+      frame.data = mix(frame.data, hash(messageOf(error)));
+      return await run(node.catch, child(frame, 1));
+    } finally {
+      if (node.finally) await run(node.finally, child(frame, 2));
+    }
+  }
+}
+
+function child(frame: Frame, index: number | string, own: Partial<Pick<Frame, "signal" | "suffix">> = {}): Frame {
+  return {
+    path: `${frame.path}/${index}`,
+    suffix: own.suffix ?? frame.suffix,
+    signal: own.signal,
+    data: mix(frame.data, hash(String(index))),
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const FORM = { type: "object", properties: {} };
+/** A reason of its own: without one each abort makes an exception. */
+const WITHDRAWN = new Error("withdrawn");
+
+/** FNV-1a. */
+export function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  return value >>> 0;
+}
+
+function mix(a: number, b: number): number {
+  return (Math.imul(a ^ (b >>> 15), 0x85ebca6b) ^ Math.imul(b, 0xc2b2ae35) ^ (a >>> 13)) >>> 0;
+}
+
+function mixAll(values: readonly number[]): number {
+  return values.reduce(mix, 17);
+}

@@ -1,0 +1,61 @@
+/** Holds a task that has come to its end to its program. */
+import { messageOf, type Ended, type Job, type Witness } from "./witness.ts";
+import { runIdeal } from "./ideal.ts";
+import { mayRejectUnheard, type Program, settlesUnseen } from "./program.ts";
+import { LOUD, type Rule, SILENT, type Violation } from "./rules.ts";
+
+export async function judge(program: Program, witness: Witness): Promise<readonly Violation[]> {
+  const found = [...witness.violations];
+  const broke = (rule: Rule, what: string) => found.push({ rule, what });
+  const ended = witness.ended();
+  const code = codeOf(ended);
+  const isLoud = code !== undefined && LOUD.has(code);
+
+  if (code !== undefined && !mayFail(program, code)) broke("failure", `the task fails with ${code}: ${messageOfOutcome(ended)}`);
+  if (ended?.status === "completed" && ended.job?.trace) {
+    const { called, generation } = ended.job.trace;
+    for (const path of witness.recorded) {
+      if (path.startsWith(`${generation}/`) && !called.has(path)) broke("skipped", `the task completes, and ${path} was recorded`);
+    }
+  }
+  if (program.kind === "pure" && ended?.job?.trace && code === undefined && !settlesUnseen(program)) {
+    await compare(program, ended, ended.job, broke);
+  }
+  return isLoud && program.kind !== "pure" && program.kind !== "delayed" ? found.filter(({ rule }) => !SILENT.has(rule)) : found;
+}
+
+/** Whether the engine may end a task of this program with that error. */
+function mayFail(program: Program, code: string): boolean {
+  if (code === "UNHANDLED_REJECTION") return mayRejectUnheard(program);
+  return LOUD.has(code) && (program.kind === "outside" || program.kind === "changed");
+}
+
+async function compare(program: Program, ended: Ended, job: Job, broke: (rule: Rule, what: string) => void): Promise<void> {
+  const { trace } = job;
+  if (!trace) return;
+  const ideal = await runIdeal(program, trace);
+  const different = ideal.events.findIndex((event, index) => index < trace.events.length && event !== trace.events[index]);
+  if (different >= 0) broke("equal", `event ${different} is "${trace.events[different]}", and would be "${ideal.events[different]}"`);
+  else if (!ideal.end) broke("equal", `the task ends as ${ended.status}, and its handler would still wait`);
+  else if ("result" in ideal.end) {
+    const result = ended.outcome?.type === "result" ? JSON.stringify(ended.outcome.result) : messageOfOutcome(ended);
+    if (result !== JSON.stringify(ideal.end.result))
+      broke("equal", `the result is ${result}, and would be ${JSON.stringify(ideal.end.result)}`);
+  } else {
+    const text = JSON.stringify(ended.outcome);
+    const message = messageOf(ideal.end.error);
+    if (!text?.includes(JSON.stringify(message).slice(1, -1)))
+      broke("equal", `the task ends with ${text}, and would with the error ${message}`);
+  }
+}
+
+/** The engine's own word for why the task failed. */
+function codeOf(ended: Ended | undefined): string | undefined {
+  if (ended?.outcome?.type !== "error") return undefined;
+  const { code } = (ended.outcome.error.data ?? {}) as { code?: string };
+  return code ?? "an error without a code";
+}
+
+function messageOfOutcome(ended: Ended | undefined): string {
+  return ended?.outcome?.type === "error" ? ended.outcome.error.message : JSON.stringify(ended?.outcome ?? ended?.status);
+}

@@ -1,0 +1,129 @@
+/** Ways to break core, each with the rules by which the simulation must find out. A change of the code that moves one of them changes it here. */
+import type { Rule } from "../rules.ts";
+
+export interface Plant {
+  readonly name: string;
+  /** Its number, where this is how Parley once behaved. */
+  readonly finding?: number;
+  readonly file: string;
+  /** Stands in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  /** At least one of these must be found broken. */
+  readonly breaks: readonly Rule[];
+}
+
+export const PLANTS: readonly Plant[] = [
+  {
+    name: "no sweep: what is overdue stays so",
+    file: "packages/core/use-cases/sweep.ts",
+    find: "queue.add(",
+    replace: "(async (_run: unknown) => undefined)(",
+    breaks: ["end"],
+  },
+  {
+    name: "an answer without a claim: the ask stays open for the next",
+    file: "packages/core/memory/store.ts",
+    find: 'happen(task, { type: "answered", key }); // I2',
+    replace: "// I2",
+    breaks: ["answer"],
+  },
+  {
+    name: "of the questions that are asked together only the first is shown",
+    file: "packages/core/memory/store.ts",
+    find: "for (const ask of asks) {",
+    replace: "for (const ask of asks.slice(0, 1)) {",
+    breaks: ["shown"],
+  },
+  {
+    name: "an answer that came while its run parks is asked for again",
+    file: "packages/core/memory/store.ts",
+    find: 'if (task.journal.has(entryKey("ask", ask.key)) || ',
+    replace: "if (",
+    breaks: ["answer", "end"],
+  },
+  {
+    name: "a failure that nobody listens to yet ends the process",
+    finding: 1,
+    file: "packages/core/replay/effect-promise.ts",
+    find: "  void Promise.prototype.then.call(promise, undefined, () => undefined);\n",
+    replace: "",
+    breaks: ["unhandled"],
+  },
+  {
+    name: "recorded effects settle in another order than they did (and 15)",
+    finding: 2,
+    file: "packages/core/replay/recollection.ts",
+    find: "  arrived.sort(byArrival);\n",
+    replace: "  arrived.sort(byArrival);\n  settled.sort((a, b) => (a.id < b.id ? -1 : 1));\n",
+    breaks: ["mix-up", "key", "order"],
+  },
+  {
+    name: "a sleep that is over settles as soon as it is called again",
+    finding: 3,
+    file: "packages/core/replay/waits.ts",
+    find: "      if (entry?.place !== undefined || options.signal?.aborted === true) return;\n",
+    replace:
+      "      if (entry?.place !== undefined && wakeAtMs <= clock.now()) resolve();\n" +
+      "      if (entry?.place !== undefined || options.signal?.aborted === true) return;\n",
+    breaks: ["order", "equal", "mix-up", "failure"],
+  },
+  {
+    name: "an answer settles in the order of the calls, not in that in which it came",
+    finding: 4,
+    file: "packages/core/replay/recollection.ts",
+    find: "    if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };\n    else if (entry.arrived) arrived.push({ id, entry });\n",
+    replace:
+      '    if (entry.place !== undefined && entry.outcome.type !== "answer") settled.push({ id, entry });\n' +
+      "    else if (entry.place !== undefined) settled.unshift({ id, entry });\n" +
+      "    else if (entry.arrived) arrived.push({ id, entry });\n",
+    breaks: ["order", "failure", "mix-up", "key"],
+  },
+  {
+    name: "the time is written with the step that saw it, and not before",
+    finding: 5,
+    file: "packages/core/replay.ts",
+    find: '    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });\n    records.mustBeSaved();\n',
+    replace: '    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });\n',
+    breaks: ["input"],
+  },
+  {
+    name: "a run ends while its steps are at work",
+    finding: 6,
+    file: "packages/core/replay.ts",
+    find: "    await landed();\n",
+    replace: "",
+    breaks: ["leftover", "beside"],
+  },
+  {
+    name: "what was called behind an await of something outside ctx is not waited for",
+    finding: 7,
+    file: "packages/core/replay/recollection.ts",
+    find: "      return next.length > 0 && next.every(isFromOutside);",
+    replace: "      return false;",
+    breaks: ["failure"],
+  },
+  {
+    name: "a handler may return over recorded work",
+    finding: 8,
+    file: "packages/core/replay.ts",
+    find: '    unrecorded ??= "the end of the handler";\n    touched();\n    await settling.live;\n    // Node.js tells',
+    replace: "    // Node.js tells",
+    breaks: ["skipped"],
+  },
+  {
+    name: "a live holder is displaced",
+    finding: 12,
+    file: "packages/core/memory/store.ts",
+    find: 'return { type: "refused", reason: "held" };',
+    replace: "void 0;",
+    breaks: ["displaced", "beside"],
+  },
+  {
+    name: "the order of answers is written with the step that follows from it, and not before",
+    file: "packages/core/replay/settling.ts",
+    find: "      if (waiting.size > 1) records.mustBeSaved(); // S4\n",
+    replace: "",
+    breaks: ["order", "input", "key"],
+  },
+];

@@ -1,0 +1,129 @@
+/**
+ * A handler as data: small enough to be drawn by chance, shrunk and printed. `interpret.ts` runs it, `describe.ts` writes it as TypeScript.
+ *
+ * A node's place in the tree, with the rounds of loops and the items of maps, is its *path*: who called an effect.
+ */
+
+/**
+ * What may be expected of a program, by what it awaits besides `ctx`.
+ *
+ *   pure      nothing: every run must see what the runs before it saw, in the same order.
+ *   delayed   outside waits that only take time, and names of its own for each effect: nothing can be confused, so nothing may fail.
+ *   outside   outside waits of any kind: right, or a loud failure.
+ *   changed   new code under a waiting task, which returns earlier: right, or a loud failure.
+ */
+export const KINDS = ["pure", "delayed", "outside", "changed"] as const;
+export type ProgramKind = (typeof KINDS)[number];
+
+export interface Program {
+  readonly kind: ProgramKind;
+  /** Tries of the handler. */
+  readonly attempts: number;
+  readonly body: readonly Node[];
+}
+
+/** With `each` an item of a map adds its number to the name. */
+interface Named {
+  readonly name: string;
+  readonly each?: true;
+}
+
+export type Node = Effect | Wait | Group | Statement;
+
+export type Effect =
+  | (Named & {
+      readonly op: "step";
+      /** How many tries fail before one succeeds; `Infinity` is written as null, since a program is JSON. */
+      readonly fails?: number | null;
+      /** Tries within one run. */
+      readonly attempts?: number;
+      /** Its work does not look at the abort signal. */
+      readonly deaf?: true;
+    })
+  | (Named & { readonly op: "ask"; readonly timeoutMs?: number })
+  | (Named & { readonly op: "sleep"; readonly ms: number })
+  | { readonly op: "fact"; readonly fact: "now" | "random" | "uuid" };
+
+export type Wait =
+  /** Microtasks only: `await Promise.resolve()`, so often. */
+  | { readonly op: "micro"; readonly times: number }
+  /** Something that is not of ctx. Takes a time of its own in each run, or, when `cached`, none once the worker has seen it. */
+  | { readonly op: "outside"; readonly cached?: true };
+
+export type Group =
+  | { readonly op: "seq" | "all" | "allSettled"; readonly body: readonly Node[] }
+  /** With `withdraw`, asks and sleeps directly in it are withdrawn by a signal once it is decided. */
+  | { readonly op: "race" | "any"; readonly body: readonly Node[]; readonly withdraw?: true }
+  /** `Promise.all` over items. */
+  | { readonly op: "map"; readonly times: number; readonly body: Node }
+  | { readonly op: "loop"; readonly times: number; readonly body: Node }
+  /** A helper: an async function of its own. */
+  | { readonly op: "call"; readonly body: Node }
+  | { readonly op: "branch"; readonly key: string; readonly each?: true; readonly body: Node }
+  | { readonly op: "try"; readonly body: Node; readonly catch?: Node; readonly finally?: Node }
+  /** By what the branch has seen so far. */
+  | { readonly op: "if"; readonly body: Node; readonly else?: Node };
+
+export type Statement =
+  /** Without `first` always; else so often, which is what a handler's `attempts` are for. */
+  | { readonly op: "throw"; readonly first?: number }
+  /** Starts something without awaiting it. */
+  | { readonly op: "start"; readonly id: number; readonly body: Node }
+  | { readonly op: "await"; readonly id: number }
+  /** These three stand in the body of the program only. `return`: by what was seen. `changed`: returns, in the new code. */
+  | { readonly op: "return" }
+  | { readonly op: "changed" }
+  | { readonly op: "restart"; readonly rounds: number };
+
+export function childrenOf(node: Node): readonly Node[] {
+  switch (node.op) {
+    case "seq":
+    case "all":
+    case "allSettled":
+    case "race":
+    case "any":
+      return node.body;
+    case "map":
+    case "loop":
+    case "call":
+    case "branch":
+    case "start":
+      return [node.body];
+    case "try":
+      return [node.body, ...(node.catch ? [node.catch] : []), ...(node.finally ? [node.finally] : [])];
+    case "if":
+      return [node.body, ...(node.else ? [node.else] : [])];
+    default:
+      return [];
+  }
+}
+
+export function some(nodes: readonly Node[], test: (node: Node) => boolean): boolean {
+  return nodes.some((node) => test(node) || some(childrenOf(node), test));
+}
+
+/** Whether a promise of this program may reject with nobody listening: its task may then fail, with its own code. */
+export function mayRejectUnheard({ body }: Program): boolean {
+  const awaited = new Set<number>();
+  some(body, (node) => {
+    if (node.op === "await") awaited.add(node.id);
+    return false;
+  });
+  // A direct effect that is awaited later is the engine's to hold; an async function around it is the author's.
+  // A handler that returns early may not come to its await.
+  const endsEarly = some(body, (node) => node.op === "return");
+  return some(body, (node) => node.op === "start" && canReject(node.body) && (endsEarly || !awaited.has(node.id) || !isEffect(node.body)));
+}
+
+export function isEffect(node: Node): node is Effect {
+  return node.op === "step" || node.op === "ask" || node.op === "sleep" || node.op === "fact";
+}
+
+function canReject(node: Node): boolean {
+  return some([node], (each) => (each.op === "step" && each.fails !== undefined) || each.op === "throw" || each.op === "any");
+}
+
+/** Whether a failing effect is started here and heard only later: nobody can tell, without listening, when it settled. */
+export function settlesUnseen({ body }: Program): boolean {
+  return some(body, (node) => node.op === "start" && isEffect(node.body) && canReject(node.body));
+}

@@ -1,0 +1,432 @@
+/**
+ * Sees what handlers call and are given, what their steps do, and what the store takes; holds all of it to the rules while it happens.
+ *
+ * A run's *trace* is what its handler called and saw, in order. What somebody outside can see (a try of a step, a question, an end) rests on
+ * the trace before it: that much of it is *durable*, and each later run must begin with it.
+ */
+import type {
+  AnswerRequest,
+  Ask,
+  AskRequest,
+  Begun,
+  Entry,
+  FinishedStatus,
+  Json,
+  KeyedEntry,
+  Outcome,
+  ParkRequest,
+  StepAttempt,
+} from "@parley/core";
+import { hash, type Stage, type StepCall } from "./interpret.ts";
+import type { Process } from "./process.ts";
+import type { Effect, Program } from "./program.ts";
+import type { Rule, Violation } from "./rules.ts";
+
+export interface Job {
+  readonly id: number;
+  readonly process: Process;
+  readonly run: number;
+  /** How often its process had been disturbed before. */
+  readonly disturbedBefore: number;
+  token: string;
+  /** Its use case has returned, or thrown. */
+  isOver: boolean;
+  trace: Trace | undefined;
+}
+
+export interface Trace {
+  /** Of `ctx.restart`. */
+  readonly generation: number;
+  readonly events: string[];
+  /** What settled, in order. */
+  readonly settled: { readonly path: string; readonly value: unknown; readonly error: unknown }[];
+  readonly called: Set<string>;
+  readonly waiting: Set<string>;
+  /** Where an error of the first tries was thrown. */
+  readonly thrown: Set<string>;
+}
+
+interface Try {
+  readonly job: Job;
+  readonly attempt: number;
+  readonly data: number;
+  state: "running" | "done" | "failed" | "aborted";
+}
+
+/** Work of a handler that is on its way somewhere outside. */
+export interface Work {
+  readonly process: Process;
+  readonly what: string;
+  finish(): void;
+}
+
+/** What the store has done. */
+interface Happened {
+  readonly name: string;
+  readonly request: unknown;
+  readonly result: unknown;
+  /** The open asks of a task that has just been parked. */
+  readonly asks: readonly Ask[];
+}
+
+export interface Ended {
+  readonly status: FinishedStatus;
+  readonly outcome: Outcome | undefined;
+  readonly job: Job | undefined;
+}
+
+export function createWitness({
+  program,
+  nowMs,
+  wait,
+  tell,
+}: {
+  readonly program: Program;
+  readonly nowMs: () => number;
+  /** Something outside that takes its time. */
+  readonly wait: (process: Process) => Promise<void>;
+  readonly tell: ((line: string) => void) | undefined;
+}) {
+  const isPure = program.kind === "pure" || program.kind === "changed";
+  const violations: Violation[] = [];
+  const works: Work[] = [];
+  const tries = new Map<string, Try[]>();
+  const keyOfPath = new Map<string, string>();
+  const pathOfKey = new Map<string, string>();
+  const recorded = new Set<string>();
+  /** Generation → the longest durable trace. */
+  const durable = new Map<number, { readonly events: readonly string[]; length: number }>();
+  const thrown = new Map<string, number>();
+  const jobs = new Map<string, Job>();
+  const accepted = new Map<string, string>();
+  const keyOfAsk = new Map<string, string>();
+  /** Questions that people were shown, by key, with their text. */
+  const shown = new Map<string, string>();
+  const open = new Set<string>();
+  let holder: { readonly job: Job; leaseEndsMs: number } | undefined;
+  let dueAtMs = Infinity;
+  let ended: Ended | undefined;
+  let created = false;
+  let results = 0;
+
+  function broke(rule: Rule, what: string): void {
+    if (violations.length < 50) violations.push({ rule, what });
+    tell?.(`!! ${rule}: ${what}`);
+  }
+
+  /** Nothing has happened to the job's worker that would explain a second try. */
+  function isUndisturbed({ process, disturbedBefore }: Job): boolean {
+    return process.isAlive && process.disturbed === disturbedBefore;
+  }
+
+  // ── the handler's side ─────────────────────────────────────────────────────────────────────────────────────────
+
+  function stageOf(job: Job, generation: number, isChanged: boolean): Stage {
+    const trace: Trace = { generation, events: [], settled: [], called: new Set(), waiting: new Set(), thrown: new Set() };
+    job.trace = trace;
+
+    function add(event: string): void {
+      if (job.isOver || !job.process.isAlive) return;
+      trace.events.push(event);
+      tell?.(`   ${job.process.name} run ${job.run}: ${event}`);
+    }
+
+    function work({ path, data, fails, deaf }: StepCall, { attempt, idempotencyKey, signal }: StepAttempt): Promise<Json> {
+      if (!job.process.isAlive) return new Promise(() => undefined);
+      const before = tries.get(path) ?? [];
+      tries.set(path, before);
+      tell?.(`   ${job.process.name} run ${job.run}: try ${before.length + 1} of ${path} with key ${idempotencyKey}`);
+      judgeTry(job, { path, data, idempotencyKey }, before);
+      keepDurable(job);
+      const own: Try = { job, attempt, data, state: "running" };
+      before.push(own);
+      const { promise, resolve, reject } = Promise.withResolvers<Json>();
+      const over = (state: Try["state"]) => {
+        own.state = state;
+        works.splice(works.indexOf(entry), 1);
+      };
+      const entry: Work = {
+        process: job.process,
+        what: `step ${path}`,
+        finish() {
+          if (before.indexOf(own) < fails) {
+            over("failed");
+            reject(new Error(`failed at ${path}`));
+          } else {
+            over("done");
+            resolve({ from: path, result: (results += 1) });
+          }
+        },
+      };
+      works.push(entry);
+      const abort = () => {
+        if (own.state !== "running") return;
+        over("aborted");
+        reject(new Error(`aborted at ${path}`));
+      };
+      if (!deaf) signal.addEventListener("abort", abort, { once: true });
+      return promise;
+    }
+
+    return {
+      isChanged,
+      call(path, what) {
+        trace.called.add(path);
+        if (what.startsWith("ask ")) trace.waiting.add(path);
+        add(`${path} calls ${what}`);
+      },
+      saw(path, effect, value) {
+        const text = textOf(effect, value);
+        trace.waiting.delete(path);
+        if (effect.op !== "fact") trace.settled.push({ path, value, error: undefined });
+        add(`${path} sees ${text}`);
+        if (job.process.isAlive && !job.isOver) judgeSeen(path, effect, value);
+        return text;
+      },
+      sawError(path, error) {
+        const text = messageOf(error);
+        trace.settled.push({ path, value: undefined, error });
+        add(`${path} sees the error ${text}`);
+        if (text.startsWith("failed at ") && text !== `failed at ${path}`) broke("mix-up", `${path} was given the failure "${text}"`);
+      },
+      work,
+      async outside(path, cached) {
+        if (cached && job.process.seen.has(path)) return;
+        await wait(job.process);
+        job.process.seen.add(path);
+      },
+      throws(path, first) {
+        const times = thrown.get(path) ?? 0;
+        if (times >= first || job.isOver) return false;
+        thrown.set(path, times + 1);
+        trace.thrown.add(path);
+        return true;
+      },
+    };
+  }
+
+  function judgeTry(job: Job, { path, data, idempotencyKey }: { path: string; data: number; idempotencyKey: string }, before: Try[]): void {
+    if (job.isOver) broke("leftover", `a try of ${path} starts after the end of its run`);
+    const key = keyOfPath.get(path);
+    const other = pathOfKey.get(idempotencyKey);
+    if (key !== undefined && key !== idempotencyKey) broke("key", `${path} is tried with key ${idempotencyKey}, and was with ${key}`);
+    if (other !== undefined && other !== path) broke("key", `${path} is tried with the key ${idempotencyKey} of ${other}`);
+    keyOfPath.set(path, idempotencyKey);
+    pathOfKey.set(idempotencyKey, path);
+    if (program.kind === "pure" && before.some((each) => each.data !== data))
+      broke("input", `${path} is tried with other data than before`);
+    const running = before.find((each) => each.state === "running" && isUndisturbed(each.job));
+    if (running) broke("beside", `${path} is tried in run ${job.run} while its try in run ${running.job.run} is at work`);
+    if (recorded.has(path)) broke("repeat", `${path} is tried again after it was recorded`);
+    else if (before.some((each) => each.state === "done" && isUndisturbed(each.job)))
+      broke("repeat", `${path} is done again without a fault`);
+  }
+
+  function judgeSeen(path: string, effect: Effect, value: unknown): void {
+    if (effect.op === "step") {
+      const { from } = (value ?? {}) as { from?: string };
+      if (from !== path) broke("mix-up", `${path} was given the result of ${from}`);
+    }
+    if (effect.op === "ask") {
+      const answer = value as { action: string; content?: { for?: string } };
+      if (answer.action === "accept" && answer.content?.for !== path) {
+        broke("mix-up", `${path} was given the answer to ${answer.content?.for}`);
+      }
+      if (answer.action === "withdrawn") return;
+      const key = keyOfAsk.get(path);
+      const was = key === undefined ? undefined : accepted.get(key);
+      if (was !== JSON.stringify(value)) broke("answer", `${path} was given ${JSON.stringify(value)}, accepted was ${was}`);
+    }
+  }
+
+  const retried = new WeakSet<Job>();
+
+  /**
+   * What the run has seen so far can be told from outside. A run that was overtaken may see things in another order, as long as nothing
+   * comes of it.
+   */
+  function keepDurable(job: Job): void {
+    const { trace, process, run } = job;
+    if (!trace || !process.isAlive) return;
+    if (retried.has(job)) return void durable.delete(trace.generation);
+    const { events } = trace;
+    const known = durable.get(trace.generation) ?? { events: [], length: 0 };
+    if (program.kind === "pure") {
+      for (let index = 0; index < Math.min(known.length, events.length); index += 1) {
+        if (events[index] === known.events[index]) continue;
+        broke("order", `event ${index} of run ${run} is "${events[index]}", and was "${known.events[index]}"`);
+        durable.delete(trace.generation); // said once
+        return;
+      }
+    }
+    if (known.length < events.length) durable.set(trace.generation, { events, length: events.length });
+  }
+
+  // ── the store's side ───────────────────────────────────────────────────────────────────────────────────────────
+
+  function wrote(entries: readonly KeyedEntry[]): void {
+    for (const { key, entry } of entries) {
+      if (key.startsWith("step:")) wroteStep(entry);
+      if (key.startsWith("ask:")) open.delete(key.slice("ask:".length));
+    }
+  }
+
+  function wroteStep({ outcome }: Entry): void {
+    if (outcome.type === "value") recorded.add((outcome.value as { from: string }).from);
+    if (outcome.type === "error" && outcome.message.startsWith("failed at ")) recorded.add(outcome.message.slice("failed at ".length));
+  }
+
+  function endRun(job: Job, how: string): void {
+    for (const [path, all] of tries) {
+      if (all.some((each) => each.job === job && each.state === "running") && isUndisturbed(job)) {
+        broke("leftover", `run ${job.run} ${how} while a try of ${path} is at work`);
+      }
+    }
+    keepDurable(job);
+    holder = undefined;
+  }
+
+  /** `asks`: what people are shown from now on. */
+  function parked(job: Job, request: ParkRequest, asks: readonly Ask[]): void {
+    // What settles behind the throw of a handler that is tried again is seen by nobody.
+    if (request.attempt > 0) retried.add(job);
+    const paths = new Map(asks.map((ask) => [pathOfAsk(ask), ask.key]));
+    open.clear();
+    for (const { key, request: asked } of asks) {
+      open.add(key);
+      shown.set(key, messageOfAsk(asked));
+    }
+    for (const ask of request.asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
+    // A handler that is to be tried again, or starts anew, has let go of its questions; what becomes of them is not for this run to say.
+    const waiting = request.attempt === 0 && !("restart" in request) ? job.trace?.waiting : undefined;
+    if (isPure && waiting) {
+      for (const [path, key] of paths) if (!waiting.has(path)) broke("shown", `${key} of ${path} is asked, and nothing waits for it`);
+      for (const path of waiting) {
+        const key = keyOfAsk.get(path);
+        if (!paths.has(path) && (key === undefined || !accepted.has(key)))
+          broke("shown", `${path} waits for an answer, and nobody is asked`);
+      }
+    }
+    endRun(job, "parks");
+  }
+
+  /** Called for everything that the store has done. */
+  function observe({ name, request, result, asks }: Happened): void {
+    const {
+      token = "",
+      nowMs: sentMs = 0,
+      leaseMs = 0,
+      graceMs = 0,
+    } = request as Record<string, never> as {
+      token?: string;
+      nowMs?: number;
+      leaseMs?: number;
+      graceMs?: number;
+    };
+    const job = jobs.get(token);
+    switch (name) {
+      case "create":
+        created = true;
+        dueAtMs = nowMs() + graceMs;
+        return;
+      case "begin":
+        if ((result as Begun).type !== "begun" || !job) return;
+        if (holder && isUndisturbed(holder.job) && holder.leaseEndsMs > nowMs()) {
+          broke("displaced", `run ${job.run} is taken over from ${holder.job.process.name}, which lives and has its lease`);
+        }
+        holder = { job, leaseEndsMs: sentMs + leaseMs };
+        dueAtMs = sentMs + leaseMs;
+        return;
+      case "record":
+      case "renew":
+        if (result === "refused" || !job) return;
+        if (name === "record") wrote((request as { entries: readonly KeyedEntry[] }).entries);
+        holder = { job, leaseEndsMs: sentMs + leaseMs };
+        dueAtMs = sentMs + leaseMs;
+        return;
+      case "park": {
+        const { type } = result as { type: string };
+        if (type === "refused" || !job) return;
+        const park = request as ParkRequest;
+        wrote(park.entries);
+        parked(job, park, asks);
+        dueAtMs = type === "due" ? sentMs + graceMs : park.dueAtMs;
+        return;
+      }
+      case "finish": {
+        if (result === "refused" || !job) return;
+        const { entries, outcome } = request as { entries: readonly KeyedEntry[]; outcome: Outcome };
+        wrote(entries);
+        endRun(job, "ends the task");
+        end({ status: outcome.type === "result" ? "completed" : "failed", outcome, job });
+        return;
+      }
+      case "answer": {
+        const { key, answer } = request as AnswerRequest;
+        open.delete(key);
+        if ((result as { receipt: string }).receipt !== "accepted") return;
+        if (accepted.has(key)) broke("answer", `a second answer to ${key} is accepted`);
+        accepted.set(key, JSON.stringify(answer));
+        if (holder === undefined) dueAtMs = sentMs + graceMs;
+        return;
+      }
+      case "cancel":
+        if (result === "cancelled") end({ status: "cancelled", outcome: undefined, job: undefined });
+        return;
+    }
+  }
+
+  function end(how: Ended): void {
+    if (ended) broke("end", `the task ends as ${how.status}, and had ended as ${ended.status}`);
+    ended = how;
+    dueAtMs = Infinity;
+    holder = undefined;
+    open.clear();
+  }
+
+  return {
+    violations,
+    works,
+    broke,
+    stageOf,
+    observe,
+    /** Ties the writes of a run to its job. */
+    holds(job: Job, token: string): void {
+      job.token = token;
+      jobs.set(token, job);
+    },
+    shown,
+    open,
+    recorded,
+    ended: () => ended,
+    isCreated: () => created,
+    /** When the task must run, as far as the store was told. */
+    dueAtMs: () => dueAtMs,
+  };
+}
+
+export type Witness = ReturnType<typeof createWitness>;
+
+export function textOf(effect: Pick<Effect, "op">, value: unknown): string {
+  if (effect.op === "sleep") return "its end";
+  if (effect.op === "fact") return String(value);
+  return effect.op === "step" ? resultText(value) : `${(value as { action: string }).action} ${hash(JSON.stringify(value) ?? "")}`;
+}
+
+function messageOfAsk(request: AskRequest): string {
+  return "message" in request ? request.message : "";
+}
+
+/** The question names who asks. */
+function pathOfAsk({ request }: Ask): string {
+  return messageOfAsk(request).split(" ")[0] ?? "";
+}
+
+function resultText(value: unknown): string {
+  const { from, result } = (value ?? {}) as { from?: string; result?: number };
+  return `${from} ${result}`;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,304 @@
+/** One task in its world: two workers, a front end, a store and a queue in memory, one fake time. `drive.ts` decides what happens next. */
+import {
+  answerTask,
+  cancelTask,
+  type Catalogue,
+  createTask,
+  DEFAULT_SETTINGS,
+  type Ids,
+  type JsonObject,
+  type Parked,
+  type RunRef,
+  runTask,
+  type Services,
+  sweep,
+  type TaskStore,
+  type Tool,
+  type Violation,
+} from "@parley/core";
+import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
+import type { Choices } from "./choices.ts";
+import { hash, interpret } from "./interpret.ts";
+import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";
+import type { Program } from "./program.ts";
+import { scope } from "./scope.ts";
+import { createWitness, type Job, type Witness } from "./witness.ts";
+import { createWorkQueue, type WorkQueue } from "./work-queue.ts";
+
+export const TASK_ID = "0-task";
+const START_MS = 1_000_000;
+const HOUR = 3_600_000;
+const RUN_TIMEOUT_MS = 600_000;
+const OUTSIDE_MS = [1, 40, 400, 3_000];
+const WORKERS = 2;
+
+/** Workers die here as often as a poisonous task would kill them. */
+const SETTINGS = { ...DEFAULT_SETTINGS, takeoversMax: 1_000 };
+
+export interface World {
+  readonly program: Program;
+  readonly choices: Choices;
+  readonly tell: ((line: string) => void) | undefined;
+  readonly time: Time;
+  readonly store: TaskStore;
+  readonly queue: WorkQueue;
+  readonly witness: Witness;
+  readonly workers: Process[];
+  frontEnd: Process;
+  /** Runs at work, and what died. */
+  readonly jobs: Job[];
+  /** Requests of clients that have no reply yet. */
+  requests: number;
+  isSweeping: boolean;
+  sweptAtMs: number;
+  /** Whether new code has been deployed. */
+  isChanged: boolean;
+  readonly services: Map<Process, Services>;
+  drawn: number;
+}
+
+export function createWorld({
+  program,
+  choices,
+  tell,
+}: {
+  readonly program: Program;
+  readonly choices: Choices;
+  readonly tell?: ((line: string) => void) | undefined;
+}): World {
+  const time: Time = { nowMs: START_MS, timers: [], idle: [] };
+  const events = createMemoryEvents();
+  const wait = (process: Process) => {
+    const clock = createClock(time, process);
+    return clock.sleep(OUTSIDE_MS[choices.upTo(OUTSIDE_MS.length - 1)] ?? 1);
+  };
+  const world: World = {
+    program,
+    choices,
+    tell,
+    time,
+    store: createMemoryStore({ clock: { now: () => time.nowMs }, events }),
+    queue: createWorkQueue(),
+    witness: createWitness({ program, nowMs: () => time.nowMs, wait, tell }),
+    workers: [],
+    frontEnd: createProcess("front end 1"),
+    jobs: [],
+    requests: 0,
+    isSweeping: false,
+    sweptAtMs: 0,
+    isChanged: false,
+    services: new Map(),
+    drawn: 0,
+  };
+  for (let number = 1; number <= WORKERS; number += 1) world.workers.push(createProcess(`worker ${number}`));
+  return world;
+}
+
+// ── processes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function servicesOf(world: World, process: Process): Services {
+  const known = world.services.get(process);
+  if (known) return known;
+  const { time, store, queue, tell } = world;
+  const log = (fields: object, message: string) => tell?.(`   ${process.name} logs: ${message} ${JSON.stringify(fields)}`);
+  const services: Services & { scope: typeof scope } = {
+    store: connect(store, process),
+    queue: connect({ add: queue.add }, process),
+    events: createMemoryEvents(),
+    clock: createClock(time, process),
+    ids: idsOf(world, () => undefined),
+    digest: (text) => `${hash(text)}`,
+    validate: (_schema, value): Violation[] =>
+      typeof value === "object" && value !== null && "wrong" in value ? [{ path: "/wrong", message: "is wrong" }] : [],
+    log: { debug: log, info: log, warn: log, error: log },
+    settings: SETTINGS,
+    scope,
+  };
+  world.services.set(process, services);
+  return services;
+}
+
+function idsOf(world: World, onToken: (token: string) => void): Ids {
+  const draw = () => (world.drawn += 1);
+  return {
+    taskId: () => TASK_ID,
+    token() {
+      const token = `token-${draw()}`;
+      onToken(token);
+      return token;
+    },
+    uuid: () => `uuid-${draw()}`,
+    random: () => (draw() % 97) / 97,
+  };
+}
+
+/** The process dies: nothing of it is ever heard of again. Another one takes its place at once. */
+export function kill(world: World, process: Process): void {
+  world.tell?.(`-- ${process.name} dies`);
+  process.isAlive = false;
+  process.operations.length = 0;
+  const { works } = world.witness;
+  for (let index = works.length - 1; index >= 0; index -= 1) if (works[index]?.process === process) works.splice(index, 1);
+  world.time.timers = world.time.timers.filter((timer) => timer.process !== process);
+  world.time.idle = world.time.idle.filter((each) => each.process !== process);
+  const number = Number(process.name.split(" ").at(-1));
+  if (process === world.frontEnd) {
+    world.frontEnd = createProcess(`front end ${number + 1}`);
+    world.requests = 0;
+    return;
+  }
+  world.workers[world.workers.indexOf(process)] = createProcess(`worker ${number + WORKERS}`);
+  world.isSweeping = false;
+  for (const job of world.jobs) {
+    if (job.process !== process || job.isOver) continue;
+    job.isOver = true;
+    world.queue.stalled({ taskId: TASK_ID, run: job.run });
+  }
+}
+
+// ── what processes do ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The head of what a process sent to Redis is applied, answered, or both; or it fails, with or without having happened. */
+export function deliver(world: World, process: Process, how: "done" | "applied" | "lost" | "lost after"): void {
+  const operation = process.operations[0];
+  if (!operation) return;
+  if (how === "lost" && !operation.applied) {
+    process.operations.shift();
+    return reject(world, process, operation);
+  }
+  const applied = (operation.applied ??= apply(world, process, operation));
+  if (how === "applied") return;
+  process.operations.shift();
+  if (how === "done") {
+    void applied.then(operation.resolve, operation.reject);
+  } else {
+    reject(world, process, operation);
+  }
+}
+
+function reject(world: World, process: Process, operation: Operation): void {
+  process.disturbed += 1;
+  world.tell?.(`-- ${process.name}: no reply to ${operation.name}`);
+  operation.reject(AWAY);
+}
+
+const AWAY = new Error("Redis did not answer in time");
+
+async function apply(world: World, process: Process, { name, request, apply: happen }: Operation): Promise<unknown> {
+  const result = await happen();
+  const isParked = name === "park" && (result as Parked).type !== "refused";
+  world.witness.observe({ name, request, result, asks: isParked ? ((await world.store.load(TASK_ID))?.asks ?? []) : [] });
+  world.tell?.(`${world.time.nowMs - START_MS} ${process.name}: ${name} ${brief(request)} → ${brief(result)}`);
+  return result;
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value, (_key, each: unknown) => (each instanceof Map ? Object.fromEntries(each) : each)) ?? "";
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}
+
+export function startRun(world: World, process: Process, ref: RunRef): void {
+  world.tell?.(`-- ${process.name} takes run ${ref.run}`);
+  const job: Job = {
+    id: world.jobs.length,
+    process,
+    run: ref.run,
+    disturbedBefore: process.disturbed,
+    token: "",
+    isOver: false,
+    trace: undefined,
+  };
+  world.jobs.push(job);
+  const base = servicesOf(world, process);
+  let isFirst = true;
+  const ids = idsOf(world, (token) => {
+    if (isFirst) world.witness.holds(job, token);
+    isFirst = false;
+  });
+  const over = (report: unknown) => {
+    if (!process.isAlive) return;
+    job.isOver = true;
+    world.queue.done(ref);
+    world.tell?.(`-- ${process.name} is done with run ${ref.run}: ${report instanceof Error ? report.message : brief(report)}`);
+  };
+  runTask({ ...base, ids }, catalogueOf(world, job), ref).then(over, over);
+}
+
+function catalogueOf(world: World, job: Job): Catalogue {
+  const tool: Tool = {
+    ...toolOf(world.program),
+    run: (args, effects) => {
+      const stage = world.witness.stageOf(job, Number(args["round"] ?? 0), world.isChanged);
+      return interpret(world.program, args, effects, stage);
+    },
+  };
+  return { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
+}
+
+/** What a tool of the engine to come has besides. */
+const NEW_TOOL = { earlyReplies: false };
+
+function toolOf({ attempts }: Program): Tool {
+  return {
+    kind: "tool",
+    name: "subject",
+    inputSchema: { type: "object" },
+    task: "optional",
+    askFirst: false,
+    needs: {},
+    ...NEW_TOOL,
+    settings: { attempts, backoffMs: 5_000, runTimeoutMs: RUN_TIMEOUT_MS, retentionMs: HOUR },
+    validate: () => [],
+    run: () => Promise.resolve({}),
+  };
+}
+
+// ── what clients and the clock do ────────────────────────────────────────────────────────────────────────────────
+
+const PRINCIPAL = "alice";
+
+function request(world: World, work: Promise<unknown>, what: string): void {
+  const { frontEnd } = world;
+  world.requests += 1;
+  const over = (reply: unknown) => {
+    if (frontEnd.isAlive) world.requests -= 1;
+    world.tell?.(`-- the client is told of ${what}: ${reply instanceof Error ? reply.message : brief(reply)}`);
+  };
+  work.then(over, over);
+}
+
+export function create(world: World): void {
+  const services = servicesOf(world, world.frontEnd);
+  const asked = {
+    principal: PRINCIPAL,
+    arguments: {},
+    capabilities: { elicitation: { form: true, url: true } },
+    hidden: false,
+    taskId: TASK_ID,
+  };
+  request(world, createTask(services, toolOf(world.program), asked), "its call");
+}
+
+export function answer(world: World, key: string, reply: JsonObject): void {
+  world.tell?.(`-- the client answers ${key} with ${JSON.stringify(reply)}`);
+  const services = servicesOf(world, world.frontEnd);
+  const answering = answerTask(services, { taskId: TASK_ID, principal: PRINCIPAL, replies: { [key]: reply } });
+  request(
+    world,
+    answering.then(({ receipts }) => [...receipts]),
+    "its answer",
+  );
+}
+
+export function cancel(world: World): void {
+  request(world, cancelTask(servicesOf(world, world.frontEnd), { taskId: TASK_ID, principal: PRINCIPAL }), "its cancellation");
+}
+
+export function sweepOnce(world: World, process: Process): void {
+  world.isSweeping = true;
+  world.sweptAtMs = world.time.nowMs;
+  const over = () => {
+    if (process.isAlive) world.isSweeping = false;
+  };
+  sweep(servicesOf(world, process), { partition: 0 }).then(over, over);
+}
