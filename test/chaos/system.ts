@@ -59,6 +59,8 @@ export async function startSystem({ topology, directory, frontEnds, workers }: S
     PARLEY_REDIS_TIMEOUT: "1500ms",
     PARLEY_LEASE: "4s",
     PARLEY_RENEW_EVERY: "1s",
+    // Here each worker dies or is cut off every six seconds, and a step takes up to half of that: five times in a row is bad luck, not poison.
+    PARLEY_TAKEOVERS_MAX: "1000",
     ...topology.env,
   };
   // Front ends keep their ports through all their lives.
