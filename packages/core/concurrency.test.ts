@@ -371,6 +371,22 @@ describe("facts (P3)", () => {
     expect(raced.recordings).toEqual([["ask:a"], ["step:act"]]);
   });
 
+  test("a step that waits for a write waits for what another branch reads meanwhile as well", async () => {
+    let isRecorded: boolean | undefined;
+    const task = subject(async ({ step, sleep, now }) => {
+      // This makes the first write; the nap ends while it is under way.
+      now("start");
+      await Promise.all([
+        step("act", () => void (isRecorded = task.recordings.flat().includes("now:reading"))),
+        sleep("nap", 5).then(() => now("reading")),
+      ]);
+      return {};
+    });
+    task.slowStore(40);
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(isRecorded).toBe(true);
+  });
+
   test("uuids are uuids, differ from each other and from task to task, and follow from the seed alone", async () => {
     const drawn: string[] = [];
     const numbers: number[] = [];

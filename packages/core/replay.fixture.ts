@@ -21,6 +21,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   const recordings: string[][] = [];
   let current = handler;
   let storeAway: Error | undefined;
+  let recordMs = 0;
   let revision = 0;
   let generation = 0;
   let skippedMs = 0;
@@ -47,6 +48,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     deploy: (changed: typeof handler) => (current = changed),
     /** From now on nothing can be recorded; undefined: it can again. */
     loseStore: (error: Error | undefined) => (storeAway = error),
+    /** From now on a write takes so long. */
+    slowStore: (ms: number) => (recordMs = ms),
     answer: (key: string, answer: Answer, atMs = Date.now()) => {
       const ask = open.get(key);
       if (!ask) throw new Error(`${key} is not open`);
@@ -91,6 +94,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           validate: createValidator(),
           record: async (entries) => {
             if (storeAway) throw storeAway;
+            if (recordMs > 0) await systemClock.sleep(recordMs);
             recordings.push(entries.map(({ key }) => key));
             save(entries);
           },

@@ -277,7 +277,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   async function doStep(call: Call, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<void> {
     const { id, key, calledAt } = call;
     await Promise.race([settling.live, ended]);
-    await Promise.race([settling.calm(), ended]);
+    if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
     const inStep = flow.inStep(key);
     // Another run could give the key of such a call to another one, and a key is what a side effect is known by: it is written first (R3).
@@ -293,9 +293,12 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),
-      async mayAct() {
-        await Promise.race([records.saved(), ended]);
-        return !isOver() && (await ports.isHeld()) && !isOver();
+      mayAct() {
+        if (isOver()) return false;
+        // Other branches settle, and read the clock, while this one waits: each wait is followed by another look (R3).
+        if (!settling.isCalm()) return Promise.race([settling.calm(), ended]).then(() => !isOver());
+        if (!records.isSaved()) return Promise.race([records.saved(), ended]).then(() => !isOver());
+        return ports.isHeld();
       },
     });
     if (outcome === undefined) return;

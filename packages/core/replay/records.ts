@@ -19,6 +19,8 @@ export interface Records {
   note(entry: KeyedEntry): void;
   /** What was noted could come out differently in another run, or a side effect can see it. */
   mustBeSaved(): void;
+  /** Whether nothing of that is left to be written, or on its way. */
+  isSaved(): boolean;
   saved(): Promise<void>;
   /** Writes `entries` with all that was noted, each place before the next. */
   write(entries: readonly KeyedEntry[]): Promise<void>;
@@ -40,7 +42,7 @@ export interface RecordsOptions {
 export function createRecords({ journal, journalSize, settings, record, stop }: RecordsOptions): Records {
   let unsaved: KeyedEntry[] = [];
   let mustSave = false;
-  let saving: Promise<void> = Promise.resolve();
+  let saving: Promise<void> | undefined;
   let count = journal.size;
   let size = journalSize;
 
@@ -73,9 +75,15 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
       unsaved.push(entry);
     },
     mustBeSaved: () => void (mustSave = true),
+    isSaved: () => !mustSave && saving === undefined,
     saved() {
-      if (mustSave) saving = record(take());
-      return saving;
+      if (mustSave) {
+        const own = record(take()).finally(() => {
+          if (saving === own) saving = undefined;
+        });
+        saving = own;
+      }
+      return saving ?? Promise.resolve();
     },
     write(entries) {
       entries.forEach(counted);

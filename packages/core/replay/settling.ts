@@ -31,7 +31,8 @@ export interface Settling {
   /** Resolves when everything recorded was called and has settled. */
   readonly live: Promise<void>;
   isLive(): boolean;
-  /** Resolves when nothing is left that could settle now: a side effect waits for it, so that what is written before it is all there is. */
+  /** Whether nothing is left that could settle now: a side effect waits for it, so that what is written before it is all there is. */
+  isCalm(): boolean;
   calm(): Promise<void>;
   /** Whether something is about to settle, or to be written for it. */
   isBusy(): boolean;
@@ -151,11 +152,16 @@ export function createSettling({ course, recollection, records, journal, isOver,
     });
   }
 
+  function isCalm(): boolean {
+    return !isBusy && due.length === 0;
+  }
+
   return {
     live,
     isLive,
+    isCalm,
     calm() {
-      if (!isBusy && due.length === 0) return Promise.resolve();
+      if (isCalm()) return Promise.resolve();
       return new Promise((resolve) => whenCalm.push(resolve));
     },
     isBusy: () => isBusy || (due.length > 0 && isLive()),

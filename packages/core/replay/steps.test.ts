@@ -25,7 +25,7 @@ function trying(work: (attempt: StepAttempt) => unknown, options: StepOptions = 
     clock,
     signal: run.signal,
     checked: (value) => value as Json | undefined,
-    mayAct: async () => held.mayAct,
+    mayAct: () => held.mayAct,
   }).then((is) => (outcome = { is }));
   return { ...time, tried, run, triedAtMs, held, outcome: () => outcome };
 }

@@ -21,8 +21,11 @@ export interface StepWork {
   readonly signal: AbortSignal;
   /** As it will come back from the journal. Throws ParleyErrors for what cannot be kept. */
   readonly checked: (value: unknown) => Json | undefined;
-  /** Asked before each try: whether the run still holds its task (P6). False ends the step without an outcome. */
-  readonly mayAct: () => Promise<boolean>;
+  /**
+   * Asked before each try: whether everything before it is recorded (R3) and the run still holds its task (P6). It is asked again until it
+   * answers at once, so that nothing comes between the answer and the work. False ends the step without an outcome.
+   */
+  readonly mayAct: () => boolean | Promise<boolean>;
 }
 
 /** The step's outcome; undefined when the run ended before there was one. */
@@ -30,7 +33,9 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
   const { options, clock, signal, checked, mayAct } = step;
   const attempts = options.attempts ?? 1;
   for (let attempt = 1; ; attempt += 1) {
-    if (!(await mayAct())) return undefined;
+    for (let may = mayAct(); may !== true; may = mayAct()) {
+      if (!(await may)) return undefined;
+    }
     try {
       const value = checked(await tryOnce(step, attempt));
       return value === undefined ? { type: "value" } : { type: "value", value };
