@@ -11,9 +11,9 @@
  *   readInitialize(body)                                     which revision to speak, and what the client can be asked
  *   sessionDialect(version).decode(body)                     an intent, a notice, or the reply to a request of ours
  */
-import { rev20250326 } from "./rev-2025-03-26/index.ts";
-import { rev20250618 } from "./rev-2025-06-18/index.ts";
-import { rev20251125 } from "./rev-2025-11-25/index.ts";
+import { rev20250326 } from "./sessions/rev-2025-03-26/index.ts";
+import { rev20250618 } from "./sessions/rev-2025-06-18/index.ts";
+import { rev20251125 } from "./sessions/rev-2025-11-25/index.ts";
 import type { SessionDialect } from "./sessions/dialect.ts";
 import { readInitializeOf, type InitializeRead } from "./sessions/initialize.ts";
 
@@ -52,8 +52,8 @@ export {
   type RpcNotification,
   type RpcResult,
 } from "./json-rpc.ts";
-export * from "./rev-2026-07-28/index.ts";
-export { taskFinished } from "./rev-2025-11-25/index.ts";
+export * from "./stateless/rev-2026-07-28/index.ts";
+export { taskFinished } from "./sessions/rev-2025-11-25/index.ts";
 export type * from "./sessions/dialect.ts";
 export { elicitationId, parseElicitationId } from "./sessions/elicitation-id.ts";
 export { SESSION_ERROR_CODES } from "./sessions/errors.ts";

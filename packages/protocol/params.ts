@@ -3,7 +3,7 @@
  * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
  */
 import { isObject, own, type Wire } from "./json-rpc.ts";
-import type { CancelTask, Complete, List } from "./rev-2026-07-28/intents.ts";
+import type { CancelTask, Complete, List } from "./stateless/rev-2026-07-28/intents.ts";
 
 export class BadParams extends Error {}
 

@@ -1,6 +1,6 @@
 /** The reply to a request of a protocol version that is not spoken here, or not in this way. */
 import { errorMessage, type Reply, type RequestId } from "./json-rpc.ts";
-import { UNSUPPORTED_VERSION, VERSION } from "./rev-2026-07-28/names.ts";
+import { UNSUPPORTED_VERSION, VERSION } from "./stateless/rev-2026-07-28/names.ts";
 
 /** What this server speaks, newest first: the stateless revision, then those with sessions. */
 export const SUPPORTED_VERSIONS: readonly string[] = [VERSION, "2025-11-25", "2025-06-18", "2025-03-26"];

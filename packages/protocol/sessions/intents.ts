@@ -2,7 +2,7 @@
 import type { ClientCapabilities, JsonObject, LogLevel } from "@parley/core";
 import type { ProgressToken } from "../dialect.ts";
 import type { RequestId } from "../json-rpc.ts";
-import type { CancelTask, Complete, List } from "../rev-2026-07-28/intents.ts";
+import type { CancelTask, Complete, List } from "../stateless/rev-2026-07-28/intents.ts";
 
 interface Tells {
   /** Present when the client wants progress notifications for this request. */
