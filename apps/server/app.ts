@@ -8,7 +8,9 @@
  */
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogue, Services, SessionStore } from "@parley/core";
-import { rev20260728, SESSION_DIALECTS, type ServerFacts } from "@parley/protocol";
+import type { ServerFacts } from "@parley/protocol";
+import { SESSION_DIALECTS } from "@parley/protocol/sessions";
+import { rev20260728 } from "@parley/protocol/stateless";
 import type { Telemetry } from "@parley/telemetry";
 import { announcements } from "./announcements.ts";
 import type { Limits, Times } from "./config.ts";

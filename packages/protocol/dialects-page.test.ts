@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { AskRequest, Tool } from "@parley/core";
-import { readInitialize, requiredCapabilities, rev20260728, SESSION_DIALECTS, SUPPORTED_VERSIONS } from "./index.ts";
+import { requiredCapabilities, SUPPORTED_VERSIONS } from "./index.ts";
+import { readInitialize, SESSION_DIALECTS } from "./sessions/index.ts";
+import { rev20260728 } from "./stateless/index.ts";
 import { METHODS } from "./sessions/rev-2025-11-25/methods.ts";
 import { corpus } from "./corpus.fixture.ts";
 import * as keys from "./sessions/names.ts";

@@ -1,6 +1,6 @@
 import { ClientRequestSchema, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
-import { SESSION_DIALECTS, sessionDialect } from "../index.ts";
+import { SESSION_DIALECTS, sessionDialect } from "./index.ts";
 import { corpus } from "../corpus.fixture.ts";
 
 /** What comes in, and the whole of what must be made of it. `{version}` in a text is the revision's own name. */

@@ -1,4 +1,5 @@
-import { isDefect, type Intent, type RequestId } from "@parley/protocol";
+import { isDefect, type RequestId } from "@parley/protocol";
+import type { Intent } from "@parley/protocol/stateless";
 import type { Outlet } from "../../outlet.ts";
 import type { Mcp } from "./mcp.ts";
 

@@ -1,5 +1,5 @@
 import { ParleyError } from "@parley/core";
-import type { CallTool, ClientFacts } from "@parley/protocol";
+import type { CallTool, ClientFacts } from "@parley/protocol/stateless";
 import { answerCall, type TaskChoice } from "./answer-call.ts";
 import type { Exchange, Handled, Mcp } from "./mcp.ts";
 

@@ -1,4 +1,4 @@
-import type { Intent } from "@parley/protocol";
+import type { Intent } from "@parley/protocol/stateless";
 import { callTool } from "./call-tool.ts";
 import { complete } from "./complete.ts";
 import { getPrompt } from "./get-prompt.ts";

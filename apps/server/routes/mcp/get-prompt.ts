@@ -1,5 +1,5 @@
 import { ParleyError } from "@parley/core";
-import type { ClientFacts, GetPrompt } from "@parley/protocol";
+import type { ClientFacts, GetPrompt } from "@parley/protocol/stateless";
 import { answerCall } from "./answer-call.ts";
 import type { Exchange, Handled, Mcp } from "./mcp.ts";
 

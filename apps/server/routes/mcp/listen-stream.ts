@@ -8,7 +8,8 @@
  * that is followed.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
-import { type Filter, resultMessage } from "@parley/protocol";
+import { resultMessage } from "@parley/protocol";
+import type { Filter } from "@parley/protocol/stateless";
 import type { Outlet } from "../../outlet.ts";
 import { answerFailure } from "./answer-failure.ts";
 import type { Exchange, Mcp } from "./mcp.ts";

@@ -4,7 +4,7 @@
  * Source: specification 2026-07-28, basic/patterns/subscriptions, and the Tasks extension, "Notifications".
  */
 import { ParleyError } from "@parley/core";
-import type { ClientFacts, Filter, Listen } from "@parley/protocol";
+import type { ClientFacts, Filter, Listen } from "@parley/protocol/stateless";
 import { openListenStream } from "./listen-stream.ts";
 import { type Exchange, type Handled, type Mcp, STREAMING } from "./mcp.ts";
 

@@ -1,5 +1,6 @@
 import type { Catalogue, JsonObject, Log, Runnable, Services } from "@parley/core";
-import type { CallTool, ClientFacts, Encoder, GetPrompt, RequestId } from "@parley/protocol";
+import type { RequestId } from "@parley/protocol";
+import type { CallTool, ClientFacts, Encoder, GetPrompt } from "@parley/protocol/stateless";
 import type { Announcements } from "../../announcements.ts";
 import type { Limits, Times } from "../../config.ts";
 import type { Gate } from "../../gate.ts";

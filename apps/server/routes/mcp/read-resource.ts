@@ -1,5 +1,5 @@
 import { type Catalogue, ParleyError, type ResourceContents } from "@parley/core";
-import type { ReadResource } from "@parley/protocol";
+import type { ReadResource } from "@parley/protocol/stateless";
 import type { Mcp } from "./mcp.ts";
 
 /** resources/read: a resource of that uri, else the first template that fits it. Throws RESOURCE_NOT_FOUND. */

@@ -3,16 +3,8 @@
  * handlers'; this file only moves messages between them and HTTP. A request that does not claim 2026-07-28 goes to routes/sessions.
  */
 import type { FastifyInstance } from "fastify";
-import {
-  errorMessage,
-  INTERNAL_ERROR,
-  invalidRequest,
-  jsonDepthExceeds,
-  parseError,
-  type Reply,
-  resultMessage,
-  rev20260728,
-} from "@parley/protocol";
+import { errorMessage, INTERNAL_ERROR, invalidRequest, jsonDepthExceeds, parseError, type Reply, resultMessage } from "@parley/protocol";
+import { rev20260728 } from "@parley/protocol/stateless";
 import { Outlet, sendJson } from "../../outlet.ts";
 import type { Authenticate } from "../../principal.ts";
 import { answerFailure } from "./answer-failure.ts";

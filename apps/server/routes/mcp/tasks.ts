@@ -1,5 +1,6 @@
 import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
-import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
+import type { CancelTask } from "@parley/protocol";
+import type { GetTask, UpdateTask } from "@parley/protocol/stateless";
 import { refuseInvalid } from "./refuse-invalid.ts";
 import type { Exchange, Mcp } from "./mcp.ts";
 

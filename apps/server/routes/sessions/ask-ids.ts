@@ -8,7 +8,7 @@
  * stream the same one.
  */
 import type { Ask } from "@parley/core";
-import { elicitationId, parseElicitationId } from "@parley/protocol";
+import { elicitationId, parseElicitationId } from "@parley/protocol/sessions";
 import type { Signatures } from "../../signatures.ts";
 
 export interface AskIds {

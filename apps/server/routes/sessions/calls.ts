@@ -5,7 +5,8 @@
  *   otherwise ───────▶ a hidden task, followed on the request's own stream until it ends
  */
 import { createTask, isSettled, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
-import { capabilityRequired, type CallToolInSession, type GetPromptInSession, missingCapabilities, resultMessage } from "@parley/protocol";
+import { capabilityRequired, missingCapabilities, resultMessage } from "@parley/protocol";
+import type { CallToolInSession, GetPromptInSession } from "@parley/protocol/sessions";
 import { watchTask } from "../../watch-task.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";

@@ -1,5 +1,6 @@
 import { ParleyError } from "@parley/core";
-import { isDefect, resultMessage, type SessionIntent } from "@parley/protocol";
+import { isDefect, resultMessage } from "@parley/protocol";
+import type { SessionIntent } from "@parley/protocol/sessions";
 import { completionsOf } from "../mcp/complete.ts";
 import { contentsOf } from "../mcp/read-resource.ts";
 import { callTool, getPrompt } from "./calls.ts";

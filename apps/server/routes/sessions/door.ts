@@ -1,5 +1,6 @@
 import type { Session, SessionStore } from "@parley/core";
-import type { RequestId, SessionDialect, SessionEncoder } from "@parley/protocol";
+import type { RequestId } from "@parley/protocol";
+import type { SessionDialect, SessionEncoder } from "@parley/protocol/sessions";
 import type { FrontEnd } from "../mcp/mcp.ts";
 import type { AskIds } from "./ask-ids.ts";
 import type { EventIds } from "./event-ids.ts";

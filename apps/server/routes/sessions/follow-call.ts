@@ -7,7 +7,8 @@
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
 import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
-import { elicitationId, INTERNAL_ERROR, isDefect } from "@parley/protocol";
+import { INTERNAL_ERROR, isDefect } from "@parley/protocol";
+import { elicitationId } from "@parley/protocol/sessions";
 import type { TaskWatch } from "../../watch-task.ts";
 import { stillPut, toPut } from "./asks.ts";
 import type { Asked, Door, Talk } from "./door.ts";

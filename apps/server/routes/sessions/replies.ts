@@ -2,7 +2,8 @@
  * What clients POST that is no request: replies to what they were asked, on whichever front end, and notifications.
  */
 import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
-import type { Notice, RequestId } from "@parley/protocol";
+import type { RequestId } from "@parley/protocol";
+import type { Notice } from "@parley/protocol/sessions";
 import type { Door, Talk } from "./door.ts";
 
 /**

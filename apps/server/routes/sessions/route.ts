@@ -19,14 +19,11 @@ import {
   INVALID_REQUEST,
   invalidRequest,
   isDefect,
-  readInitialize,
   resultMessage,
-  sessionDialect,
-  type Initialize,
-  type SessionMessage,
   SUPPORTED_VERSIONS,
   unsupportedVersion,
 } from "@parley/protocol";
+import { readInitialize, sessionDialect, type Initialize, type SessionMessage } from "@parley/protocol/sessions";
 import { Outlet, type OutletOptions, sendJson } from "../../outlet.ts";
 import type { Authenticate } from "../../principal.ts";
 import { dispatch } from "./dispatch.ts";

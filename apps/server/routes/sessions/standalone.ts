@@ -8,7 +8,7 @@
  * Source: specification 2025-11-25, basic/transports "Listening for Messages from the Server", basic/utilities/tasks.
  */
 import { isFinished, type Task } from "@parley/core";
-import { elicitationId } from "@parley/protocol";
+import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../outlet.ts";
 import { marks } from "./marks.ts";
 import { toPut } from "./asks.ts";

@@ -10,8 +10,8 @@ import {
   type Task,
   waitForTask,
 } from "@parley/core";
+import type { CancelTask } from "@parley/protocol";
 import {
-  type CancelTask,
   elicitationId,
   type GetTaskInSession,
   type GivenAnswer,
@@ -20,7 +20,7 @@ import {
   type SendInput,
   taskFinished,
   type TaskResult,
-} from "@parley/protocol";
+} from "@parley/protocol/sessions";
 import { watchTask } from "../../watch-task.ts";
 import { refuseInvalid } from "../mcp/refuse-invalid.ts";
 import type { Asked, Door, Talk } from "./door.ts";

@@ -5,7 +5,7 @@
  * reads its own and ignores the other.
  */
 import { isFinished, ParleyError, RpcFailure, type Ask, type JsonObject, type Task, type TaskStatus } from "@parley/core";
-import type { ServerFacts } from "../../dialect.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { INVALID_PARAMS, isObject, notificationMessage } from "../../json-rpc.ts";
 import { messageOf } from "../../ask-message.ts";
 import { elicitationId } from "../elicitation-id.ts";

@@ -1,16 +1,8 @@
-/** What clients declare, what asks and tools need, and the difference, which is `data.requiredCapabilities` of -32021. */
-import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
-import { readCapabilities as askable, usesTools } from "../../capabilities.ts";
+/** What clients of this revision declare beside what they can be asked for: extensions. */
+import type { ClientCapabilities } from "@parley/core";
+import { readCapabilities as askable, type RequiredCapabilities } from "../../capabilities.ts";
 import { isObject, own, type Wire } from "../../json-rpc.ts";
 import { TASKS_EXTENSION } from "./names.ts";
-
-/** Capabilities in MCP's own shape. */
-export interface RequiredCapabilities {
-  readonly elicitation?: { readonly form?: object; readonly url?: object };
-  readonly sampling?: { readonly tools?: object };
-  readonly roots?: object;
-  readonly extensions?: { readonly [id: string]: object };
-}
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
@@ -28,37 +20,4 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
 export function declaresTasks(declared: Wire): boolean {
   const extensions = own(declared, "extensions");
   return isObject(extensions) && Object.hasOwn(extensions, TASKS_EXTENSION);
-}
-
-/** What `needed` asks for beyond what was declared; nothing when all is there. */
-export function missingCapabilities(needed: ClientCapabilities, declared: ClientCapabilities): RequiredCapabilities | undefined {
-  const form = needed.elicitation?.form === true && !declared.elicitation?.form;
-  const url = needed.elicitation?.url === true && !declared.elicitation?.url;
-  const tools = needed.sampling?.tools === true && !declared.sampling?.tools;
-  const sampling = needed.sampling !== undefined && !declared.sampling;
-  const roots = needed.roots === true && !declared.roots;
-  if (!(form || url || sampling || tools || roots)) return undefined;
-  return {
-    ...(form || url ? { elicitation: { ...(form ? { form: {} } : {}), ...(url ? { url: {} } : {}) } } : {}),
-    ...(sampling || tools ? { sampling: tools ? { tools: {} } : {} } : {}),
-    ...(roots ? { roots: {} } : {}),
-  };
-}
-
-/** What asks need that this request's client did not declare: they MUST NOT be sent to it. Pass the requests of the open asks. */
-export function requiredCapabilities(requests: readonly AskRequest[], declared: ClientCapabilities): RequiredCapabilities | undefined {
-  const types = new Set(requests.map(({ type }) => type));
-  return missingCapabilities(
-    {
-      elicitation: { form: types.has("form"), url: types.has("url") },
-      ...(types.has("sampling") ? { sampling: { tools: requests.some(usesTools) } } : {}),
-      roots: types.has("roots"),
-    },
-    declared,
-  );
-}
-
-/** The error to throw, with the table's code and the data that MCP wants. */
-export function capabilityRequired(what: string, required: RequiredCapabilities): ParleyError {
-  return new ParleyError("CAPABILITY_REQUIRED", `${what} needs a capability that the request did not declare`, { data: { required } });
 }

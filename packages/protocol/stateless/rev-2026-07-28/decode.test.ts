@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "@parley/core";
-import { type Headers, rev20260728 } from "../../index.ts";
+import type { Headers } from "../../index.ts";
+import { rev20260728 } from "../index.ts";
 
 const { decode } = rev20260728;
 

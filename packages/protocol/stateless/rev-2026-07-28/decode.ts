@@ -4,7 +4,8 @@
  * The first check that fails decides: JSON-RPC shape, envelope, version, standard headers, method, capabilities, params, Mcp-Param-*.
  * Capabilities come before anything is looked up, so that a client without the extension learns nothing about task ids.
  */
-import type { Decoded, Inbound } from "../../dialect.ts";
+import type { Decoded, Inbound } from "../dialect.ts";
+import { missingCapabilities, type RequiredCapabilities } from "../../capabilities.ts";
 import { headerValue } from "../../header-value.ts";
 import {
   errorMessage,
@@ -20,8 +21,8 @@ import {
   type Wire,
 } from "../../json-rpc.ts";
 import { BadParams, readParams } from "../../params.ts";
-import { unsupportedVersion } from "../../unsupported-version.ts";
-import { missingCapabilities, REQUIRED_TASKS, type RequiredCapabilities } from "./capabilities.ts";
+import { unsupportedVersion } from "../../versions.ts";
+import { REQUIRED_TASKS } from "./capabilities.ts";
 import { metaOf, readEnvelope } from "./envelope.ts";
 import { methodMismatch, nameMismatch, paramMismatch, type Mismatch } from "./headers.ts";
 import type { ClientFacts, Intent } from "./intents.ts";

@@ -1,8 +1,8 @@
 /** What is served: server/discover, the four lists, resources, completions (S26 server/*). */
 import type { Catalogue, JsonObject, ResourceContents } from "@parley/core";
-import type { ServerFacts } from "../../dialect.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { completionOf, ENTRIES, lists, servedCapabilities, type Lists } from "../../entries.ts";
-import { SUPPORTED_VERSIONS } from "../../unsupported-version.ts";
+import { SUPPORTED_VERSIONS } from "../../versions.ts";
 import { TASKS_EXTENSION } from "./names.ts";
 
 interface Saying {

@@ -4,7 +4,7 @@
  * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
 import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
-import type { ServerFacts } from "../../dialect.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../../json-rpc.ts";
 import { taskTimes, ttlMs } from "../../task-times.ts";
 import { inputRequests } from "./encode-ask.ts";

@@ -3,7 +3,7 @@
  * into `resultMessage(id, …)`; notifications are whole messages.
  */
 import type { Ask, Catalogue, FeedItem, JsonObject, Receipt, ResourceContents, Task } from "@parley/core";
-import type { ServerFacts } from "../../dialect.ts";
+import type { ServerFacts } from "../../server-facts.ts";
 import { feedNotification } from "../../feed.ts";
 import type { Reply, RequestId, RpcNotification } from "../../json-rpc.ts";
 import { callResult, inputRequired, promptResult } from "./encode-call.ts";

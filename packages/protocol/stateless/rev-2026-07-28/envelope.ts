@@ -1,6 +1,6 @@
 /** The envelope: what `params._meta` of every request says about its client (S26 basic/index, "Request metadata"). */
 import { LOG_LEVELS, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "../../dialect.ts";
+import type { ProgressToken } from "../../intents.ts";
 import { isObject, own, type Wire } from "../../json-rpc.ts";
 import { declaresTasks, readCapabilities } from "./capabilities.ts";
 import type { ClientFacts } from "./intents.ts";

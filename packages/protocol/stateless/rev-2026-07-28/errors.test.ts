@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
 import { isDefect } from "../../failures.ts";
-import { capabilityRequired, ERROR_CODES, rev20260728, type Intent } from "./index.ts";
+import { capabilityRequired } from "../../capabilities.ts";
+import { ERROR_CODES, rev20260728, type Intent } from "./index.ts";
 
 const say = rev20260728.encoder({ name: "s", version: "1", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 });
 const call: Intent = { type: "callTool", name: "book", arguments: {}, capabilities: {}, speaksTasks: true };

@@ -3,8 +3,7 @@
  * body: otherwise a proxy judged another request than the one that is served (S26 basic/transports/streamable-http, "Request metadata").
  */
 import type { Tool } from "@parley/core";
-import type { Headers } from "../../dialect.ts";
-import { decodeHeaderValue, headerValue } from "../../header-value.ts";
+import { decodeHeaderValue, type Headers, headerValue } from "../../header-value.ts";
 import { isObject, own, type RpcRequest, type Wire } from "../../json-rpc.ts";
 import { paramHeaders } from "./param-headers.ts";
 

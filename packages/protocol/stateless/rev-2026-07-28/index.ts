@@ -1,5 +1,5 @@
 /** MCP 2026-07-28 with the Tasks extension. */
-import type { Dialect } from "../../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 import { claims, decode } from "./decode.ts";
 import { encoder, type Encoder } from "./encoder.ts";
 import type { Intent } from "./intents.ts";
@@ -7,9 +7,8 @@ import { VERSION } from "./names.ts";
 
 export const rev20260728: Dialect<Intent, Encoder> = { version: VERSION, claims, decode, encoder };
 
-export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { ERROR_CODES, type Failure } from "./errors.ts";
 export type { Encoder } from "./encoder.ts";
 export type { Filter, ListKind } from "./encode-listen.ts";
 export type * from "./intents.ts";
-export { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./names.ts";
+export { HEADER_MISMATCH, MISSING_CAPABILITY } from "./names.ts";

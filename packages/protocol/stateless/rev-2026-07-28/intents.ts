@@ -4,7 +4,7 @@
  * Nothing here comes from a connection: the revision is stateless, every request carries its client's capabilities.
  */
 import type { ClientCapabilities, JsonObject, LogLevel } from "@parley/core";
-import type { ProgressToken } from "../../dialect.ts";
+import type { CancelTask, Complete, List, ProgressToken } from "../../intents.ts";
 
 /** What a request says about its client and about how it wants to be told. */
 export interface ClientFacts {
@@ -32,11 +32,6 @@ export interface Discover {
   readonly type: "discover";
 }
 
-export interface List {
-  readonly type: "listTools" | "listPrompts" | "listResources" | "listTemplates";
-  readonly cursor?: string;
-}
-
 export interface CallTool extends Retry {
   readonly type: "callTool";
   readonly name: string;
@@ -54,15 +49,6 @@ export interface ReadResource extends Retry {
   readonly uri: string;
 }
 
-export interface Complete {
-  readonly type: "complete";
-  readonly of: { readonly type: "prompt"; readonly name: string } | { readonly type: "template"; readonly uri: string };
-  readonly argument: string;
-  readonly value: string;
-  /** The arguments that were filled in before. */
-  readonly others: { readonly [name: string]: string };
-}
-
 export interface GetTask {
   readonly type: "getTask";
   readonly taskId: string;
@@ -73,11 +59,6 @@ export interface UpdateTask {
   readonly taskId: string;
   /** As `Retry.replies`. */
   readonly replies: { readonly [key: string]: unknown };
-}
-
-export interface CancelTask {
-  readonly type: "cancelTask";
-  readonly taskId: string;
 }
 
 /** `subscriptions/listen`: its id is the subscription's id. */

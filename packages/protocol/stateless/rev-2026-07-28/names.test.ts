@@ -1,6 +1,7 @@
 import * as sdk from "@modelcontextprotocol/server";
 import { TASKS_EXTENSION_ID_V2 } from "@modelcontextprotocol/ext-tasks/core/v2";
 import { expect, test } from "vitest";
+import { UNSUPPORTED_VERSION } from "../../versions.ts";
 import * as names from "./names.ts";
 
 test("reserved names and codes are those of the official packages", () => {
@@ -18,5 +19,5 @@ test("reserved names and codes are those of the official packages", () => {
     // The classifier is the only place that shows it.
     HEADER_MISMATCH: -32020,
     VERSION: "2026-07-28",
-  }).toStrictEqual({ ...names });
+  }).toStrictEqual({ ...names, UNSUPPORTED_VERSION });
 });

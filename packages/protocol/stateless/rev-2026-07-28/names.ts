@@ -1,5 +1,7 @@
 /** The names that 2026-07-28 reserves. names.test.ts compares them with the official packages. */
-export const VERSION = "2026-07-28";
+import type { StatelessVersion } from "../../versions.ts";
+
+export const VERSION = "2026-07-28" satisfies StatelessVersion;
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
@@ -13,4 +15,3 @@ export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
 export const HEADER_MISMATCH = -32020;
 export const MISSING_CAPABILITY = -32021;
-export const UNSUPPORTED_VERSION = -32022;

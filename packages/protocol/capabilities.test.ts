@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AskRequest } from "@parley/core";
-import { capabilityRequired, requiredCapabilities } from "./index.ts";
+import { capabilityRequired, requiredCapabilities } from "./capabilities.ts";
 
 const form: AskRequest = { type: "form", message: "?", schema: { type: "object" } };
 const url: AskRequest = { type: "url", message: "?", url: "https://example.com" };
