@@ -5,8 +5,8 @@ import { createValidator, sha256Digest, createScope, systemClock } from "@parley
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { type Limits, SERVER_SETTINGS, serverConfig, type Times } from "./config.ts";
-import type { Authenticate } from "./principal.ts";
-import { stateKeys } from "./state-keys.ts";
+import type { Authenticate } from "./front-end/principal.ts";
+import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
   readonly fronts: readonly Front[];

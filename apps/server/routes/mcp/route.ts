@@ -5,13 +5,13 @@
 import type { FastifyInstance } from "fastify";
 import { errorMessage, INTERNAL_ERROR, invalidRequest, jsonDepthExceeds, parseError, type Reply, resultMessage } from "@parley/protocol";
 import { rev20260728 } from "@parley/protocol/stateless";
-import { Outlet, sendJson } from "../../outlet.ts";
-import type { Authenticate } from "../../principal.ts";
-import { answerFailure } from "./answer-failure.ts";
-import { dispatch } from "./dispatch.ts";
-import type { Door } from "../sessions/door.ts";
-import { sessionHandlers } from "../sessions/route.ts";
-import { type Mcp, STREAMING } from "./mcp.ts";
+import { Outlet, sendJson } from "../../streams/outlet.ts";
+import type { Authenticate } from "../../front-end/principal.ts";
+import { answerFailure } from "./stateless/answer-failure.ts";
+import { dispatch } from "./stateless/dispatch.ts";
+import type { Door } from "./sessions/door.ts";
+import { sessionHandlers } from "./sessions/route.ts";
+import { type Mcp, STREAMING } from "./stateless/mcp.ts";
 
 export interface McpRoute {
   readonly mcp: Mcp;

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { until } from "../../test/support/until.ts";
-import { rpc, stream, type Stream } from "./client.fixture.ts";
-import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
-import { offered } from "./tools.fixture.ts";
+import { until } from "../../../../../test/support/until.ts";
+import { rpc, stream, type Stream } from "../../../client.fixture.ts";
+import { deploy, type Deploy, type Deployment, type Front } from "../../../deployment.fixture.ts";
+import { offered } from "../../../tools.fixture.ts";
 
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const alice = { action: "accept", content: { name: "Alice" } };

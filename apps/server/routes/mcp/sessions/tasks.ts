@@ -21,8 +21,8 @@ import {
   taskFinished,
   type TaskResult,
 } from "@parley/protocol/sessions";
-import { watchTask } from "../../watch-task.ts";
-import { refuseInvalid } from "../mcp/refuse-invalid.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
+import { refuseInvalid } from "../shared/refusals.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import { followCall } from "./follow-call.ts";
 

@@ -1,7 +1,7 @@
 import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
 import type { CancelTask } from "@parley/protocol";
 import type { GetTask, UpdateTask } from "@parley/protocol/stateless";
-import { refuseInvalid } from "./refuse-invalid.ts";
+import { refuseInvalid } from "../shared/refusals.ts";
 import type { Exchange, Mcp } from "./mcp.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */

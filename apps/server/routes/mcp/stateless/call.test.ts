@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { until } from "../../test/support/until.ts";
-import { type Options, post, rpc, stream } from "./client.fixture.ts";
-import { deploy, type Front, holdNext } from "./deployment.fixture.ts";
-import { disk, held, offered } from "./tools.fixture.ts";
+import { until } from "../../../../../test/support/until.ts";
+import { type Options, post, rpc, stream } from "../../../client.fixture.ts";
+import { deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
+import { disk, held, offered } from "../../../tools.fixture.ts";
 
 const plain: Options = { tasks: false };
 const alice = { action: "accept", content: { name: "Alice" } };

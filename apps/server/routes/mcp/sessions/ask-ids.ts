@@ -9,7 +9,7 @@
  */
 import type { Ask } from "@parley/core";
 import { elicitationId, parseElicitationId } from "@parley/protocol/sessions";
-import type { Signatures } from "../../signatures.ts";
+import type { Signatures } from "../../../seals/signatures.ts";
 
 export interface AskIds {
   of(sessionId: string, taskId: string, ask: Ask): string;

@@ -1,7 +1,7 @@
 /** The way back to the client for one request: alone in its response, or one of a batch. */
 import type { FastifyReply } from "fastify";
 import type { Reply } from "@parley/protocol";
-import { type Outlet, sendJson } from "../../outlet.ts";
+import { type Outlet, sendJson } from "../../../streams/outlet.ts";
 
 export interface Voice {
   /** Whether the client can be told anything before the answer. */

@@ -7,7 +7,7 @@
 import { createTask, isSettled, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
 import { capabilityRequired, missingCapabilities, resultMessage } from "@parley/protocol";
 import type { CallToolInSession, GetPromptInSession } from "@parley/protocol/sessions";
-import { watchTask } from "../../watch-task.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";

@@ -10,7 +10,7 @@
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
-import type { Outlet } from "../../outlet.ts";
+import type { Outlet } from "../../../streams/outlet.ts";
 import { answerFailure } from "./answer-failure.ts";
 import type { Exchange, Mcp } from "./mcp.ts";
 

@@ -1,6 +1,6 @@
 import { type Catalogue, ParleyError } from "@parley/core";
 import type { Complete } from "@parley/protocol";
-import type { Mcp } from "./mcp.ts";
+import type { Mcp } from "../stateless/mcp.ts";
 
 /**
  * completion/complete: nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served.

@@ -1,5 +1,5 @@
 import { canonicalJson, type Services } from "@parley/core";
-import type { Bound } from "../../request-state.ts";
+import type { Bound } from "../../../seals/request-state.ts";
 import type { Called } from "./mcp.ts";
 
 /** What a requestState is bound to: the same for a call and its retries, and for nothing else. */

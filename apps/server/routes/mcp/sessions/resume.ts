@@ -1,6 +1,6 @@
 /** Goes on with the stream of a request where the client's last event left it, on whichever front end the client came back to. */
 import { getTask } from "@parley/core";
-import { watchTask } from "../../watch-task.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
 import type { Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";

@@ -9,7 +9,7 @@
  */
 import { isFinished, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
-import type { Outlet } from "../../outlet.ts";
+import type { Outlet } from "../../../streams/outlet.ts";
 import { marks } from "./marks.ts";
 import { toPut } from "./asks.ts";
 import type { Door, Talk } from "./door.ts";

@@ -1,8 +1,8 @@
 import { ParleyError } from "@parley/core";
 import { isDefect, resultMessage } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
-import { completionsOf } from "../mcp/complete.ts";
-import { contentsOf } from "../mcp/read-resource.ts";
+import { completionsOf } from "../shared/completion.ts";
+import { contentsOf } from "../shared/contents.ts";
 import { callTool, getPrompt } from "./calls.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import { cancelTask, getTask, listTasks, sendInput, taskResult } from "./tasks.ts";

@@ -2,10 +2,10 @@
 import { ParleyError } from "@parley/core";
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { until } from "../../test/support/until.ts";
-import { deploy, holdNext } from "./deployment.fixture.ts";
-import { answered, openSession } from "./session-client.fixture.ts";
-import { held, offered } from "./tools.fixture.ts";
+import { until } from "../../../../../test/support/until.ts";
+import { deploy, holdNext } from "../../../deployment.fixture.ts";
+import { answered, openSession } from "../../../session-client.fixture.ts";
+import { held, offered } from "../../../tools.fixture.ts";
 
 const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"];
 

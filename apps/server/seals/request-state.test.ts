@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { ParleyError, sweep } from "@parley/core";
-import { type Options, rpc } from "./client.fixture.ts";
-import { deploy, type Deployment, type Front } from "./deployment.fixture.ts";
+import { type Options, rpc } from "../client.fixture.ts";
+import { deploy, type Deployment, type Front } from "../deployment.fixture.ts";
 import { requestStates, type RequestState } from "./request-state.ts";
 import { stateKeys } from "./state-keys.ts";
-import { offered } from "./tools.fixture.ts";
+import { offered } from "../tools.fixture.ts";
 
 const plain: Options = { tasks: false };
 const alice = { action: "accept", content: { name: "Alice" } };

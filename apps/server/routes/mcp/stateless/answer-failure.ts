@@ -1,6 +1,6 @@
 import { isDefect, type RequestId } from "@parley/protocol";
 import type { Intent } from "@parley/protocol/stateless";
-import type { Outlet } from "../../outlet.ts";
+import type { Outlet } from "../../../streams/outlet.ts";
 import type { Mcp } from "./mcp.ts";
 
 interface Failed {

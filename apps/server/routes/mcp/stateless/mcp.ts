@@ -1,13 +1,13 @@
 import type { Catalogue, JsonObject, Log, Runnable, Services } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { CallTool, ClientFacts, Encoder, GetPrompt } from "@parley/protocol/stateless";
-import type { Announcements } from "../../announcements.ts";
-import type { Limits, Times } from "../../config.ts";
-import type { Gate } from "../../gate.ts";
-import type { Heartbeat } from "../../heartbeat.ts";
-import type { Lifecycle } from "../../lifecycle.ts";
-import type { Outlet } from "../../outlet.ts";
-import type { RequestStates } from "../../request-state.ts";
+import type { Announcements } from "../../../streams/announcements.ts";
+import type { Limits, Times } from "../../../config.ts";
+import type { Gate } from "../../../front-end/gate.ts";
+import type { Heartbeat } from "../../../streams/heartbeat.ts";
+import type { Lifecycle } from "../../../front-end/lifecycle.ts";
+import type { Outlet } from "../../../streams/outlet.ts";
+import type { RequestStates } from "../../../seals/request-state.ts";
 
 /** What the handlers of every dialect work with; one per process. */
 export interface FrontEnd {

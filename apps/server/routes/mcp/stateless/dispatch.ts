@@ -1,10 +1,10 @@
 import type { Intent } from "@parley/protocol/stateless";
 import { callTool } from "./call-tool.ts";
-import { complete } from "./complete.ts";
+import { complete } from "../shared/completion.ts";
 import { getPrompt } from "./get-prompt.ts";
 import { listen } from "./listen.ts";
 import type { Exchange, Handled, Mcp } from "./mcp.ts";
-import { readResource } from "./read-resource.ts";
+import { readResource } from "../shared/contents.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 
 type Answer = Handled | Promise<Handled>;

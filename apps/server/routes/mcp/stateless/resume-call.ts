@@ -1,7 +1,7 @@
 import { answerTask, ParleyError, type Receipt, type Task } from "@parley/core";
-import { invalidState, type RequestState } from "../../request-state.ts";
-import { watchTask } from "../../watch-task.ts";
-import { refuseInvalid } from "./refuse-invalid.ts";
+import { invalidState, type RequestState } from "../../../seals/request-state.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
+import { refuseInvalid } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import { bindingOf } from "./binding.ts";

@@ -5,7 +5,7 @@
  */
 import { cancelTask, isSettled, OVER, ParleyError, RpcFailure, type Task } from "@parley/core";
 import { INTERNAL_ERROR } from "@parley/protocol";
-import type { TaskWatch } from "../../watch-task.ts";
+import type { TaskWatch } from "../../../streams/watch-task.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
 

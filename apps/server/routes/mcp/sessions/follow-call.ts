@@ -9,7 +9,7 @@
 import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
 import { INTERNAL_ERROR, isDefect } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
-import type { TaskWatch } from "../../watch-task.ts";
+import type { TaskWatch } from "../../../streams/watch-task.ts";
 import { stillPut, toPut } from "./asks.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";

@@ -24,8 +24,8 @@ import {
   unsupportedVersion,
 } from "@parley/protocol";
 import { readInitialize, sessionDialect, type Initialize, type SessionMessage } from "@parley/protocol/sessions";
-import { Outlet, type OutletOptions, sendJson } from "../../outlet.ts";
-import type { Authenticate } from "../../principal.ts";
+import { Outlet, type OutletOptions, sendJson } from "../../../streams/outlet.ts";
+import type { Authenticate } from "../../../front-end/principal.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Door, Talk } from "./door.ts";
 import { takeNotice, takeReply } from "./replies.ts";

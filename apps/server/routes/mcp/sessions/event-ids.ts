@@ -4,7 +4,7 @@
  *
  * Signed and bound to the session: an id of another session, or one that was made up, is none.
  */
-import type { Signatures } from "../../signatures.ts";
+import type { Signatures } from "../../../seals/signatures.ts";
 
 /** The stream of one request, until its response was sent. */
 export interface CallCursor {

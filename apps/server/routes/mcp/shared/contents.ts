@@ -1,6 +1,6 @@
 import { type Catalogue, ParleyError, type ResourceContents } from "@parley/core";
 import type { ReadResource } from "@parley/protocol/stateless";
-import type { Mcp } from "./mcp.ts";
+import type { Mcp } from "../stateless/mcp.ts";
 
 /** resources/read: a resource of that uri, else the first template that fits it. Throws RESOURCE_NOT_FOUND. */
 export async function readResource({ catalogue, encode }: Mcp, { uri }: ReadResource): Promise<object> {

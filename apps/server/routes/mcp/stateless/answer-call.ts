@@ -7,7 +7,7 @@
  */
 import { createTask, isSettled, type JsonObject, ParleyError, waitForTask } from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
-import { watchTask } from "../../watch-task.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
