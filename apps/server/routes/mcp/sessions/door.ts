@@ -1,7 +1,7 @@
 import type { Session, SessionStore } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { SessionDialect, SessionEncoder } from "@parley/protocol/sessions";
-import type { FrontEnd } from "../stateless/mcp.ts";
+import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { AskIds } from "./ask-ids.ts";
 import type { EventIds } from "./event-ids.ts";
 import type { Voice } from "./voice.ts";

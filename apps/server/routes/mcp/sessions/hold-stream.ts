@@ -2,7 +2,7 @@
  * A stream's hold on its session: says to the other front ends that the stream lives, so that each question is put on one stream only.
  */
 import type { Services } from "@parley/core";
-import type { Times } from "../../../config.ts";
+import type { Times } from "../../../front-end/limits.ts";
 import type { Door } from "./door.ts";
 
 export interface Held {

@@ -1,14 +1,7 @@
 import { type Catalogue, ParleyError } from "@parley/core";
 import type { Complete } from "@parley/protocol";
-import type { Mcp } from "../stateless/mcp.ts";
 
-/**
- * completion/complete: nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served.
- */
-export async function complete({ catalogue, encode }: Mcp, intent: Complete): Promise<object> {
-  return encode.completion(await completionsOf(catalogue, intent));
-}
-
+/** Nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served. */
 export async function completionsOf({ prompts, templates }: Catalogue, intent: Complete): Promise<readonly string[]> {
   const { of, argument, value, others } = intent;
   if (of.type === "prompt") {

@@ -1,10 +1,10 @@
 import type { Intent } from "@parley/protocol/stateless";
+import { completionsOf } from "../shared/completion.ts";
+import { contentsOf } from "../shared/contents.ts";
 import { callTool } from "./call-tool.ts";
-import { complete } from "../shared/completion.ts";
 import { getPrompt } from "./get-prompt.ts";
 import { listen } from "./listen.ts";
 import type { Exchange, Handled, Mcp } from "./mcp.ts";
-import { readResource } from "../shared/contents.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 
 type Answer = Handled | Promise<Handled>;
@@ -25,8 +25,8 @@ const HANDLERS: Handlers = {
   listTemplates: ({ encode, catalogue }, { cursor }) => encode.templateList(catalogue, cursor),
   callTool,
   getPrompt,
-  readResource,
-  complete,
+  readResource: async ({ encode, catalogue }, { uri }) => encode.resourceContents(await contentsOf(catalogue, uri)),
+  complete: async ({ encode, catalogue }, intent) => encode.completion(await completionsOf(catalogue, intent)),
   getTask,
   updateTask,
   cancelTask,

@@ -1,30 +1,9 @@
-import type { Catalogue, JsonObject, Log, Runnable, Services } from "@parley/core";
+import type { JsonObject, Runnable } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { CallTool, ClientFacts, Encoder, GetPrompt } from "@parley/protocol/stateless";
-import type { Announcements } from "../../../streams/announcements.ts";
-import type { Limits, Times } from "../../../config.ts";
-import type { Gate } from "../../../front-end/gate.ts";
-import type { Heartbeat } from "../../../streams/heartbeat.ts";
-import type { Lifecycle } from "../../../front-end/lifecycle.ts";
-import type { Outlet } from "../../../streams/outlet.ts";
+import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { RequestStates } from "../../../seals/request-state.ts";
-
-/** What the handlers of every dialect work with; one per process. */
-export interface FrontEnd {
-  readonly services: Services;
-  readonly catalogue: Catalogue;
-  readonly announcements: Announcements;
-  readonly lifecycle: Lifecycle;
-  readonly heartbeat: Heartbeat;
-  /** Calls that wait for their task. */
-  readonly waits: Gate;
-  /** Streams that tell of changes. */
-  readonly listens: Gate;
-  readonly limits: Limits;
-  readonly times: Times;
-  readonly pageSize: number;
-  readonly log: Log;
-}
+import type { Outlet } from "../../../streams/outlet.ts";
 
 /** What the handlers of 2026-07-28 work with. */
 export interface Mcp extends FrontEnd {

@@ -10,7 +10,7 @@
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ParleyError } from "@parley/core";
+import { ParleyError, type SessionStore } from "@parley/core";
 import {
   errorMessage,
   headerValue,
@@ -23,27 +23,19 @@ import {
   SUPPORTED_VERSIONS,
   unsupportedVersion,
 } from "@parley/protocol";
-import { readInitialize, sessionDialect, type Initialize, type SessionMessage } from "@parley/protocol/sessions";
-import { Outlet, type OutletOptions, sendJson } from "../../../streams/outlet.ts";
-import type { Authenticate } from "../../../front-end/principal.ts";
+import { type Initialize, readInitialize, SESSION_DIALECTS, sessionDialect, type SessionMessage } from "@parley/protocol/sessions";
+import { signatures } from "../../../seals/signatures.ts";
+import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import type { Family, FamilyDeps } from "../shared/family.ts";
+import { askIds } from "./ask-ids.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Door, Talk } from "./door.ts";
+import { eventIds } from "./event-ids.ts";
+import { followOnce } from "./follow-once.ts";
 import { takeNotice, takeReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { standalone } from "./standalone.ts";
 import { aloneIn, batch } from "./voice.ts";
-
-export interface SessionRoute {
-  readonly door: Door;
-  readonly authenticate: Authenticate;
-  readonly outletOptions: OutletOptions;
-}
-
-export interface SessionHandlers {
-  post(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  get(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  delete(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-}
 
 /** A request that HTTP itself refuses: it is no message of a session. */
 class Refused extends Error {
@@ -54,8 +46,17 @@ class Refused extends Error {
   }
 }
 
-export function sessionHandlers({ door, authenticate, outletOptions }: SessionRoute): SessionHandlers {
-  const { sessions, services, times, limits, log } = door;
+export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions }: FamilyDeps, store: SessionStore): Family {
+  const { services, times, limits, log } = frontEnd;
+  const signed = signatures(keys);
+  const sessions = followOnce(store);
+  const door: Door = {
+    ...frontEnd,
+    sessions,
+    askIds: askIds(signed),
+    eventIds: eventIds(signed),
+    encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
+  };
 
   async function talkOf(request: FastifyRequest): Promise<Talk> {
     const sessionId = headerValue(request.headers, "mcp-session-id");
