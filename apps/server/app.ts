@@ -8,13 +8,13 @@
  */
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogue, Services, SessionStore } from "@parley/core";
-import { rev20260728, SESSION_DIALECTS, type ServerFacts } from "@parley/protocol";
+import type { ServerFacts } from "@parley/protocol";
 import type { Telemetry } from "@parley/telemetry";
-import { announcements } from "./announcements.ts";
-import type { Limits, Times } from "./config.ts";
-import { gate } from "./gate.ts";
-import { heartbeat } from "./heartbeat.ts";
-import { lifecycle } from "./lifecycle.ts";
+import type { FrontEnd } from "./front-end/front-end.ts";
+import { gate } from "./front-end/gate.ts";
+import { lifecycle } from "./front-end/lifecycle.ts";
+import type { Limits, Times } from "./front-end/limits.ts";
+import type { Authenticate } from "./front-end/principal.ts";
 import { showOperator } from "./operator-view.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
@@ -22,15 +22,10 @@ import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
 import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
-import type { Authenticate } from "./principal.ts";
-import { requestStates } from "./request-state.ts";
-import type { FrontEnd } from "./routes/mcp/mcp.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
-import { askIds } from "./routes/sessions/ask-ids.ts";
-import { eventIds } from "./routes/sessions/event-ids.ts";
-import { followOnce } from "./routes/sessions/follow-once.ts";
-import { signatures } from "./signatures.ts";
-import type { StateKeys } from "./state-keys.ts";
+import type { StateKeys } from "./seals/state-keys.ts";
+import { announcements } from "./streams/announcements.ts";
+import { heartbeat } from "./streams/heartbeat.ts";
 
 export interface AppDeps {
   readonly services: Services;
@@ -75,15 +70,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     pageSize: facts.pageSize,
     log,
   };
-  const mcp = { ...frontEnd, encode: rev20260728.encoder(facts), states: requestStates(keys) };
-  const signed = signatures(keys);
-  const door = {
-    ...frontEnd,
-    sessions: followOnce(sessions),
-    askIds: askIds(signed),
-    eventIds: eventIds(signed),
-    encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
-  };
 
   const server = Fastify({ logger: false, genReqId: requestId, forceCloseConnections: "idle", return503OnClosing: false });
   securityHeaders(server);
@@ -94,7 +80,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   health(server, { lifecycle: life, reachable });
   await server.register(async (scope) => {
     trustedCallers(scope, trusted);
-    mcpRoute(scope, { mcp, door, authenticate });
+    mcpRoute(scope, { frontEnd, sessions, facts, keys, authenticate });
   });
 
   async function close(): Promise<void> {

@@ -8,6 +8,7 @@ import { type RedisSettings, redisSettings, toRedisSettings } from "@parley/redi
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
+import type { Limits, Times } from "./front-end/limits.ts";
 
 const LOCAL_ORIGINS = LOCAL_HOSTS.flatMap((host) => [`http://${host}`, `https://${host}`]);
 
@@ -90,35 +91,6 @@ export interface ServerConfig {
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;
-}
-
-export interface Limits {
-  readonly bodyBytesMax: number;
-  readonly bodyDepthMax: number;
-  readonly waitsMax: number;
-  readonly listensMax: number;
-  readonly listenTasksMax: number;
-  readonly listenResourcesMax: number;
-  readonly sessionTasksMax: number;
-  readonly sessionSubscriptionsMax: number;
-  readonly batchMax: number;
-}
-
-/** All in milliseconds. */
-export interface Times {
-  readonly callTimeoutMs: number;
-  readonly askFirstTimeoutMs: number;
-  readonly streamAfterMs: number;
-  readonly keepAliveMs: number;
-  readonly stallTimeoutMs: number;
-  readonly pollIntervalMs: number;
-  readonly listTtlMs: number;
-  readonly sessionTtlMs: number;
-  readonly resumableAfterMs: number;
-  readonly retryMs: number;
-  readonly taskGraceMs: number;
-  readonly shutdownDelayMs: number;
-  readonly shutdownTimeoutMs: number;
 }
 
 export function serverConfig(environment: ServerEnvironment): ServerConfig {

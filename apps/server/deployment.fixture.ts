@@ -4,9 +4,10 @@ import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemo
 import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
-import { type Limits, SERVER_SETTINGS, serverConfig, type Times } from "./config.ts";
-import type { Authenticate } from "./principal.ts";
-import { stateKeys } from "./state-keys.ts";
+import { SERVER_SETTINGS, serverConfig } from "./config.ts";
+import type { Limits, Times } from "./front-end/limits.ts";
+import type { Authenticate } from "./front-end/principal.ts";
+import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
   readonly fronts: readonly Front[];

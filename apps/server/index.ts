@@ -1,7 +1,8 @@
 /** The front end, for whoever starts it: the CLI, tests, benchmarks. */
 export { type App, type AppDeps, buildApp } from "./app.ts";
-export { type Limits, SERVER_SETTINGS, type ServerConfig, serverConfig, type Times } from "./config.ts";
+export { SERVER_SETTINGS, type ServerConfig, serverConfig } from "./config.ts";
+export type { Limits, Times } from "./front-end/limits.ts";
+export { anonymous, type Authenticate } from "./front-end/principal.ts";
 export type { TrustedCallers } from "./plugins/trusted-callers.ts";
-export { anonymous, type Authenticate } from "./principal.ts";
+export { agreedStateKeys, type SharedSecret, type StateKeys, stateKeys } from "./seals/state-keys.ts";
 export { type RunningServer, startServer } from "./start-server.ts";
-export { agreedStateKeys, type SharedSecret, type StateKeys, stateKeys } from "./state-keys.ts";

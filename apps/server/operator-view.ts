@@ -1,6 +1,6 @@
 import type { Telemetry } from "@parley/telemetry";
-import type { Lifecycle } from "./lifecycle.ts";
-import type { Gate } from "./gate.ts";
+import type { Lifecycle } from "./front-end/lifecycle.ts";
+import type { Gate } from "./front-end/gate.ts";
 
 export interface OperatorView {
   readonly waits: Gate;

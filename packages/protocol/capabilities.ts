@@ -1,6 +1,14 @@
-/** What clients of any revision declare that they can be asked for. */
-import type { AskRequest, ClientCapabilities } from "@parley/core";
+/** What clients of any revision declare that they can be asked for, what asks and tools need, and the difference. */
+import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
 import { isObject, own, type Wire } from "./json-rpc.ts";
+
+/** Capabilities in MCP's own shape. */
+export interface RequiredCapabilities {
+  readonly elicitation?: { readonly form?: object; readonly url?: object };
+  readonly sampling?: { readonly tools?: object };
+  readonly roots?: object;
+  readonly extensions?: { readonly [id: string]: object };
+}
 
 /** Reads them as they were declared. The name of the first member that is no object comes back as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
@@ -27,4 +35,37 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
 
 export function usesTools(request: AskRequest): boolean {
   return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
+}
+
+/** What `needed` asks for beyond what was declared; nothing when all is there. */
+export function missingCapabilities(needed: ClientCapabilities, declared: ClientCapabilities): RequiredCapabilities | undefined {
+  const form = needed.elicitation?.form === true && !declared.elicitation?.form;
+  const url = needed.elicitation?.url === true && !declared.elicitation?.url;
+  const tools = needed.sampling?.tools === true && !declared.sampling?.tools;
+  const sampling = needed.sampling !== undefined && !declared.sampling;
+  const roots = needed.roots === true && !declared.roots;
+  if (!(form || url || sampling || tools || roots)) return undefined;
+  return {
+    ...(form || url ? { elicitation: { ...(form ? { form: {} } : {}), ...(url ? { url: {} } : {}) } } : {}),
+    ...(sampling || tools ? { sampling: tools ? { tools: {} } : {} } : {}),
+    ...(roots ? { roots: {} } : {}),
+  };
+}
+
+/** What asks need that this request's client did not declare: they MUST NOT be sent to it. Pass the requests of the open asks. */
+export function requiredCapabilities(requests: readonly AskRequest[], declared: ClientCapabilities): RequiredCapabilities | undefined {
+  const types = new Set(requests.map(({ type }) => type));
+  return missingCapabilities(
+    {
+      elicitation: { form: types.has("form"), url: types.has("url") },
+      ...(types.has("sampling") ? { sampling: { tools: requests.some(usesTools) } } : {}),
+      roots: types.has("roots"),
+    },
+    declared,
+  );
+}
+
+/** The error to throw, with the table's code and the data that MCP wants. */
+export function capabilityRequired(what: string, required: RequiredCapabilities): ParleyError {
+  return new ParleyError("CAPABILITY_REQUIRED", `${what} needs a capability that the request did not declare`, { data: { required } });
 }

@@ -1,6 +1,6 @@
 /** What a run reports, as notifications on the stream of its call. */
 import { LOG_LEVELS, type FeedItem, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "./dialect.ts";
+import type { ProgressToken } from "./intents.ts";
 import { notificationMessage, type RpcNotification } from "./json-rpc.ts";
 
 /** How the caller wants to be told. */

@@ -1,5 +1,7 @@
 /** Single header values, and MCP's `=?base64?…?=` form of those that HTTP cannot carry as they are. */
-import type { Headers } from "./dialect.ts";
+
+/** Header names in lower case, as Node gives them. */
+export type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
 const PREFIX = "=?base64?";
 const SUFFIX = "?=";

@@ -1,39 +1,15 @@
 /**
- * The dialects of MCP as pure functions: what a request wants, and what to answer.
+ * The dialects of MCP as pure functions: what a request wants, and what to answer. They come in two families, each with a door of its own:
  *
- *   const say = rev20260728.encoder(facts);                  once per process: every message of that revision
- *   rev20260728.claims({ headers, body })                    whether the request is of that revision, well formed or not
- *   rev20260728.decode({ headers, body, tool })              an intent, or the error to send back
- *   resultMessage(decoded.id, say.toolList(catalogue))       the answer
+ *   @parley/protocol/stateless     2026-07-28: each request says everything about itself
+ *   @parley/protocol/sessions      2025-11-25, 2025-06-18, 2025-03-26: `initialize` opens a session
  *
- * Revisions before 2026 have sessions, which `initialize` opens:
- *
- *   readInitialize(body)                                     which revision to speak, and what the client can be asked
- *   sessionDialect(version).decode(body)                     an intent, a notice, or the reply to a request of ours
+ * Here is what both are made of. It knows no revision.
  */
-import { rev20250326 } from "./rev-2025-03-26/index.ts";
-import { rev20250618 } from "./rev-2025-06-18/index.ts";
-import { rev20251125 } from "./rev-2025-11-25/index.ts";
-import type { SessionDialect } from "./sessions/dialect.ts";
-import { readInitializeOf, type InitializeRead } from "./sessions/initialize.ts";
-
-/** Every revision with sessions that is served, newest first. */
-export const SESSION_DIALECTS = [rev20251125, rev20250618, rev20250326] as const;
-
-const SESSION_VERSIONS: readonly [string, ...string[]] = [rev20251125.version, rev20250618.version, rev20250326.version];
-
-export function sessionDialect(version: string): SessionDialect | undefined {
-  return SESSION_DIALECTS.find((dialect) => dialect.version === version);
-}
-
-/** What a client wants that opens a session. Undefined when the message is no `initialize`. */
-export function readInitialize(message: unknown): InitializeRead | undefined {
-  return readInitializeOf(SESSION_VERSIONS, message);
-}
-
-export type { Decoded, Dialect, Headers, Inbound, ProgressToken, ServerFacts } from "./dialect.ts";
+export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { isDefect } from "./failures.ts";
-export { headerValue } from "./header-value.ts";
+export { type Headers, headerValue } from "./header-value.ts";
+export type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
 export { jsonDepthExceeds } from "./json-depth.ts";
 export {
   errorMessage,
@@ -52,11 +28,5 @@ export {
   type RpcNotification,
   type RpcResult,
 } from "./json-rpc.ts";
-export * from "./rev-2026-07-28/index.ts";
-export { taskFinished } from "./rev-2025-11-25/index.ts";
-export type * from "./sessions/dialect.ts";
-export { elicitationId, parseElicitationId } from "./sessions/elicitation-id.ts";
-export { SESSION_ERROR_CODES } from "./sessions/errors.ts";
-export type { InitializeRead } from "./sessions/initialize.ts";
-export type * from "./sessions/intents.ts";
-export { SUPPORTED_VERSIONS, unsupportedVersion } from "./unsupported-version.ts";
+export type { ServerFacts } from "./server-facts.ts";
+export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

@@ -2,8 +2,8 @@
  * The params of a request, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does not
  * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
  */
+import type { CancelTask, Complete, List } from "./intents.ts";
 import { isObject, own, type Wire } from "./json-rpc.ts";
-import type { CancelTask, Complete, List } from "./rev-2026-07-28/intents.ts";
 
 export class BadParams extends Error {}
 

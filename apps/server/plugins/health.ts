@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { Lifecycle } from "../lifecycle.ts";
+import type { Lifecycle } from "../front-end/lifecycle.ts";
 
 export interface Health {
   readonly lifecycle: Lifecycle;

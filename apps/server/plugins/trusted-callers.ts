@@ -6,7 +6,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { invalidRequest } from "@parley/protocol";
-import { sendJson } from "../outlet.ts";
+import { sendJson } from "../streams/outlet.ts";
 
 export interface TrustedCallers {
   /** `name`, for any port, or `name:port`; `*` for all. IPv6 addresses in brackets. */

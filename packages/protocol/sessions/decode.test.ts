@@ -1,7 +1,7 @@
 import { ClientRequestSchema, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
-import { SESSION_DIALECTS, sessionDialect } from "../index.ts";
-import { corpus } from "./corpus.fixture.ts";
+import { SESSION_DIALECTS, sessionDialect } from "./index.ts";
+import { corpus } from "../corpus.fixture.ts";
 
 /** What comes in, and the whole of what must be made of it. `{version}` in a text is the revision's own name. */
 interface Case {
@@ -26,7 +26,7 @@ const OWN_WAYS: { readonly [file: string]: string } = {
 
 describe.each(SESSION_DIALECTS.map((dialect) => ({ version: dialect.version })))("messages of $version", ({ version }) => {
   const dialect = sessionDialect(version);
-  const own = corpus<Case>(`../rev-${version}/corpus/messages`, import.meta.url);
+  const own = corpus<Case>(`./rev-${version}/corpus/messages`, import.meta.url);
   const cases = [...shared, ...own];
 
   test.each(cases)("$why ($file)", ({ message, expect: expected }) => {

@@ -5,12 +5,13 @@
  * All of it is pure: sessions, streams and ids are the front end's.
  */
 import type { Ask, AskRequest, Catalogue, ClientCapabilities, FeedItem, JsonObject, ResourceContents, Task, TaskPage } from "@parley/core";
-import type { ServerFacts } from "../dialect.ts";
+import type { ServerFacts } from "../server-facts.ts";
+import type { SessionVersion } from "../versions.ts";
 import type { Reply, RequestId, RpcNotification } from "../json-rpc.ts";
 import type { Notice, SessionIntent } from "./intents.ts";
 
 export interface SessionDialect {
-  readonly version: string;
+  readonly version: SessionVersion;
   /** One body may hold several messages (2025-03-26). */
   readonly batches: boolean;
   /** A stream may be closed before its answer was sent: the client comes back for the rest (2025-11-25). */

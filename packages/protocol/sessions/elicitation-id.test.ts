@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { elicitationId, parseElicitationId } from "../index.ts";
+import { elicitationId, parseElicitationId } from "./index.ts";
 
 test.each(["size", "size#2", "a:b", ":", "__proto__"])("the id of a question gives back its task and its key: %s", (key) => {
   expect(parseElicitationId(elicitationId("786512e2-9e0d", key))).toStrictEqual({ taskId: "786512e2-9e0d", key });

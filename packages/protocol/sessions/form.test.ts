@@ -2,8 +2,8 @@ import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.j
 import { createValidator } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { readReply, type Ask, type JsonObject } from "@parley/core";
-import { SESSION_DIALECTS } from "../index.ts";
-import { corpus } from "./corpus.fixture.ts";
+import { SESSION_DIALECTS } from "./index.ts";
+import { corpus } from "../corpus.fixture.ts";
 
 /** A form as a tool asks it, as older revisions put it, and what is made of the replies to that. */
 interface Case {

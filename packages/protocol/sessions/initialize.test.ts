@@ -1,6 +1,6 @@
 import { InitializeRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
-import { readInitialize } from "../index.ts";
+import { readInitialize } from "./index.ts";
 
 const initialize = (params: unknown, id: unknown = 0): unknown => ({ jsonrpc: "2.0", id, method: "initialize", params });
 const clientInfo = { name: "c", version: "1", title: "C" };

@@ -2,6 +2,7 @@
 import { readCapabilities } from "../capabilities.ts";
 import { errorMessage, INVALID_PARAMS, isObject, own, shapeOf, type Reply, type RequestId, type Wire } from "../json-rpc.ts";
 import { BadParams, member, readParams, required } from "../params.ts";
+import { SESSION_VERSIONS } from "../versions.ts";
 import type { Initialize } from "./intents.ts";
 
 export type InitializeRead = { readonly type: "initialize"; readonly initialize: Initialize } | ({ readonly type: "rejected" } & Reply);
@@ -9,20 +10,25 @@ export type InitializeRead = { readonly type: "initialize"; readonly initialize:
 /** Names and versions of clients are kept with their sessions: longer ones are cut. */
 const CLIENT_INFO_CHARS = 100;
 
-/** Undefined when the message is no `initialize`. `served` has the newest first: it is offered to clients of revisions that are not served. */
-export function readInitializeOf(served: readonly [string, ...string[]], message: unknown): InitializeRead | undefined {
+/** What a client wants that opens a session. Undefined when the message is no `initialize`. */
+export function readInitialize(message: unknown): InitializeRead | undefined {
   const shape = shapeOf(message);
   if (shape.type !== "request" || shape.method !== "initialize") return undefined;
-  const initialize = readParams((params) => read(served, shape.id, params), shape.params);
+  const initialize = readParams((params) => read(shape.id, params), shape.params);
   if (!(initialize instanceof BadParams)) return { type: "initialize", initialize };
   return { type: "rejected", httpStatus: 200, message: errorMessage(shape.id, { code: INVALID_PARAMS, message: initialize.message }) };
 }
 
-function read(served: readonly [string, ...string[]], id: RequestId, params: Wire): Initialize {
+function read(id: RequestId, params: Wire): Initialize {
   const requested = required(params, "protocolVersion");
   const capabilities = readCapabilities(member(params, "capabilities", isObject, "an object"));
   if (typeof capabilities === "string") throw new BadParams(`capabilities.${capabilities} must be an object`);
-  return { id, version: served.includes(requested) ? requested : served[0], capabilities, ...clientInfo(params) };
+  return {
+    id,
+    version: SESSION_VERSIONS.find((served) => served === requested) ?? SESSION_VERSIONS[0],
+    capabilities,
+    ...clientInfo(params),
+  };
 }
 
 /** For logs only, so that a client that leaves it out is served all the same. */

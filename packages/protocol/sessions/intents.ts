@@ -1,8 +1,7 @@
 /** What a client of a session can want: the decoded requests, checked for shape but not for what they name. */
 import type { ClientCapabilities, JsonObject, LogLevel } from "@parley/core";
-import type { ProgressToken } from "../dialect.ts";
+import type { CancelTask, Complete, List, ProgressToken } from "../intents.ts";
 import type { RequestId } from "../json-rpc.ts";
-import type { CancelTask, Complete, List } from "../rev-2026-07-28/intents.ts";
 
 interface Tells {
   /** Present when the client wants progress notifications for this request. */

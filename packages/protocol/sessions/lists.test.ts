@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
 import type { Catalogue } from "@parley/core";
-import { SESSION_DIALECTS, sessionDialect, type SessionEncoder } from "../index.ts";
+import { SESSION_DIALECTS, sessionDialect, type SessionEncoder } from "./index.ts";
 import { brief, nothing, served, tool } from "./catalogue.fixture.ts";
 
 const facts = {

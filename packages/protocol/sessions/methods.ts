@@ -1,6 +1,6 @@
 /** The requests that every revision with sessions has, and how their params are read. */
 import { LOG_LEVELS, type JsonObject, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "../dialect.ts";
+import type { ProgressToken } from "../intents.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 import { BadParams, complete, list, member, optional, required, strings } from "../params.ts";
 import type { CallToolInSession, GetPromptInSession, ReadResourceInSession, SessionIntent, SetLogLevel, Subscribe } from "./intents.ts";

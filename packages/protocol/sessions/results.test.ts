@@ -1,8 +1,8 @@
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "@parley/core";
-import { SESSION_DIALECTS } from "../index.ts";
-import { corpus } from "./corpus.fixture.ts";
+import { SESSION_DIALECTS } from "./index.ts";
+import { corpus } from "../corpus.fixture.ts";
 
 /** A tool's result as it is stored, and as each revision says it. */
 interface Case {

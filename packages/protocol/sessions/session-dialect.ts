@@ -1,6 +1,6 @@
 /** From what a revision says in its own way to a whole dialect: everything else is the same in all that have sessions. */
 import type { Catalogue, JsonObject } from "@parley/core";
-import type { ServerFacts } from "../dialect.ts";
+import type { ServerFacts } from "../server-facts.ts";
 import { completionOf, lists, type Entries } from "../entries.ts";
 import { feedNotification } from "../feed.ts";
 import { notificationMessage } from "../json-rpc.ts";

@@ -35,7 +35,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: "publish before register: what is told before the call watches wakes nobody",
-    file: "apps/server/routes/mcp/answer-call.ts",
+    file: "apps/server/routes/mcp/stateless/answer-call.ts",
     find:
       "    const watch = await watchTask(services, taskId);\n    try {\n" +
       "      // The client may have left while this waited for Redis, and may have called again.\n" +

@@ -1,30 +1,20 @@
 /**
- * The MCP endpoint: one request = one parse, one decoding, one dispatch, one encoding. Everything about MCP is packages/protocol's and the
- * handlers'; this file only moves messages between them and HTTP. A request that does not claim 2026-07-28 goes to routes/sessions.
+ * The MCP endpoint. It knows how MCP comes over HTTP and which family a request belongs to, and nothing else:
+ *
+ *   body ─▶ JSON ─▶ not too deep ─▶ claims 2026-07-28 ─▶ stateless
+ *                               └─▶ any other ─────────▶ sessions
  */
-import type { FastifyInstance } from "fastify";
-import {
-  errorMessage,
-  INTERNAL_ERROR,
-  invalidRequest,
-  jsonDepthExceeds,
-  parseError,
-  type Reply,
-  resultMessage,
-  rev20260728,
-} from "@parley/protocol";
-import { Outlet, sendJson } from "../../outlet.ts";
-import type { Authenticate } from "../../principal.ts";
-import { answerFailure } from "./answer-failure.ts";
-import { dispatch } from "./dispatch.ts";
-import type { Door } from "../sessions/door.ts";
-import { sessionHandlers } from "../sessions/route.ts";
-import { type Mcp, STREAMING } from "./mcp.ts";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { SessionStore } from "@parley/core";
+import { errorMessage, INTERNAL_ERROR, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
+import { rev20260728 } from "@parley/protocol/stateless";
+import { sendJson } from "../../streams/outlet.ts";
+import { sessionFamily } from "./sessions/handlers.ts";
+import type { Family, FamilyDeps } from "./shared/family.ts";
+import { statelessFamily } from "./stateless/handlers.ts";
 
-export interface McpRoute {
-  readonly mcp: Mcp;
-  readonly door: Door;
-  readonly authenticate: Authenticate;
+export interface McpRoute extends Omit<FamilyDeps, "outletOptions"> {
+  readonly sessions: SessionStore;
 }
 
 declare module "fastify" {
@@ -34,11 +24,13 @@ declare module "fastify" {
   }
 }
 
-export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpRoute): void {
-  const { catalogue, limits, times, services, log, heartbeat } = mcp;
-  const tool = (name: string) => catalogue.tools.get(name);
-  const outletOptions = { heartbeat, stallTimeoutMs: times.stallTimeoutMs };
-  const sessions = sessionHandlers({ door, authenticate, outletOptions });
+export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute): void {
+  const { limits, times, services, log, heartbeat } = rest.frontEnd;
+  const deps: FamilyDeps = { ...rest, outletOptions: { heartbeat, stallTimeoutMs: times.stallTimeoutMs } };
+  const stateless = statelessFamily(deps);
+  const withSessions = sessionFamily(deps, sessions);
+  const familyOf = ({ headers }: FastifyRequest, body: unknown): Family =>
+    rev20260728.claims({ headers, body }) ? stateless : withSessions;
 
   app.decorateRequest("rpcMethod", undefined);
   acceptJsonOnly(app);
@@ -48,47 +40,18 @@ export function mcpRoute(app: FastifyInstance, { mcp, door, authenticate }: McpR
     if (jsonDepthExceeds(body, limits.bodyDepthMax)) {
       const tooDeep = invalidRequest(`the body nests deeper than ${limits.bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
       sendJson(reply, tooDeep.httpStatus, tooDeep.message);
-      return reply;
-    }
-    if (!rev20260728.claims({ headers: request.headers, body })) {
-      await sessions.post(request, reply);
-      return reply;
-    }
-    const decoded = rev20260728.decode({ headers: request.headers, body, tool });
-    if (decoded.type === "rejected") {
-      sendJson(reply, decoded.httpStatus, decoded.message);
-      return reply;
-    }
-    request.rpcMethod = decoded.method;
-    // What it said is decoded, and a stream may be open for days.
-    request.body = undefined;
-    if (decoded.type === "notification") return reply.code(202).send();
-
-    const { id, intent } = decoded;
-    const outlet = new Outlet(request, reply, outletOptions);
-    try {
-      const principal = await authenticate(request);
-      const result = await dispatch(mcp, intent, { id, principal, outlet });
-      if (result === undefined) outlet.abandon();
-      else if (result !== STREAMING) outlet.end({ httpStatus: 200, message: resultMessage(id, result) });
-    } catch (error) {
-      answerFailure(mcp, outlet, { id, method: decoded.method, intent, error });
-    }
+    } else await familyOf(request, body).post(request, reply);
     return reply;
   });
 
-  app.route({
-    method: ["GET", "DELETE"],
-    url: "/mcp",
-    handler: async (request, reply) => {
-      // 2026-07-28 has no sessions: nothing to get, nothing to end.
-      if (rev20260728.claims({ headers: request.headers, body: undefined })) {
-        void reply.header("allow", "POST, OPTIONS");
-        sendJson(reply, 405, invalidRequest("this endpoint takes POST only").message);
-      } else if (request.method === "GET") await sessions.get(request, reply);
-      else await sessions.delete(request, reply);
-      return reply;
-    },
+  app.get("/mcp", async (request, reply) => {
+    await familyOf(request, undefined).get(request, reply);
+    return reply;
+  });
+
+  app.delete("/mcp", async (request, reply) => {
+    await familyOf(request, undefined).delete(request, reply);
+    return reply;
   });
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {

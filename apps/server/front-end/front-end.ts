@@ -1,0 +1,23 @@
+import type { Catalogue, Log, Services } from "@parley/core";
+import type { Announcements } from "../streams/announcements.ts";
+import type { Heartbeat } from "../streams/heartbeat.ts";
+import type { Gate } from "./gate.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Limits, Times } from "./limits.ts";
+
+/** What the handlers of every route work with; one per process. */
+export interface FrontEnd {
+  readonly services: Services;
+  readonly catalogue: Catalogue;
+  readonly announcements: Announcements;
+  readonly lifecycle: Lifecycle;
+  readonly heartbeat: Heartbeat;
+  /** Calls that wait for their task. */
+  readonly waits: Gate;
+  /** Streams that tell of changes. */
+  readonly listens: Gate;
+  readonly limits: Limits;
+  readonly times: Times;
+  readonly pageSize: number;
+  readonly log: Log;
+}

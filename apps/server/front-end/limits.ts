@@ -1,0 +1,29 @@
+/** What bounds a front end, and its times: config.ts reads them from the environment. */
+export interface Limits {
+  readonly bodyBytesMax: number;
+  readonly bodyDepthMax: number;
+  readonly waitsMax: number;
+  readonly listensMax: number;
+  readonly listenTasksMax: number;
+  readonly listenResourcesMax: number;
+  readonly sessionTasksMax: number;
+  readonly sessionSubscriptionsMax: number;
+  readonly batchMax: number;
+}
+
+/** All in milliseconds. */
+export interface Times {
+  readonly callTimeoutMs: number;
+  readonly askFirstTimeoutMs: number;
+  readonly streamAfterMs: number;
+  readonly keepAliveMs: number;
+  readonly stallTimeoutMs: number;
+  readonly pollIntervalMs: number;
+  readonly listTtlMs: number;
+  readonly sessionTtlMs: number;
+  readonly resumableAfterMs: number;
+  readonly retryMs: number;
+  readonly taskGraceMs: number;
+  readonly shutdownDelayMs: number;
+  readonly shutdownTimeoutMs: number;
+}

@@ -1,0 +1,198 @@
+/**
+ * The MCP endpoint for the revisions with sessions: every request that does not claim 2026-07-28.
+ *
+ *   POST    initialize ─▶ a session            other messages, with Mcp-Session-Id ─▶ 202, JSON or a stream
+ *   GET     the session's own stream, or the rest of one that broke (Last-Event-ID)
+ *   DELETE  ends the session
+ *
+ * A session is a record in the store, read once per request: any front end serves any request of it.
+ *
+ * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ParleyError, type SessionStore } from "@parley/core";
+import {
+  errorMessage,
+  headerValue,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  invalidRequest,
+  isDefect,
+  resultMessage,
+  SUPPORTED_VERSIONS,
+  unsupportedVersion,
+} from "@parley/protocol";
+import { type Initialize, readInitialize, SESSION_DIALECTS, sessionDialect, type SessionMessage } from "@parley/protocol/sessions";
+import { signatures } from "../../../seals/signatures.ts";
+import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import type { Family, FamilyDeps } from "../shared/family.ts";
+import { askIds } from "./ask-ids.ts";
+import { dispatch } from "./dispatch.ts";
+import type { Door, Talk } from "./door.ts";
+import { eventIds } from "./event-ids.ts";
+import { followOnce } from "./follow-once.ts";
+import { takeNotice, takeReply } from "./replies.ts";
+import { resumeCall } from "./resume.ts";
+import { standalone } from "./standalone.ts";
+import { aloneIn, batch } from "./voice.ts";
+
+/** A request that HTTP itself refuses: it is no message of a session. */
+class Refused extends Error {
+  readonly httpStatus: number;
+  constructor(httpStatus: number, message: string) {
+    super(message);
+    this.httpStatus = httpStatus;
+  }
+}
+
+export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions }: FamilyDeps, store: SessionStore): Family {
+  const { services, times, limits, log } = frontEnd;
+  const signed = signatures(keys);
+  const sessions = followOnce(store);
+  const door: Door = {
+    ...frontEnd,
+    sessions,
+    askIds: askIds(signed),
+    eventIds: eventIds(signed),
+    encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
+  };
+
+  async function talkOf(request: FastifyRequest): Promise<Talk> {
+    const sessionId = headerValue(request.headers, "mcp-session-id");
+    if (sessionId === undefined)
+      throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
+    const [principal, session] = await Promise.all([authenticate(request), sessions.touch(sessionId, times.sessionTtlMs)]);
+    // A foreign session is an unknown one, so that ids cannot be probed (I10).
+    if (session?.principal !== principal) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
+    const dialect = sessionDialect(session.version);
+    const encode = door.encoders.get(session.version);
+    if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
+    return { session, dialect, encode };
+  }
+
+  async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
+    const principal = await authenticate(request);
+    const encode = door.encoders.get(version);
+    if (!encode) throw new Error(`no encoder for ${version}`);
+    const session = { id: services.ids.uuid(), principal, version, capabilities, ...(clientInfo && { clientInfo }) };
+    await sessions.open(session, times.sessionTtlMs);
+    log.info({ version, client: clientInfo?.name }, "session opened");
+    void reply.header("mcp-session-id", session.id);
+    sendJson(reply, 200, resultMessage(id, encode.initialize(door.catalogue)));
+  }
+
+  async function takeMessages(reply: FastifyReply, talk: Talk, outlet: Outlet, messages: readonly SessionMessage[]): Promise<void> {
+    const toAnswer = messages.filter((message) => message.type === "request" || message.type === "rejected");
+    const others = messages.filter((message) => message.type === "response" || message.type === "notification");
+    const taken = Promise.all(
+      others.map(async (message) => {
+        if (message.type === "response") await takeReply(door, talk, message);
+        else if (message.notice) await takeNotice(door, talk, message.notice);
+      }),
+    );
+    if (toAnswer.length === 0) {
+      await taken;
+      void reply.code(202).send();
+      return;
+    }
+    const voices = batch(outlet, reply, toAnswer.length);
+    const answered = toAnswer.map(async (message, index) => {
+      const voice = voices[index];
+      if (!voice) return;
+      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice });
+      else voice.answer(message);
+    });
+    // A reply that could not be taken has no place in the answer to a batch: it is in the log.
+    await Promise.all([...answered, taken.catch((error: unknown) => log.warn({ err: error }, "message of a batch not taken"))]);
+  }
+
+  async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { body } = request;
+    const first = readInitialize(body);
+    if (first?.type === "rejected") return sendJson(reply, first.httpStatus, first.message);
+    if (first) {
+      request.rpcMethod = "initialize";
+      return await initialize(request, reply, first.initialize);
+    }
+    const talk = await talkOf(request);
+    const { dialect } = talk;
+    const outlet = new Outlet(request, reply, outletOptions);
+    if (Array.isArray(body)) {
+      if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
+      if (body.length === 0 || body.length > limits.batchMax) {
+        throw new Refused(400, `a batch holds 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
+      }
+      request.rpcMethod = "batch";
+      return await takeMessages(
+        reply,
+        talk,
+        outlet,
+        body.map((message) => dialect.decode(message)),
+      );
+    }
+    const message = dialect.decode(body);
+    if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
+    if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
+    if (message.type === "request") return await dispatch(door, talk, message.intent, { id: message.id, voice: aloneIn(outlet) });
+    await takeMessages(reply, talk, outlet, [message]);
+  }
+
+  async function get(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const talk = await talkOf(request);
+    const outlet = new Outlet(request, reply, outletOptions);
+    if (!outlet.acceptsStream) throw new Refused(406, "GET opens a stream: accept text/event-stream");
+    const lastEventId = headerValue(request.headers, "last-event-id");
+    const cursor = lastEventId === undefined ? undefined : door.eventIds.read(talk.session.id, lastEventId);
+    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
+    if (cursor?.stream !== "call") return await standalone(door, talk, outlet, cursor);
+    const voice = aloneIn(outlet);
+    try {
+      await resumeCall(door, talk, voice, cursor);
+    } catch (error) {
+      const defectId = services.ids.uuid();
+      if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
+      outlet.open();
+      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId }));
+    }
+  }
+
+  async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { session } = await talkOf(request);
+    await sessions.close(session.id);
+    log.info({}, "session ended");
+    void reply.code(204).send();
+  }
+
+  /** Runs a handler; what it throws becomes an error without id, since it concerns no request that could be answered. */
+  function guarded(handle: (request: FastifyRequest, reply: FastifyReply) => Promise<void>) {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const version = headerValue(request.headers, "mcp-protocol-version");
+      if (version !== undefined && !SUPPORTED_VERSIONS.includes(version)) {
+        const refused = unsupportedVersion(undefined, version);
+        return sendJson(reply, refused.httpStatus, refused.message);
+      }
+      try {
+        await handle(request, reply);
+      } catch (error) {
+        if (reply.raw.headersSent) return void reply.raw.destroy(); // the client comes back
+        if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
+        if (error instanceof ParleyError) {
+          const { hint, violations } = error;
+          const httpStatus = error.code === "UNAVAILABLE" || error.code === "OVERLOADED" ? 503 : 400;
+          const code = error.code === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
+          return sendJson(
+            reply,
+            httpStatus,
+            errorMessage(undefined, { code, message: error.message, data: { hint, ...(violations && { violations }) } }),
+          );
+        }
+        const defectId = services.ids.uuid();
+        log.error({ defectId, err: error }, "request failed");
+        sendJson(reply, 500, errorMessage(undefined, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }));
+      }
+    };
+  }
+
+  return { post: guarded(post), get: guarded(get), delete: guarded(end) };
+}

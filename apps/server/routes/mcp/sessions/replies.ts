@@ -1,0 +1,58 @@
+/**
+ * What clients POST that is no request: replies to what they were asked, on whichever front end, and notifications.
+ */
+import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
+import type { RequestId } from "@parley/protocol";
+import type { Notice } from "@parley/protocol/sessions";
+import type { Door, Talk } from "./door.ts";
+
+/**
+ * Delivers the reply to an elicitation, sampling or roots request. A reply that does not fit is refused and its question put again, since the
+ * client that sent it holds its request for answered. Throws NOT_OPEN, INVALID_ANSWER.
+ */
+export async function takeReply(
+  door: Door,
+  { session, dialect }: Talk,
+  { id, reply }: { readonly id: RequestId; readonly reply: unknown },
+) {
+  const { services } = door;
+  const named = door.askIds.read(session.id, id);
+  if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
+  const ref = { taskId: named.taskId, principal: session.principal };
+  const task = await getTask(services, ref);
+  const ask = task.asks.find(({ key }) => key === named.key);
+  const read = ask ? dialect.readReply(ask.request, reply) : reply;
+  const { receipts } = await answerTask(services, { ...ref, replies: { [named.key]: read }, countRefusals: true });
+  refuse(receipts.get(named.key));
+}
+
+function refuse(receipt: Receipt | undefined): void {
+  switch (receipt?.type) {
+    case "accepted":
+    case "duplicate":
+      return;
+    case "invalid":
+      throw new ParleyError("INVALID_ANSWER", `refused, and asked again: ${describeViolations(receipt.violations)}`, {
+        violations: receipt.violations,
+      });
+    case "late":
+      throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
+    case "unknown":
+    case undefined:
+      throw new ParleyError("NOT_OPEN", "the response answers no question");
+  }
+}
+
+/** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
+export async function takeNotice({ services, sessions }: Door, { session }: Talk, { requestId, reason }: Notice): Promise<void> {
+  const taskId = await sessions.callTask(session.id, JSON.stringify(requestId));
+  if (taskId === undefined) return;
+  await cancelTask(services, {
+    taskId,
+    principal: session.principal,
+    reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
+  }).catch((error: unknown) => {
+    // It ended and was forgotten in the meantime.
+    if (!(error instanceof ParleyError && error.code === "TASK_NOT_FOUND")) throw error;
+  });
+}

@@ -1,0 +1,599 @@
+/** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to another one than the step before. */
+import { ParleyError } from "@parley/core";
+import { systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
+import { deploy, holdNext } from "../../../deployment.fixture.ts";
+import { answered, openSession } from "../../../session-client.fixture.ts";
+import { held, offered } from "../../../tools.fixture.ts";
+
+const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+async function twoFronts(options: Omit<Parameters<typeof deploy>[0], "catalogue"> = {}) {
+  const deployment = await deploy({ catalogue: offered, ...options });
+  const [a, b] = deployment.fronts;
+  if (!a || !b) throw new Error("two front ends are needed");
+  return { ...deployment, a, b };
+}
+
+const content = (text: string) => [{ type: "text", text }];
+
+describe("a session", () => {
+  test.each(VERSIONS)("of %s is opened at one front end and served at another", async (version) => {
+    const { a, b } = await twoFronts();
+
+    const client = await openSession(a, { version });
+
+    expect(client.initialized.result).toMatchObject({ protocolVersion: version, serverInfo: { name: "parley" } });
+    expect(client.sessionId).toMatch(/^[\x21-\x7e]{20,}$/);
+    const { status, messages } = await client.request(b, "tools/list");
+    expect(status).toBe(200);
+    expect(messages[0]?.result?.["tools"]).toBeInstanceOf(Array);
+    expect((await client.request(b, "ping")).messages[0]?.result).toEqual({});
+  });
+
+  test("of a version that is not served is offered the newest that is", async () => {
+    const { a } = await twoFronts();
+    expect((await openSession(a, { version: "2024-11-05" })).initialized.result).toMatchObject({ protocolVersion: "2025-11-25" });
+  });
+
+  test("ends by DELETE, everywhere", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const headers = { "mcp-session-id": client.sessionId };
+
+    expect((await fetch(b.url, { method: "DELETE", headers })).status).toBe(204);
+
+    expect((await client.request(a, "ping")).status).toBe(404);
+    expect((await fetch(b.url, { method: "DELETE", headers })).status).toBe(404);
+  });
+
+  test("expires when it is not used, and lives on while it is", async () => {
+    const { a, skip } = await twoFronts({ times: { sessionTtlMs: 60_000 } });
+    const client = await openSession(a);
+    skip(50_000);
+    expect((await client.request(a, "ping")).status).toBe(200);
+    skip(50_000);
+    expect((await client.request(a, "ping")).status).toBe(200);
+    skip(61_000);
+    expect((await client.request(a, "ping")).status).toBe(404);
+  });
+
+  test("belongs to its principal", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a, { principal: "ann" });
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+    expect((await client.post(a, ping, { "x-principal": "bob" })).status).toBe(404);
+    expect((await client.post(a, ping)).status).toBe(200);
+  });
+
+  test("is needed for everything but initialize", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    expect((await client.post(a, list, { "mcp-session-id": undefined })).status).toBe(400);
+    expect((await client.post(a, list, { "mcp-session-id": "made-up" })).status).toBe(404);
+    expect((await fetch(a.url, { headers: { accept: "text/event-stream" } })).status).toBe(400);
+  });
+
+  test("refuses a protocol version that nobody speaks and assumes its own where none is said", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+    expect((await client.post(a, ping, { "mcp-protocol-version": "1900-01-01" })).status).toBe(400);
+    expect((await client.post(a, ping, { "mcp-protocol-version": undefined })).status).toBe(200);
+  });
+});
+
+describe("a blocking call", () => {
+  test.each(VERSIONS)("of %s asks on its own stream and is answered at another front end", async (version) => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { version });
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 7);
+
+    const ask = await call.next();
+    expect(ask).toMatchObject({ method: "elicitation/create", params: { message: "Who are you?" } });
+    expect((await client.reply(b, ask.id, { action: "accept", content: { name: "Ann" } })).status).toBe(202);
+
+    expect(await call.next()).toMatchObject({ id: 7, result: { content: content("Hello, Ann!") } });
+    await call.ended();
+  });
+
+  test("that ends at once is answered without a stream", async () => {
+    const { a } = await twoFronts();
+    const { contentType, messages } = await (await openSession(a)).request(a, "tools/call", { name: "echo", arguments: { text: "hi" } });
+    expect(contentType).toMatch("application/json");
+    expect(messages[0]?.result).toMatchObject({ content: content("hi") });
+  });
+
+  test("that ends at once is a stream all the same for a client that names streams first", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+    const { contentType, messages } = await answered(await client.post(a, ping, { accept: "text/event-stream, application/json" }));
+    expect(contentType).toBe("text/event-stream");
+    expect(messages).toMatchObject([{ id: 1, result: {} }]);
+  });
+
+  test("goes on at another front end with Last-Event-ID, and nothing is asked twice", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "interview", arguments: {}, _meta: { progressToken: "p" } }, 1);
+    const name = await call.next();
+    call.close();
+
+    const resumed = await client.listen(b, name.eventId);
+    await client.reply(a, name.id, { action: "accept", content: { name: "Ann" } });
+    expect(await resumed.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "p", progress: 1 } });
+    const color = await resumed.next();
+    expect(color).toMatchObject({ method: "elicitation/create", params: { message: "Your color?" } });
+    await client.reply(b, color.id, { action: "accept", content: { color: "blue" } });
+    expect(await resumed.next()).toMatchObject({ params: { progress: 2 } });
+    expect(await resumed.next()).toMatchObject({ id: 1, result: { content: content("Ann likes blue") } });
+  });
+
+  test("puts a question again whose event was lost with the connection", async () => {
+    const { a, b } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const ask = await call.next();
+    const primed = /^id: (.*)\nretry: \d+\ndata: $/m.exec(call.text)?.[1];
+    call.close();
+
+    const again = await (await client.listen(b, primed)).next();
+
+    expect(again.id).toBe(ask.id);
+  });
+
+  test.each(VERSIONS)("of %s is resumed as a stream, whatever is left of it", async (version) => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { version });
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const ask = await call.next();
+    call.close();
+
+    const resumed = await client.listen(b, call.lastEventId);
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+
+    expect(await resumed.next()).toMatchObject({ id: 1, result: { content: content("Hello, Ann!") } });
+    await resumed.ended();
+  });
+
+  test("asks again when the answer does not fit, and says what was wrong", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const first = await call.next();
+
+    const refused = await client.reply(b, first.id, { action: "accept", content: { name: "" } });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: -32602, data: { violations: [{ path: "/content/name" }] } } });
+
+    const second = await call.next();
+    expect(second.id).not.toBe(first.id);
+    expect(second).toMatchObject({ method: "elicitation/create", params: { message: expect.stringMatching(/Who are you\?[^]*name/) } });
+    await client.reply(a, second.id, { action: "accept", content: { name: "Ann" } });
+    expect(await call.next()).toMatchObject({ result: { content: content("Hello, Ann!") } });
+  });
+
+  test("is cancelled by a notification at any front end, but not by a lost connection", async () => {
+    const { a, b, services } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, "the-call");
+    const ask = await call.next();
+    call.close();
+    const taskId = String(ask.id).split(":")[0] ?? "";
+    expect((await services.store.load(taskId))?.status).toBe("input_required");
+
+    const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "the-call", reason: "too slow" } };
+    expect((await client.post(b, cancelled)).status).toBe(202);
+
+    expect((await services.store.load(taskId))?.status).toBe("cancelled");
+  });
+
+  test.each([
+    ["a call", {}],
+    ["a call for a task", { task: {} }],
+  ])("of a client that left before %s could begin starts nothing", async (_what, params) => {
+    const callers = { principal: async () => "anonymous" };
+    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: async () => await callers.principal() });
+    const client = await openSession(a);
+    const redisIsBack = "task" in params ? holdNext(callers, "principal") : holdNext(services.events, "watch");
+    const leave = new AbortController();
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
+    const gone = client.post(a, call, {}, leave.signal);
+    await until(() => redisIsBack.awaited);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => a.waiting === 0);
+    redisIsBack.resolve();
+
+    await until(async () => (await client.request(a, "tools/call", { name: "echo", arguments: { text: "hi" } })).messages[0]?.result);
+    expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
+  });
+
+  test("of a client that cannot be asked ends with an error that says so", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a, { capabilities: {} });
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {} });
+    expect(messages.at(-1)?.result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/elicitation/) }] });
+  });
+
+  test("of a client that reads no streams ends with an error as well", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {} } };
+    const { messages } = await answered(await client.post(a, call, { accept: "application/json" }));
+    expect(messages.at(-1)?.result).toMatchObject({ isError: true });
+  });
+
+  test("tells a client with a progress token that it still waits", async () => {
+    const { a } = await twoFronts({ times: { keepAliveMs: 20 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {}, _meta: { progressToken: 5 } });
+    await call.next();
+    const first = await call.next();
+    const second = await call.next();
+    expect([first, second]).toMatchObject([{ params: { progressToken: 5 } }, { params: { progressToken: 5 } }]);
+    expect(Number(second.params?.["progress"])).toBeGreaterThan(Number(first.params?.["progress"]));
+  });
+
+  test("is let go when its front end closes, and goes on at the other one", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const ask = await call.next();
+
+    void a.app.close();
+    await call.ended();
+    expect(call.text).toMatch(/^retry: \d+$/m);
+
+    const resumed = await client.listen(b, call.lastEventId);
+    await client.reply(b, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect(await resumed.next()).toMatchObject({ id: 1, result: { content: content("Hello, Ann!") } });
+  });
+
+  test("prompts ask as tools do", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "prompts/get", { name: "letter", arguments: { to: "Bob" } }, 1);
+    await client.reply(b, (await call.next()).id, { action: "accept", content: { name: "Ann" } });
+    expect(await call.next()).toMatchObject({ id: 1, result: { messages: [{ content: { text: "Write to Bob from Ann" } }] } });
+  });
+});
+
+describe("replies to questions", () => {
+  test("count once; the same again is the same, another one is refused", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
+    const { id } = await call.next();
+    const accept = { action: "accept", content: { name: "Ann" } };
+    expect((await client.reply(a, id, accept)).status).toBe(202);
+    expect((await client.reply(b, id, accept)).status).toBe(202);
+    expect((await client.reply(b, id, { action: "decline" })).status).toBe(400);
+  });
+
+  test("of another session, or to what was never asked, are refused", async () => {
+    const { a } = await twoFronts();
+    const [asked, other] = [await openSession(a), await openSession(a)];
+    const call = await asked.stream(a, "tools/call", { name: "greet", arguments: {} });
+    const { id } = await call.next();
+    const accept = { action: "accept", content: { name: "Eve" } };
+    expect((await other.reply(a, id, accept)).status).toBe(400);
+    expect((await asked.reply(a, 17, accept)).status).toBe(400);
+    expect(
+      (
+        await asked.reply(
+          a,
+          String(id).replace(/.$/, (last) => (last === "A" ? "Q" : "A")),
+          accept,
+        )
+      ).status,
+    ).toBe(400);
+    expect((await asked.reply(a, id, { action: "accept", content: { name: "Ann" } })).status).toBe(202);
+  });
+
+  test("that are errors cancel the question", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "approve", arguments: {} });
+    const [ops, legal] = [await call.next(), await call.next()];
+    expect((await client.post(a, { jsonrpc: "2.0", id: ops.id, error: { code: -32603, message: "no window" } })).status).toBe(202);
+    expect((await client.reply(a, legal.id, { action: "decline" })).status).toBe(202);
+    expect(await call.next()).toMatchObject({ result: { content: content("cancel,decline") } });
+  });
+
+  test("of the wrong shape are refused", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
+    const { id } = await call.next();
+    expect((await client.reply(a, id, { action: "perhaps" })).status).toBe(400);
+    expect((await client.reply(a, id, [] as never)).status).toBe(400);
+  });
+});
+
+describe("a session's own stream", () => {
+  test("tells of lists that change, at every front end", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const stream = await client.listen(a);
+    await client.request(b, "tools/call", { name: "announce", arguments: {} });
+    expect([(await stream.next()).method, (await stream.next()).method].toSorted()).toEqual([
+      "notifications/prompts/list_changed",
+      "notifications/tools/list_changed",
+    ]);
+  });
+
+  test("tells of the resources that were subscribed to", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const stream = await client.listen(a);
+    await client.request(b, "tools/call", { name: "touch", arguments: {} });
+    await client.request(b, "resources/subscribe", { uri: "test://text" });
+    await client.request(b, "tools/call", { name: "touch", arguments: {} });
+    expect(await stream.next()).toMatchObject({ method: "notifications/resources/updated", params: { uri: "test://text" } });
+  });
+
+  test("is one: a second one takes over", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const first = await client.listen(a);
+    const second = await client.listen(b);
+    await first.ended();
+    await client.request(a, "tools/call", { name: "announce", arguments: {} });
+    expect((await second.next()).method).toMatch("list_changed");
+  });
+
+  test("ends with the session", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const stream = await client.listen(a);
+    await fetch(b.url, { method: "DELETE", headers: { "mcp-session-id": client.sessionId } });
+    await stream.ended();
+  });
+
+  test("that cannot watch one of its tasks ends, and watches none of the others any longer", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const create = async () => {
+      const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+      return String(messages[0]?.result?.["taskId"]);
+    };
+    const [refused, slow] = [await create(), await create()];
+    const { watch } = services.events;
+    const back = Promise.withResolvers<void>();
+    Object.assign(services.events, {
+      async watch(taskId: string, onChange: () => void) {
+        if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
+        if (taskId === slow) await back.promise;
+        return await watch(taskId, onChange);
+      },
+    });
+
+    const stream = await client.listen(a);
+    const ended = stream.ended();
+    await Promise.race([ended, systemClock.sleep(20)]);
+    back.resolve();
+    await ended;
+
+    expect(services.events.isWatched(slow)).toBe(false);
+  });
+
+  test("cannot be resumed by what is no event id of the session", async () => {
+    const { a } = await twoFronts();
+    const [one, two] = [await openSession(a), await openSession(a)];
+    const stream = await one.listen(a);
+    await one.request(a, "tools/call", { name: "announce", arguments: {} });
+    const { eventId } = await stream.next();
+    expect((await one.listen(a, "garbage")).status).toBe(400);
+    expect((await two.listen(a, eventId)).status).toBe(400);
+    expect((await one.listen(a, eventId)).status).toBe(200);
+  });
+});
+
+describe("tasks of 2025-11-25", () => {
+  const task = { task: { ttl: 120_000 } };
+
+  test("the whole of a task, with its question on the tasks/result stream", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["task"]?.["taskId"]);
+    expect(created.messages[0]?.result).toMatchObject({ task: { taskId, ttl: expect.closeTo(120_000, -3) }, taskId });
+
+    const result = await client.stream(b, "tasks/result", { taskId }, 9);
+    const ask = await result.next();
+    expect(ask).toMatchObject({
+      method: "elicitation/create",
+      params: { _meta: { "io.modelcontextprotocol/related-task": { taskId } } },
+    });
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect(await result.next()).toMatchObject({
+      id: 9,
+      result: { content: content("Hello, Ann!"), _meta: { "io.modelcontextprotocol/related-task": { taskId } } },
+    });
+    expect((await client.request(a, "tasks/get", { taskId })).messages[0]?.result).toMatchObject({ taskId, status: "completed" });
+    expect((await client.request(a, "tasks/list", {})).messages[0]?.result?.["tasks"]?.[0]).toMatchObject({ taskId });
+    expect((await client.request(a, "tasks/cancel", { taskId })).messages[0]).toMatchObject({ error: { code: -32602 } });
+  });
+
+  test("a question reaches the session's own stream, and only one stream has it", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const created = await client.request(b, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    expect(await own.next()).toMatchObject({ method: "notifications/tasks/status", params: { taskId, status: "input_required" } });
+    const ask = await own.next();
+    expect(ask).toMatchObject({ method: "elicitation/create" });
+
+    const result = await client.stream(b, "tasks/result", { taskId }, 2);
+    await client.reply(b, ask.id, { action: "accept", content: { name: "Ann" } });
+
+    expect(await result.next()).toMatchObject({ id: 2, result: { content: content("Hello, Ann!") } });
+  });
+
+  test("a question on the session's own stream never overtakes the answer that names its task", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const named = new Set<unknown>();
+    const calls = Array.from({ length: 20 }, async () => {
+      const { messages } = await client.request(b, "tools/call", { name: "greet", arguments: {}, ...task });
+      named.add(messages[0]?.result?.["taskId"]);
+    });
+    for (let told = 0; told < 2 * calls.length; told += 1) {
+      const { params } = await own.next();
+      // A status names its task in params, a question in its _meta.
+      const taskId = /"taskId":"([^"]+)"/.exec(JSON.stringify(params))?.[1];
+      expect(named).toContain(taskId);
+    }
+    await Promise.all(calls);
+  });
+
+  test("a question reaches the stream of a client that came back in another session, and only polls", async () => {
+    const { a, b } = await twoFronts();
+    const before = await openSession(a);
+    const created = await before.request(a, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const client = await openSession(b);
+    const own = await client.listen(b);
+
+    expect((await client.request(a, "tasks/get", { taskId })).messages[0]?.result).toMatchObject({ status: "input_required" });
+
+    expect(await own.next()).toMatchObject({ method: "notifications/tasks/status", params: { taskId, status: "input_required" } });
+    const ask = await own.next();
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect((await client.request(b, "tasks/result", { taskId })).messages.at(-1)?.result).toMatchObject({
+      content: content("Hello, Ann!"),
+    });
+  });
+
+  test("a question moves to the tasks/result stream when the stream that had it is gone", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const created = await client.request(b, "tools/call", { name: "greet", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    await own.next();
+    await own.next();
+    const result = await client.stream(b, "tasks/result", { taskId }, 2);
+    own.close();
+    expect(await result.next()).toMatchObject({ method: "elicitation/create" });
+  });
+
+  test("proposal #1869: three round trips", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const result = created.messages[0]?.result;
+    const taskId = String(result?.["taskId"]);
+    expect(result).toMatchObject({ status: "input_required" });
+    const elicitationId = result?.["_meta"]?.["io.modelcontextprotocol/pending-elicitations"]?.[0]?.["elicitationId"];
+    const answer = (name: string) => ({
+      taskId,
+      _meta: {
+        "io.modelcontextprotocol/elicitation-response": { elicitationId, action: "accept", content: { name } },
+      },
+    });
+    expect((await client.request(b, "tasks/get", answer(""))).messages[0]).toMatchObject({ error: { code: -32602 } });
+    expect((await client.request(b, "tasks/get", answer("Ann"))).messages[0]?.result).toMatchObject({ status: "completed" });
+    expect((await client.request(a, "tasks/get", answer("Ann"))).messages[0]?.result).toMatchObject({ status: "completed" });
+    expect((await client.request(a, "tasks/get", answer("Bob"))).messages[0]).toMatchObject({ error: { code: -32602 } });
+    expect((await client.request(a, "tasks/result", { taskId })).messages.at(-1)?.result).toMatchObject({
+      content: content("Hello, Ann!"),
+    });
+  });
+
+  test("FastMCP's tasks/sendInput needs no id while one question is open", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "approve", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const input = { taskId, action: "accept", content: { ok: true } };
+    const ambiguous = await client.request(b, "tasks/sendInput", input);
+    expect(ambiguous.messages[0]).toMatchObject({ error: { code: -32602, message: expect.stringMatching(/ops.*legal/) } });
+    const one = await client.request(b, "tasks/sendInput", { ...input, elicitationId: `${taskId}:ops` });
+    expect(one.messages[0]?.result).toMatchObject({ accepted: true, taskId });
+    const other = await client.request(b, "tasks/sendInput", { taskId, action: "decline" });
+    expect(other.messages[0]?.result).toMatchObject({ accepted: true, status: "completed" });
+  });
+
+  test("a task that works is cancelled before the answer says so", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "hold", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    expect((await client.request(b, "tasks/cancel", { taskId })).messages[0]?.result).toMatchObject({ taskId, status: "cancelled" });
+    expect((await client.request(a, "tasks/result", { taskId })).messages.at(-1)).toMatchObject({ error: {} });
+    held.release();
+  });
+
+  test("tools that run only as tasks, or never, say so", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    expect((await client.request(a, "tools/call", { name: "handle-only", arguments: {} })).messages[0]).toMatchObject({
+      error: { code: -32601 },
+    });
+    const never = await client.request(a, "tools/call", { name: "echo", arguments: { text: "x" }, task: {} });
+    expect(never.messages[0]).toMatchObject({ error: { code: -32601 } });
+  });
+
+  test("foreign tasks are unknown ones", async () => {
+    const { a } = await twoFronts();
+    const [ann, bob] = [await openSession(a, { principal: "ann" }), await openSession(a, { principal: "bob" })];
+    const created = await ann.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    for (const method of ["tasks/get", "tasks/result", "tasks/cancel", "tasks/sendInput"]) {
+      const { messages } = await bob.request(a, method, { taskId, action: "decline" });
+      expect(messages.at(-1), method).toMatchObject({ error: { code: -32602 } });
+    }
+    expect((await bob.request(a, "tasks/list")).messages[0]?.result).toMatchObject({ tasks: [] });
+  });
+});
+
+describe("batches", () => {
+  const two = [
+    { jsonrpc: "2.0", id: 1, method: "ping" },
+    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "echo", arguments: { text: "hi" } } },
+  ];
+
+  test("are answered as one in 2025-03-26, and refused later", async () => {
+    const { a } = await twoFronts();
+    const old = await openSession(a, { version: "2025-03-26" });
+    const { status, messages } = await answered(await old.post(a, two));
+    expect(status).toBe(200);
+    expect(messages.map(({ id }) => id).toSorted()).toEqual([1, 2]);
+    expect((await (await openSession(a)).post(a, two)).status).toBe(400);
+    expect((await old.post(a, [])).status).toBe(400);
+    expect((await old.post(a, [{ jsonrpc: "2.0", method: "notifications/initialized" }])).status).toBe(202);
+  });
+
+  test("may ask on the stream that they share", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { version: "2025-03-26" });
+    const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "greet", arguments: {} } });
+    const posted = client.post(
+      a,
+      [call(1), two[0], call(3)].map((message, index) => ({ ...message, id: index })),
+    );
+    const response = await posted;
+    const reader = response.body?.getReader();
+    let text = "";
+    const seen = new Set<string>();
+    for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) {
+      text += Buffer.from(chunk.value).toString();
+      for (const [, id] of text.matchAll(/"id":"([^"]+)","method":"elicitation\/create"/g)) {
+        if (id === undefined || seen.has(id)) continue;
+        seen.add(id);
+        await client.reply(b, id, { action: "accept", content: { name: `N${seen.size}` } });
+      }
+    }
+    expect(text).toMatch(/Hello, N1!/);
+    expect(text).toMatch(/Hello, N2!/);
+    expect(text).toMatch(/"id":1,"result":\{\}/);
+  });
+});

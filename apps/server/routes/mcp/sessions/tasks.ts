@@ -1,0 +1,132 @@
+/** tasks/* of a session: 2025-11-25, with proposal #1869 and FastMCP's dialect on top. */
+import {
+  answerTask,
+  cancelTask as cancel,
+  getSettledTask,
+  getTask as readTask,
+  isSettled,
+  listTasks as list,
+  ParleyError,
+  type Task,
+  waitForTask,
+} from "@parley/core";
+import type { CancelTask } from "@parley/protocol";
+import {
+  elicitationId,
+  type GetTaskInSession,
+  type GivenAnswer,
+  type ListTasks,
+  parseElicitationId,
+  type SendInput,
+  taskFinished,
+  type TaskResult,
+} from "@parley/protocol/sessions";
+import { watchTask } from "../../../streams/watch-task.ts";
+import { refuseInvalid } from "../shared/refusals.ts";
+import type { Asked, Door, Talk } from "./door.ts";
+import { followCall } from "./follow-call.ts";
+
+/**
+ * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
+ * those that come too late or answer nothing, after the others were taken.
+ */
+export async function getTask(door: Door, { session, encode }: Talk, { taskId, answers }: GetTaskInSession): Promise<object> {
+  const { services, sessions, limits } = door;
+  const ref = { taskId, principal: session.principal };
+  if (answers.length === 0) {
+    const task = await getSettledTask(services, ref);
+    // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
+    if (task.status === "input_required") await sessions.follow(session.id, taskId, limits.sessionTasksMax);
+    return encode.task(task);
+  }
+  const { task } = await deliver(door, ref, answers);
+  return encode.task(task);
+}
+
+/** tasks/sendInput. Throws as getTask with an answer; a late answer is told by `accepted: false`. */
+export async function sendInput(
+  door: Door,
+  { session, encode }: Talk,
+  { taskId, elicitationId: given, reply }: SendInput,
+): Promise<object> {
+  const ref = { taskId, principal: session.principal };
+  const id = given ?? (await theOpenAsk(door, ref));
+  const { task, late } = await deliver(door, ref, [{ elicitationId: id, reply }], "tell late");
+  return encode.inputSent(!late, task);
+}
+
+/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, OVERLOADED. */
+export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult, asked: Asked): Promise<void> {
+  const { services } = door;
+  const leave = door.waits.enter();
+  try {
+    const watch = await watchTask(services, taskId);
+    try {
+      const task = await readTask(services, { taskId, principal: talk.session.principal });
+      await followCall(door, talk, asked, {
+        cursor: { stream: "call", sequence: 0, taskId, requestId: asked.id, answers: "task", put: [] },
+        task,
+        watch,
+      });
+    } finally {
+      watch.close();
+    }
+  } finally {
+    leave();
+  }
+}
+
+/** tasks/list. Throws INVALID_CURSOR. */
+export async function listTasks({ services, pageSize }: Door, { session, encode }: Talk, { cursor }: ListTasks): Promise<object> {
+  const page = await list(services, { principal: session.principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
+  return encode.taskList(page);
+}
+
+/** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
+export async function cancelTask({ services }: Door, { session, encode }: Talk, { taskId }: CancelTask): Promise<object> {
+  const ref = { taskId, principal: session.principal };
+  const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
+  const task = await readTask(services, ref);
+  if (became === "finished") throw taskFinished(task);
+  return encode.cancelledTask(task);
+}
+
+interface Ref {
+  readonly taskId: string;
+  readonly principal: string;
+}
+
+interface Delivered {
+  /** As it is after the answers, or a moment later. */
+  readonly task: Task;
+  readonly late: boolean;
+}
+
+async function deliver(door: Door, ref: Ref, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
+  const { services, times } = door;
+  const replies = Object.fromEntries(answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply]));
+  const { receipts } = await answerTask(services, { ...ref, replies });
+  refuseInvalid(receipts);
+  const types = new Set([...receipts.values()].map(({ type }) => type));
+  if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked that");
+  const late = types.has("late");
+  if (late && onLate === undefined) throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
+  const task = await waitForTask(services, { task: await readTask(services, ref), until: isSettled, timeoutMs: times.taskGraceMs });
+  return { task, late };
+}
+
+function keyOf(taskId: string, id: string): string {
+  const named = parseElicitationId(id);
+  if (named?.taskId === taskId) return named.key;
+  throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} is none of this task`);
+}
+
+async function theOpenAsk({ services }: Door, ref: Ref): Promise<string> {
+  const { asks } = await readTask(services, ref);
+  const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
+  if (only === undefined) throw new ParleyError("NOT_OPEN", "the task asks nothing");
+  if (more.length === 0) return only;
+  throw new ParleyError("NOT_OPEN", `elicitationId is needed: the task asks ${[only, ...more].join(", ")}`, {
+    data: { open: [only, ...more] },
+  });
+}

@@ -1,0 +1,16 @@
+import { type Catalogue, ParleyError } from "@parley/core";
+import type { Complete } from "@parley/protocol";
+
+/** Nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served. */
+export async function completionsOf({ prompts, templates }: Catalogue, intent: Complete): Promise<readonly string[]> {
+  const { of, argument, value, others } = intent;
+  if (of.type === "prompt") {
+    const prompt = prompts.get(of.name);
+    if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(of.name.slice(0, 100))}`);
+    const described = prompt.arguments.find(({ name }) => name === argument);
+    return (await described?.complete?.(value, others)) ?? [];
+  }
+  const template = templates.find(({ uriTemplate }) => uriTemplate === of.uri);
+  if (!template) throw new ParleyError("RESOURCE_NOT_FOUND", "no resource template of that uri", { data: { uri: of.uri } });
+  return (await template.complete?.(argument, value, others)) ?? [];
+}

@@ -1,0 +1,12 @@
+import { type Catalogue, ParleyError, type ResourceContents } from "@parley/core";
+
+/** Of a resource of that uri, else of the first template that fits it. Throws RESOURCE_NOT_FOUND. */
+export async function contentsOf({ resources, templates }: Catalogue, uri: string): Promise<readonly ResourceContents[]> {
+  const resource = resources.get(uri);
+  if (resource) return await resource.read();
+  for (const template of templates) {
+    const variables = template.match(uri);
+    if (variables) return await template.read(uri, variables);
+  }
+  throw new ParleyError("RESOURCE_NOT_FOUND", "no resource of that uri", { data: { uri } });
+}

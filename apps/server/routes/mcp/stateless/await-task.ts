@@ -1,0 +1,107 @@
+/**
+ * Waits for a task on behalf of a client that holds its call open, telling it on the way what it wanted to be told.
+ *
+ * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
+ */
+import { cancelTask, isSettled, OVER, ParleyError, RpcFailure, type Task } from "@parley/core";
+import { INTERNAL_ERROR } from "@parley/protocol";
+import type { TaskWatch } from "../../../streams/watch-task.ts";
+import { askCaller, handOver } from "./ask-caller.ts";
+import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
+
+export interface AwaitTask {
+  /** The task as it was read, or written, after `watch` began. */
+  readonly task: Task;
+  readonly watch: TaskWatch;
+  readonly feedCursor: string | undefined;
+  /** The client holds a requestState that leads back to the task. */
+  readonly canComeBack: boolean;
+}
+
+/** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
+export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, request: AwaitTask): Promise<Handled> {
+  const { task, watch, feedCursor, canComeBack } = request;
+  const { services, times, lifecycle } = mcp;
+  const { outlet, principal } = exchange;
+  const teller = feedTeller(mcp, called, exchange, { taskId: task.id, cursor: feedCursor });
+  const done = new AbortController();
+  let timedOut = false;
+  outlet.closed.addEventListener("abort", watch.wake);
+  lifecycle.ending.addEventListener("abort", watch.wake);
+  void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
+    timedOut = true;
+    watch.wake();
+  });
+  void services.clock.sleep(times.streamAfterMs, done.signal).then(() => {
+    if (!done.signal.aborted && outlet.acceptsStream) outlet.open();
+  });
+
+  try {
+    let seen = task;
+    while (!isSettled(seen)) {
+      await watch.next();
+      // Closing a first call cancels its hidden task, on which no client has a handle. A retry has delivered answers, and may have been
+      // dropped by the network: its task continues, and the same retry sent again gets the result.
+      if (outlet.closed.aborted) {
+        if (task.call.hidden && !canComeBack)
+          await cancelTask(services, { taskId: task.id, principal, reason: "The client closed the call." });
+        return undefined;
+      }
+      const now = await services.store.load(task.id);
+      // What was reported before the end is there by now: told first, since nothing may follow the answer.
+      await teller.tell();
+      if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
+      seen = now;
+      if (isSettled(seen)) break;
+      if (timedOut) {
+        if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
+        throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
+      }
+      if (lifecycle.ending.aborted) return await handOver(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
+    }
+    if (seen.status === "input_required") return await askCaller(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
+    return finished(called, seen);
+  } finally {
+    done.abort(OVER);
+    outlet.closed.removeEventListener("abort", watch.wake);
+    lifecycle.ending.removeEventListener("abort", watch.wake);
+  }
+}
+
+function finished(called: Called, { status, outcome, message }: Task): object {
+  if (outcome?.type === "result") return called.encodeResult(outcome.result);
+  if (outcome?.type === "error") throw new RpcFailure(outcome.error.code, outcome.error.message, outcome.error.data);
+  throw new RpcFailure(INTERNAL_ERROR, message ?? `the call was ${status}`);
+}
+
+interface FeedTeller {
+  /** Sends what the task reported since the last time, if this client wants to hear it. */
+  tell(): Promise<void>;
+  readonly cursor: string | undefined;
+}
+
+function feedTeller(
+  { services, encode }: Mcp,
+  { intent }: Called,
+  { outlet }: Exchange,
+  from: { taskId: string; cursor: string | undefined },
+): FeedTeller {
+  let { cursor } = from;
+  const wanted = outlet.acceptsStream && (intent.progressToken !== undefined || intent.logLevel !== undefined);
+  return {
+    get cursor() {
+      return cursor;
+    },
+    async tell() {
+      if (!wanted) return;
+      const feed = await services.store.feed(from.taskId, cursor);
+      cursor = feed.cursor;
+      for (const item of feed.items) {
+        const notification = encode.feedNotification(item, intent);
+        if (!notification) continue;
+        outlet.send(notification);
+        await outlet.drained();
+      }
+    },
+  };
+}

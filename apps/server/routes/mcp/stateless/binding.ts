@@ -1,0 +1,9 @@
+import { canonicalJson, type Services } from "@parley/core";
+import type { Bound } from "../../../seals/request-state.ts";
+import type { Called } from "./mcp.ts";
+
+/** What a requestState is bound to: the same for a call and its retries, and for nothing else. */
+export function bindingOf({ digest }: Services, called: Called, principal: string): Bound {
+  const { kind, name } = called.runnable;
+  return { principal, kind, name, argumentsDigest: digest(canonicalJson(called.arguments)) };
+}

@@ -1,0 +1,395 @@
+import { describe, expect, test } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
+import { type Options, post, rpc, stream } from "../../../client.fixture.ts";
+import { deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
+import { disk, held, offered } from "../../../tools.fixture.ts";
+
+const plain: Options = { tasks: false };
+const alice = { action: "accept", content: { name: "Alice" } };
+
+async function twoFronts(times = {}): Promise<{ here: Front; there: Front } & Awaited<ReturnType<typeof deploy>>> {
+  const deployment = await deploy({ catalogue: offered, times });
+  const [here, there] = deployment.fronts;
+  return { ...deployment, here: here!, there: there! };
+}
+
+describe("a client that speaks tasks", () => {
+  test("is given a task at once, and any front end knows it then", async () => {
+    const { here, there } = await twoFronts();
+    const created = await rpc(here, "tools/call", { name: "greet", arguments: {} });
+    expect(created).toMatchObject({ status: 200, result: { resultType: "task", status: "working" } });
+    const got = await rpc(there, "tasks/get", { taskId: created.result!["taskId"] });
+    expect(got.result).toMatchObject({
+      resultType: "complete",
+      status: "input_required",
+      inputRequests: { who: { method: "elicitation/create" } },
+    });
+  });
+
+  test("is asked although it sent answers with the call, unless the tool takes those", async () => {
+    const { here } = await twoFronts();
+    const call = async (name: string) => {
+      const { taskId } = (await rpc(here, "tools/call", { name, arguments: {}, inputResponses: { who: alice } })).result!;
+      return (await rpc(here, "tasks/get", { taskId })).result;
+    };
+    expect(await call("greet")).toMatchObject({ status: "input_required", inputRequests: { who: {} } });
+    expect(await call("introduce")).toMatchObject({ status: "completed" });
+  });
+
+  test("answers at another front end than the one that it called, and gets the result from either", async () => {
+    const { here, there } = await twoFronts();
+    const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"];
+    await rpc(there, "tasks/get", { taskId });
+    const updated = await rpc(there, "tasks/update", { taskId, inputResponses: { who: alice } });
+    expect(updated.result).toMatchObject({ resultType: "complete" });
+    const got = await rpc(here, "tasks/get", { taskId });
+    expect(got.result).toMatchObject({
+      status: "completed",
+      result: { resultType: "complete", content: [{ type: "text", text: "Hello, Alice!" }] },
+    });
+  });
+
+  test("gets the result in the reply of a tool that is never a task", async () => {
+    const { here } = await twoFronts();
+    const called = await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } });
+    expect(called).toMatchObject({
+      contentType: "application/json; charset=utf-8",
+      result: { resultType: "complete", content: [{ text: "hi" }] },
+    });
+  });
+
+  test("is asked what comes first in the reply to the call, and is given the same task for its answer", async () => {
+    const { here, there, services } = await twoFronts();
+    const asked = await rpc(here, "tools/call", { name: "ask-first", arguments: {} });
+    expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
+    const [waiting] = (await services.store.list({ principal: "anonymous", limit: 10 })).tasks;
+    const retried = await rpc(there, "tools/call", {
+      name: "ask-first",
+      arguments: {},
+      requestState: asked.result!["requestState"],
+      inputResponses: { who: alice },
+    });
+    expect(retried.result).toMatchObject({ resultType: "task", taskId: waiting!.id });
+    expect(retried.result).not.toHaveProperty("requestState");
+    const got = await rpc(here, "tasks/get", { taskId: waiting!.id });
+    expect(got.result).toMatchObject({ status: "completed", result: { content: [{ text: "for Alice" }] } });
+  });
+
+  test("is given the task of an ask-first tool when it cannot be asked", async () => {
+    const { here } = await twoFronts();
+    const called = await rpc(here, "tools/call", { name: "ask-first", arguments: {} }, { capabilities: {} });
+    expect(called.result).toMatchObject({ resultType: "task", status: "input_required" });
+  });
+
+  test("is acknowledged for cancelling, also twice and after the end", async () => {
+    const { here, there } = await twoFronts();
+    const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"];
+    for (const front of [here, there]) {
+      const cancelled = await rpc(front, "tasks/cancel", { taskId });
+      expect(Object.keys(cancelled.result!)).not.toContain("status");
+      expect(cancelled.result).toMatchObject({ resultType: "complete" });
+    }
+    expect((await rpc(here, "tasks/get", { taskId })).result).toMatchObject({ status: "cancelled" });
+  });
+
+  test("sees a JSON-RPC error of the tool as a failed task and a broken tool as a result", async () => {
+    const { here } = await twoFronts();
+    const refused = (await rpc(here, "tools/call", { name: "refuse", arguments: {} })).result!["taskId"];
+    const broken = (await rpc(here, "tools/call", { name: "break", arguments: {} })).result!["taskId"];
+    expect((await rpc(here, "tasks/get", { taskId: refused })).result).toMatchObject({ status: "failed", error: { code: -32050 } });
+    expect((await rpc(here, "tasks/get", { taskId: broken })).result).toMatchObject({ status: "completed", result: { isError: true } });
+  });
+});
+
+describe("a client without tasks", () => {
+  test("is asked in the reply, answers with the retried call at another front end, and gets the result", async () => {
+    const { here, there } = await twoFronts();
+    const asked = await rpc(here, "tools/call", { name: "greet", arguments: {} }, plain);
+    expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { who: { params: { message: "Who are you?" } } } });
+    const retried = await rpc(
+      there,
+      "tools/call",
+      { name: "greet", arguments: {}, requestState: asked.result!["requestState"], inputResponses: { who: alice } },
+      plain,
+    );
+    expect(retried.result).toMatchObject({ resultType: "complete", content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("goes through several rounds, each with another requestState", async () => {
+    const { here, there } = await twoFronts();
+    const call = { name: "interview", arguments: {} };
+    const first = await rpc(here, "tools/call", call, plain);
+    const second = await rpc(
+      there,
+      "tools/call",
+      { ...call, requestState: first.result!["requestState"], inputResponses: { name: alice } },
+      plain,
+    );
+    expect(Object.keys(second.result!["inputRequests"]!)).toEqual(["color"]);
+    expect(second.result!["requestState"]).not.toBe(first.result!["requestState"]);
+    const color = { action: "accept", content: { color: "blue" } };
+    const third = await rpc(
+      here,
+      "tools/call",
+      { ...call, requestState: second.result!["requestState"], inputResponses: { color } },
+      plain,
+    );
+    expect(third.result).toMatchObject({ content: [{ text: "Alice likes blue" }] });
+  });
+
+  test("is asked again for what it left out, and what it sent is kept", async () => {
+    const { here } = await twoFronts();
+    const call = { name: "approve", arguments: {} };
+    const first = await rpc(here, "tools/call", call, plain);
+    expect(Object.keys(first.result!["inputRequests"]!)).toEqual(["ops", "legal"]);
+    const part = { ops: { action: "decline" }, unheard: { action: "accept" } };
+    const second = await rpc(here, "tools/call", { ...call, requestState: first.result!["requestState"], inputResponses: part }, plain);
+    expect(Object.keys(second.result!["inputRequests"]!)).toEqual(["legal"]);
+    const last = { legal: { action: "cancel" } };
+    const third = await rpc(here, "tools/call", { ...call, requestState: second.result!["requestState"], inputResponses: last }, plain);
+    expect(third.result).toMatchObject({ content: [{ text: "decline,cancel" }] });
+  });
+
+  test("may send answers with the call to a tool that takes them: fitting ones are taken, others are asked for", async () => {
+    const { here } = await twoFronts();
+    const call = { name: "introduce", arguments: {} };
+    const fits = await rpc(here, "tools/call", { ...call, inputResponses: { who: alice } }, plain);
+    expect(fits.result).toMatchObject({ content: [{ text: "This is Alice." }] });
+    for (const bad of [12_345, null, { action: "accept", content: { name: "" } }, { action: "perhaps" }]) {
+      const asked = await rpc(here, "tools/call", { ...call, inputResponses: { who: bad } }, plain);
+      expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
+    }
+  });
+
+  test("confirms only what it was shown: an answer without the requestState of its question is asked for again", async () => {
+    const { here, there, services, logged } = await twoFronts();
+    const call = { name: "delete", arguments: {} };
+    const inputResponses = { confirm: { action: "accept", content: { ok: true } } };
+    disk.clear();
+    disk.add("a.tmp");
+    const shown = await rpc(here, "tools/call", call, plain);
+    expect(shown.result).toMatchObject({ inputRequests: { confirm: { params: { message: "Delete a.tmp?" } } } });
+    disk.add("thesis.tmp");
+
+    // A refused requestState must not lead to a call that confirms something else.
+    const refused = await rpc(there, "tools/call", { ...call, requestState: "not one of ours", inputResponses }, plain);
+    expect(refused.error).toMatchObject({
+      data: { code: "REQUEST_STATE_INVALID", hint: expect.stringContaining("without requestState and without inputResponses") },
+    });
+    const again = await rpc(there, "tools/call", { ...call, inputResponses }, plain);
+
+    expect(again.result).toMatchObject({
+      resultType: "input_required",
+      inputRequests: { confirm: { params: { message: "Delete a.tmp, thesis.tmp?" } } },
+    });
+    expect([...disk]).toEqual(["a.tmp", "thesis.tmp"]);
+    const tasks = logged.filter(({ message }) => message === "task created").map(({ fields }) => String(fields["taskId"]));
+    expect((await Promise.all(tasks.map((taskId) => services.store.load(taskId)))).map((task) => task?.call.replies)).toEqual([
+      undefined,
+      undefined,
+    ]);
+
+    // With its requestState it is the answer to what was shown first, and that alone goes.
+    const retried = await rpc(there, "tools/call", { ...call, requestState: shown.result!["requestState"], inputResponses }, plain);
+    expect(retried.result).toMatchObject({ content: [{ text: "Deleted a.tmp." }] });
+    expect([...disk]).toEqual(["thesis.tmp"]);
+  });
+
+  test("gets the tool's JSON-RPC error as its own", async () => {
+    const { here } = await twoFronts();
+    const refused = await rpc(here, "tools/call", { name: "refuse", arguments: {} }, plain);
+    expect(refused).toMatchObject({ status: 200, error: { code: -32050, message: "not today", data: { until: "tomorrow" } } });
+  });
+
+  test("is refused a tool that must be a task", async () => {
+    const { here } = await twoFronts();
+    const refused = await rpc(here, "tools/call", { name: "handle-only", arguments: {} }, plain);
+    expect(refused).toMatchObject({
+      status: 400,
+      error: { code: -32021, data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } } },
+    });
+  });
+
+  test("is told which capability a question needs that it cannot be asked, and its hidden task ends", async () => {
+    const { here, services, logged } = await twoFronts();
+    const refused = await rpc(
+      here,
+      "tools/call",
+      { name: "visit", arguments: {} },
+      { tasks: false, capabilities: { elicitation: { form: {} } } },
+    );
+    expect(refused).toMatchObject({ status: 400, error: { code: -32021, data: { requiredCapabilities: { elicitation: { url: {} } } } } });
+    const taskId = String(logged.find(({ message }) => message === "task created")!.fields["taskId"]);
+    expect((await services.store.load(taskId))!.status).toBe("cancelled");
+  });
+
+  test("leaves nothing listed behind", async () => {
+    const { here, services } = await twoFronts();
+    await rpc(here, "tools/call", { name: "greet", arguments: {} }, plain);
+    expect((await services.store.list({ principal: "anonymous", limit: 10 })).tasks).toEqual([]);
+  });
+
+  test("hears of progress and logs on the reply when it asked for them, before the answer, from its level on", async () => {
+    const { here } = await twoFronts();
+    const called = await rpc(
+      here,
+      "tools/call",
+      { name: "report", arguments: {} },
+      {
+        tasks: false,
+        meta: { progressToken: "p1", "io.modelcontextprotocol/logLevel": "info" },
+      },
+    );
+    expect(called.contentType).toBe("text/event-stream");
+    expect(called.notifications.map(({ method, params }) => [method, params?.["progress"] ?? params?.["data"]])).toEqual([
+      ["notifications/progress", 1],
+      ["notifications/progress", 3],
+      ["notifications/message", "careful"],
+    ]);
+    expect(called.notifications[0]!.params).toMatchObject({ progressToken: "p1", total: 3, message: "reading" });
+    expect(called.result).toMatchObject({ content: [{ text: "reported" }] });
+  });
+
+  test("hears of progress once, not again in the next round", async () => {
+    const { here } = await twoFronts();
+    const call = { name: "interview", arguments: {} };
+    const wants: Options = { tasks: false, meta: { progressToken: 1 } };
+    const first = await rpc(here, "tools/call", call, wants);
+    const second = await rpc(
+      here,
+      "tools/call",
+      { ...call, requestState: first.result!["requestState"], inputResponses: { name: alice } },
+      wants,
+    );
+    expect(second.notifications.map(({ params }) => params!["progress"])).toEqual([1]);
+    const color = { action: "accept", content: { color: "red" } };
+    const third = await rpc(
+      here,
+      "tools/call",
+      { ...call, requestState: second.result!["requestState"], inputResponses: { color } },
+      wants,
+    );
+    expect(third.notifications.map(({ params }) => params!["progress"])).toEqual([2]);
+  });
+
+  test("gets one JSON body when it did not ask to hear anything", async () => {
+    const { here } = await twoFronts();
+    const called = await rpc(here, "tools/call", { name: "report", arguments: {} }, plain);
+    expect(called).toMatchObject({ contentType: "application/json; charset=utf-8", notifications: [] });
+  });
+
+  test("gets one JSON body when it does not read streams", async () => {
+    const { here } = await twoFronts({ streamAfterMs: 1 });
+    const called = await rpc(
+      here,
+      "tools/call",
+      { name: "report", arguments: {} },
+      {
+        tasks: false,
+        meta: { progressToken: 1 },
+        headers: { accept: "application/json" },
+      },
+    );
+    expect(called).toMatchObject({ contentType: "application/json; charset=utf-8", result: { content: [{ text: "reported" }] } });
+  });
+
+  test("is kept by comments while a long call works, then answered on the same stream", async () => {
+    const { here } = await twoFronts({ streamAfterMs: 5, keepAliveMs: 5 });
+    const open = await stream(here, "tools/call", { name: "hold", arguments: {} }, plain);
+    const answer = open.next();
+    await until(() => open.text.includes(": keep-alive\n\n"));
+    held.release();
+    expect((await answer).result).toMatchObject({ content: [{ text: "released" }] });
+  });
+
+  test("cancels the call by closing it", async () => {
+    const { here, services, logged } = await twoFronts();
+    const leave = new AbortController();
+    const gone = post(here, "tools/call", { name: "hold", arguments: {} }, { tasks: false, signal: leave.signal });
+    const taskId = await until(() => logged.find(({ message }) => message === "task created")?.fields["taskId"]);
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    const ended = await until(async () => {
+      const task = await services.store.load(String(taskId));
+      return task?.status === "cancelled" && task;
+    });
+    expect(ended.message).toBe("The client closed the call.");
+  });
+
+  test("loses no answer with a retry whose connection is dropped: the same retry gets what came of it", async () => {
+    const { here, there, logged } = await twoFronts();
+    const asked = await rpc(here, "tools/call", { name: "sign", arguments: {} }, plain);
+    const retry = { name: "sign", arguments: {}, requestState: asked.result!["requestState"], inputResponses: { who: alice } };
+    const leave = new AbortController();
+    const gone = post(here, "tools/call", retry, { tasks: false, signal: leave.signal });
+    await until(() => logged.some(({ message }) => message === "answer received"));
+    await until(() => here.waiting === 1);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => here.waiting === 0);
+    const again = rpc(there, "tools/call", retry, plain);
+    await until(() => there.waiting === 1);
+    held.release();
+
+    expect((await again).result).toMatchObject({ resultType: "complete", content: [{ text: "signed by Alice" }] });
+  });
+
+  test("that left before its call could begin has started nothing", async () => {
+    const { fronts, services, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
+    const redisIsBack = holdNext(services.events, "watch");
+    const leave = new AbortController();
+    const gone = post(fronts[0]!, "tools/call", { name: "greet", arguments: {} }, { tasks: false, signal: leave.signal });
+    await until(() => redisIsBack.awaited);
+
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => fronts[0]!.waiting === 0);
+    redisIsBack.resolve();
+
+    await until(async () => (await rpc(fronts[0]!, "tools/call", { name: "echo", arguments: { text: "hi" } }, plain)).result);
+    expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
+  });
+
+  test("is told when the call takes longer than the server waits, and the hidden task ends", async () => {
+    const { here, services, logged } = await twoFronts({ callTimeoutMs: 30 });
+    const late = await rpc(here, "tools/call", { name: "hold", arguments: {} }, plain);
+    expect(late).toMatchObject({ status: 200, error: { code: -32603 } });
+    expect(late.error!.message).toContain("not done after 30 ms");
+    const taskId = String(logged.find(({ message }) => message === "task created")!.fields["taskId"]);
+    expect((await services.store.load(taskId))!.status).toBe("cancelled");
+  });
+
+  test("is refused when the front end holds as many calls as it may, and nothing is started", async () => {
+    const { fronts, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
+    const leave = new AbortController();
+    const first = post(fronts[0]!, "tools/call", { name: "hold", arguments: {} }, { tasks: false, signal: leave.signal });
+    await until(() => logged.some(({ message }) => message === "task created"));
+    const refused = await rpc(fronts[0]!, "tools/call", { name: "echo", arguments: { text: "hi" } }, plain);
+    expect(refused.error).toMatchObject({ code: -32603, message: expect.stringContaining("PARLEY_WAITS_MAX") });
+    expect(logged.filter(({ message }) => message === "task created")).toHaveLength(1);
+    leave.abort();
+    await expect(first).rejects.toThrow();
+    await until(async () => (await rpc(fronts[0]!, "tools/call", { name: "echo", arguments: { text: "hi" } }, plain)).result);
+  });
+});
+
+describe("a prompt", () => {
+  test("takes answers that come with the request only where it says so", async () => {
+    const { here } = await twoFronts();
+    const inputResponses = { from: alice };
+    const taken = await rpc(here, "prompts/get", { name: "note", arguments: {}, inputResponses });
+    expect(taken.result).toMatchObject({ messages: [{ content: { text: "Note of Alice" } }] });
+    const asked = await rpc(here, "prompts/get", { name: "letter", arguments: { to: "Bob" }, inputResponses });
+    expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { from: {} } });
+  });
+
+  test("asks like a tool and ends with messages", async () => {
+    const { here, there } = await twoFronts();
+    const call = { name: "letter", arguments: { to: "Bob" } };
+    const asked = await rpc(here, "prompts/get", call);
+    expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { from: {} } });
+    const got = await rpc(there, "prompts/get", { ...call, requestState: asked.result!["requestState"], inputResponses: { from: alice } });
+    expect(got.result).toMatchObject({ resultType: "complete", messages: [{ content: { text: "Write to Bob from Alice" } }] });
+  });
+});

@@ -1,0 +1,254 @@
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
+import { rpc, stream, type Stream } from "../../../client.fixture.ts";
+import { deploy, type Deploy, type Deployment, type Front } from "../../../deployment.fixture.ts";
+import { offered } from "../../../tools.fixture.ts";
+
+const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
+const alice = { action: "accept", content: { name: "Alice" } };
+
+async function twoFronts(request: Partial<Deploy> = {}): Promise<Deployment & { here: Front; there: Front }> {
+  const deployment = await deploy({ catalogue: offered, ...request });
+  return { ...deployment, here: deployment.fronts[0]!, there: deployment.fronts[1]! };
+}
+
+async function task(front: Front, name = "greet", principal?: string): Promise<string> {
+  const created = await rpc(front, "tools/call", { name, arguments: {} }, principal === undefined ? {} : { principal });
+  return created.result!["taskId"]!;
+}
+
+function listen(front: Front, notifications: object, options = {}): Promise<Stream> {
+  return stream(front, "subscriptions/listen", { notifications }, options);
+}
+
+/** Reads until the task has that status; returns the statuses seen. */
+async function followTo(open: Stream, status: string): Promise<string[]> {
+  const seen: string[] = [];
+  while (seen.at(-1) !== status) seen.push((await open.next()).params!["status"]!);
+  return seen;
+}
+
+describe("a listen stream", () => {
+  test("begins with what was agreed to, and every message carries the id of the request", async () => {
+    const { here } = await twoFronts();
+    const taskId = await task(here);
+    const open = await listen(here, { taskIds: [taskId], toolsListChanged: true });
+    const acknowledged = await open.next();
+    expect(acknowledged).toMatchObject({
+      method: "notifications/subscriptions/acknowledged",
+      params: { notifications: { taskIds: [taskId], toolsListChanged: true } },
+    });
+    const told = await open.next();
+    expect(told).toMatchObject({ method: "notifications/tasks", params: { taskId } });
+    const id = acknowledged.params!["_meta"]![SUBSCRIPTION];
+    expect(id).toBeTypeOf("number");
+    expect(told.params!["_meta"]![SUBSCRIPTION]).toBe(id);
+    open.close();
+  });
+
+  test("pushes every state of a task to its end, whichever front end took the answer", async () => {
+    const { here, there } = await twoFronts();
+    const taskId = await task(here);
+    const open = await listen(here, { taskIds: [taskId] });
+    await open.next();
+    const before = await followTo(open, "input_required");
+    expect(before.at(-1)).toBe("input_required");
+    await rpc(there, "tasks/update", { taskId, inputResponses: { who: alice } });
+    let last = await open.next();
+    while (last.params!["status"] !== "completed") last = await open.next();
+    expect(last.params).toMatchObject({ result: { resultType: "complete", content: [{ text: "Hello, Alice!" }] } });
+    open.close();
+  });
+
+  test("sends the present state of a task once, also when it had ended before", async () => {
+    const { here, there } = await twoFronts();
+    const taskId = await task(here, "break");
+    await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "completed");
+    const open = await listen(there, { taskIds: [taskId], toolsListChanged: true });
+    await open.next();
+    expect((await open.next()).params).toMatchObject({ status: "completed" });
+    await rpc(here, "tools/call", { name: "announce", arguments: {} });
+    expect(await open.next()).toMatchObject({ method: "notifications/tools/list_changed" });
+    open.close();
+  });
+
+  test("says nothing of tasks that are unknown or somebody else's", async () => {
+    const { here } = await twoFronts();
+    const foreign = await task(here, "greet", "alice");
+    const open = await listen(here, { taskIds: [foreign, "0-unknown"], toolsListChanged: true }, { principal: "mallory" });
+    expect((await open.next()).params!["notifications"]).toEqual({ toolsListChanged: true });
+    await rpc(here, "tasks/update", { taskId: foreign, inputResponses: { who: alice } }, { principal: "alice" });
+    await rpc(here, "tools/call", { name: "announce", arguments: {} });
+    expect(await open.next()).toMatchObject({ method: "notifications/tools/list_changed" });
+    open.close();
+  });
+
+  test("tells of changed lists across front ends, and only of those that were wanted", async () => {
+    const { here, there } = await twoFronts();
+    const prompts = await listen(here, { promptsListChanged: true });
+    const both = await listen(there, { toolsListChanged: true, promptsListChanged: true });
+    await Promise.all([prompts.next(), both.next()]);
+    await rpc(there, "tools/call", { name: "announce", arguments: {} });
+    expect((await prompts.next()).method).toBe("notifications/prompts/list_changed");
+    expect([(await both.next()).method, (await both.next()).method]).toEqual(
+      expect.arrayContaining(["notifications/prompts/list_changed", "notifications/tools/list_changed"]),
+    );
+    expect(prompts.text).not.toContain("notifications/tools");
+    prompts.close();
+    both.close();
+  });
+
+  test("tells of changes to the resources that it named", async () => {
+    const { here, there } = await twoFronts();
+    const named = await listen(here, { resourceSubscriptions: ["test://text"] });
+    const other = await listen(here, { resourceSubscriptions: ["test://other"], toolsListChanged: true });
+    await Promise.all([named.next(), other.next()]);
+    await rpc(there, "tools/call", { name: "touch", arguments: {} });
+    expect(await named.next()).toMatchObject({ method: "notifications/resources/updated", params: { uri: "test://text" } });
+    await rpc(there, "tools/call", { name: "announce", arguments: {} });
+    expect((await other.next()).method).toBe("notifications/tools/list_changed");
+    named.close();
+    other.close();
+  });
+
+  test("is told of a state once, however often it is woken", async () => {
+    const { here, there, services } = await twoFronts();
+    const taskId = await task(here);
+    let wake: () => void = () => undefined;
+    const watch = services.events.watch.bind(services.events);
+    services.events.watch = async (id, onChange) => {
+      wake = onChange;
+      return await watch(id, onChange);
+    };
+    const open = await listen(there, { taskIds: [taskId], toolsListChanged: true });
+    await followTo(open, "input_required");
+    wake();
+    await services.clock.idle();
+    await rpc(here, "tools/call", { name: "announce", arguments: {} });
+    expect((await open.next()).method).toBe("notifications/tools/list_changed");
+    open.close();
+  });
+
+  test("ends with its result when the front end is shut down", async () => {
+    const { here } = await twoFronts();
+    const open = await listen(here, { toolsListChanged: true });
+    const { params } = await open.next();
+    const closed = here.app.close();
+    const end = await open.next();
+    expect(end).toMatchObject({
+      id: params!["_meta"]![SUBSCRIPTION],
+      result: { resultType: "complete", _meta: { [SUBSCRIPTION]: end.id } },
+    });
+    expect(await open.rest()).toEqual([]);
+    await closed;
+  });
+
+  test("is kept open by comments", async () => {
+    const { here } = await twoFronts({ times: { keepAliveMs: 5 } });
+    const open = await listen(here, { toolsListChanged: true });
+    await open.next();
+    const never = open.next().catch(() => undefined);
+    await until(() => open.text.includes(": keep-alive\n\n"));
+    open.close();
+    await never;
+  });
+
+  test("watches nothing any more once its client has left", async () => {
+    const { here, services } = await twoFronts({ limits: { listensMax: 1 } });
+    const taskId = await task(here);
+    const watched = new Set<string>();
+    const watch = services.events.watch.bind(services.events);
+    services.events.watch = async (id, onChange) => {
+      const stop = await watch(id, onChange);
+      watched.add(id);
+      return () => {
+        watched.delete(id);
+        stop();
+      };
+    };
+    const open = await listen(here, { taskIds: [taskId] });
+    await followTo(open, "input_required");
+    expect([...watched]).toEqual([taskId]);
+    open.close();
+    await until(() => watched.size === 0);
+    const again = await until(async () => {
+      const next = await listen(here, { toolsListChanged: true });
+      return (await next.next()).method ? next : undefined;
+    });
+    again.close();
+  });
+
+  test("beyond what the front end holds is refused", async () => {
+    const { here } = await twoFronts({ limits: { listensMax: 1 } });
+    const open = await listen(here, { toolsListChanged: true });
+    await open.next();
+    const refused = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } });
+    expect(refused).toMatchObject({
+      contentType: "application/json; charset=utf-8",
+      error: { code: -32603, message: expect.stringContaining("PARLEY_LISTENS_MAX") },
+    });
+    open.close();
+  });
+
+  test("of more tasks than the server follows is refused with -32602", async () => {
+    const { here } = await twoFronts({ limits: { listenTasksMax: 2 } });
+    const refused = await rpc(here, "subscriptions/listen", { notifications: { taskIds: ["a", "b", "c"] } });
+    expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining("PARLEY_LISTEN_TASKS_MAX") });
+  });
+
+  test("of tasks is refused to a client without the extension with -32021 and HTTP 400", async () => {
+    const { here } = await twoFronts();
+    const refused = await rpc(here, "subscriptions/listen", { notifications: { taskIds: ["a"] } }, { tasks: false });
+    expect(refused).toMatchObject({ status: 400, error: { code: -32021 } });
+  });
+
+  test("whose reader takes nothing is dropped, and costs no more memory than one message meanwhile", async () => {
+    const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 } });
+    const taskId = await task(here);
+    await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
+    // A task that changes for ever, and is large.
+    let revision = 10;
+    const load = services.store.load.bind(services.store);
+    services.store.load = async (id) => {
+      const loaded = await load(id);
+      return loaded && { ...loaded, revision: (revision += 1), message: "x".repeat(500_000) };
+    };
+    let wake: () => void = () => undefined;
+    const watch = services.events.watch.bind(services.events);
+    services.events.watch = async (id, onChange) => {
+      wake = onChange;
+      return await watch(id, onChange);
+    };
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: "slow",
+      method: "subscriptions/listen",
+      params: {
+        notifications: { taskIds: [taskId] },
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },
+        },
+      },
+    });
+    const { port } = new URL(there.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    let received = 0;
+    socket.on("data", (data) => {
+      received += data.length;
+      socket.pause();
+    });
+    const head = ["POST /mcp HTTP/1.1", `Host: 127.0.0.1:${port}`, "Content-Type: application/json", "MCP-Protocol-Version: 2026-07-28"];
+    socket.write([...head, "Mcp-Method: subscriptions/listen", `Content-Length: ${body.length}`, "", body].join("\r\n"));
+    await until(() => received > 0);
+    const waking = setInterval(() => wake(), 1);
+    const before = revision;
+    await until(() => logged.some(({ fields }) => fields["rpcMethod"] === "subscriptions/listen" && fields["gone"])).finally(() =>
+      clearInterval(waking),
+    );
+    // What fits into the sockets' buffers was read; then nothing more, however often the task changed.
+    expect(revision - before).toBeLessThan(60);
+    socket.destroy();
+  });
+});

@@ -1,0 +1,63 @@
+import { answerTask, ParleyError, type Receipt, type Task } from "@parley/core";
+import { invalidState, type RequestState } from "../../../seals/request-state.ts";
+import { watchTask } from "../../../streams/watch-task.ts";
+import { refuseInvalid } from "../shared/refusals.ts";
+import { askCaller } from "./ask-caller.ts";
+import { awaitTask } from "./await-task.ts";
+import { bindingOf } from "./binding.ts";
+import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
+
+/**
+ * The second half of a call that was answered with input_required: delivers its answers and waits on.
+ *
+ * The same retry sent twice (a network that failed) finds its answers recorded and gets the state of now. Content that does not fit its
+ * form gets the question again, with what was wrong in its message: clients that fulfil input_required by themselves hand it to the
+ * person, where an error would end their call. Throws REQUEST_STATE_INVALID for a state that does not open or whose questions were
+ * answered differently before, INVALID_ANSWER for what is no answer at all.
+ */
+export async function resumeCall(mcp: Mcp, called: Called, exchange: Exchange, requestState: string): Promise<Handled> {
+  const { services, encode } = mcp;
+  const { principal } = exchange;
+  const state = await mcp.states.open(requestState, bindingOf(services, called, principal), services.clock.now());
+  const { taskId, feedCursor } = state;
+  const leave = mcp.waits.enter();
+  try {
+    const watch = await watchTask(services, taskId);
+    try {
+      const task = await deliver(mcp, called, principal, state);
+      if (task.call.hidden || !called.intent.speaksTasks)
+        return await awaitTask(mcp, called, exchange, { task, watch, feedCursor, canComeBack: true });
+      const open = task.asks.some(({ key }) => state.asked.includes(key));
+      if (open) return await askCaller(mcp, called, exchange, { task, feedCursor });
+      return encode.createTaskResult(task);
+    } finally {
+      watch.close();
+    }
+  } finally {
+    leave();
+  }
+}
+
+/** The task as it is after the answers. */
+async function deliver({ services }: Mcp, called: Called, principal: string, { taskId, asked, deadlineMs }: RequestState): Promise<Task> {
+  const given = called.intent.replies ?? {};
+  // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
+  const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
+  const answered = await answerTask(services, { taskId, principal, replies, countRefusals: true }).catch((error: unknown) => {
+    throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND" ? invalidState("its call is over and forgotten") : error;
+  });
+  const receipts = [...answered.receipts.values()];
+  if (receipts.some(isMalformed)) refuseInvalid(answered.receipts);
+  // A question that has timed out meanwhile is answered too late by nobody's fault: the call goes on without the answer.
+  if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
+    throw invalidState("its questions were answered before, and differently");
+  }
+  const task = answered.receipts.size === 0 ? answered.task : await services.store.load(taskId);
+  if (!task) throw invalidState("its call is over and forgotten");
+  return task;
+}
+
+/** What is wrong is not the content of a form but the shape of the answer. */
+function isMalformed(receipt: Receipt): boolean {
+  return receipt.type === "invalid" && receipt.violations.some(({ path }) => !path.startsWith("/content"));
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { ParleyError, sweep } from "@parley/core";
+import { type Options, rpc } from "../client.fixture.ts";
+import { deploy, type Deployment, type Front } from "../deployment.fixture.ts";
+import { requestStates, type RequestState } from "./request-state.ts";
+import { stateKeys } from "./state-keys.ts";
+import { offered } from "../tools.fixture.ts";
+
+const plain: Options = { tasks: false };
+const alice = { action: "accept", content: { name: "Alice" } };
+const bob = { action: "accept", content: { name: "Bob" } };
+const greet = { name: "greet", arguments: {} };
+
+async function asked(options: Options = plain): Promise<Deployment & { here: Front; there: Front; requestState: string }> {
+  const deployment = await deploy({ catalogue: offered });
+  const [here, there] = [deployment.fronts[0]!, deployment.fronts[1]!];
+  const first = await rpc(here, "tools/call", greet, options);
+  return { ...deployment, here, there, requestState: first.result!["requestState"]! };
+}
+
+const refused = { status: 200, error: { code: -32602, message: expect.stringContaining("requestState") } };
+
+describe("requestState", () => {
+  test("that was changed anywhere is refused", async () => {
+    const { here, requestState } = await asked();
+    const middle = Math.floor(requestState.length / 2);
+    const flipped = requestState[middle] === "A" ? "B" : "A";
+    const changed = [
+      `${requestState}-TAMPERED`,
+      requestState.slice(0, -2),
+      requestState.slice(0, middle) + flipped + requestState.slice(middle + 1),
+      "",
+      "x",
+      "x".repeat(100_000),
+    ];
+    for (const state of changed) {
+      expect(await rpc(here, "tools/call", { ...greet, requestState: state, inputResponses: { who: alice } }, plain)).toMatchObject(
+        refused,
+      );
+    }
+    const retried = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(retried.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("of another principal, tool, prompt or other arguments is refused", async () => {
+    const { here, requestState } = await asked();
+    const retry = { requestState, inputResponses: { who: alice } };
+    expect(await rpc(here, "tools/call", { ...greet, ...retry }, { ...plain, principal: "mallory" })).toMatchObject(refused);
+    expect(await rpc(here, "tools/call", { ...greet, name: "interview", ...retry }, plain)).toMatchObject(refused);
+    expect(await rpc(here, "tools/call", { ...greet, arguments: { other: 1 }, ...retry }, plain)).toMatchObject(refused);
+    expect(await rpc(here, "prompts/get", { name: "letter", arguments: { to: "Bob" }, ...retry }, plain)).toMatchObject(refused);
+  });
+
+  test("does not care for the order in which arguments are written", async () => {
+    const { fronts } = await deploy({ catalogue: offered });
+    const first = await rpc(fronts[0]!, "tools/call", { name: "greet", arguments: { a: 1, b: 2 } }, plain);
+    const retry = { requestState: first.result!["requestState"], inputResponses: { who: alice } };
+    const second = await rpc(fronts[1]!, "tools/call", { name: "greet", arguments: { b: 2, a: 1 }, ...retry }, plain);
+    expect(second.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("that has expired is refused", async () => {
+    const { here, requestState, skip } = await asked();
+    skip(31 * 24 * 60 * 60 * 1_000);
+    expect(await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain)).toMatchObject(refused);
+  });
+
+  test("sent twice with the same answers, as after a network failure, gets the same result twice", async () => {
+    const { here, there, requestState } = await asked();
+    const retry = { ...greet, requestState, inputResponses: { who: alice } };
+    const [one, two] = await Promise.all([rpc(here, "tools/call", retry, plain), rpc(there, "tools/call", retry, plain)]);
+    const three = await rpc(here, "tools/call", retry, plain);
+    for (const { result } of [one, two, three]) expect(result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("whose questions were answered differently before is refused", async () => {
+    const { here, there, requestState } = await asked();
+    await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(await rpc(there, "tools/call", { ...greet, requestState, inputResponses: { who: bob } }, plain)).toMatchObject(refused);
+  });
+
+  test("of an earlier round does not answer a later question", async () => {
+    const { fronts } = await deploy({ catalogue: offered });
+    const call = { name: "interview", arguments: {} };
+    const first = await rpc(fronts[0]!, "tools/call", call, plain);
+    const requestState = first.result!["requestState"];
+    await rpc(fronts[1]!, "tools/call", { ...call, requestState, inputResponses: { name: alice } }, plain);
+    const color = { action: "accept", content: { color: "blue" } };
+    const late = await rpc(fronts[0]!, "tools/call", { ...call, requestState, inputResponses: { name: alice, color } }, plain);
+    expect(late.result).toMatchObject({ resultType: "input_required" });
+    expect(Object.keys(late.result!["inputRequests"]!)).toEqual(["color"]);
+  });
+
+  test("without answers asks again", async () => {
+    const { there, requestState } = await asked();
+    const again = await rpc(there, "tools/call", { ...greet, requestState }, plain);
+    expect(again.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
+    expect(again.result!["requestState"]).not.toBe(requestState);
+  });
+
+  test("with an answer that breaks the form is asked again with what was wrong, and stays good", async () => {
+    const { here, requestState } = await asked();
+    const wrong = { who: { action: "accept", content: { name: 7 } } };
+    const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: wrong }, plain);
+    expect(bad.result).toMatchObject({
+      resultType: "input_required",
+      inputRequests: { who: { params: { message: "Who are you?\n\nThe last answer could not be taken: name must be string." } } },
+    });
+    const good = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("with what is no answer at all is refused, and stays good", async () => {
+    const { here, requestState } = await asked();
+    for (const who of [12345, null, { action: "perhaps" }]) {
+      const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who } }, plain);
+      expect(bad).toMatchObject({
+        status: 200,
+        error: { code: -32602, data: { violations: [{ path: expect.stringMatching(/^\/who/) }] } },
+      });
+    }
+    const good = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
+  });
+
+  test("whose question has timed out meanwhile goes on without the answer", async () => {
+    const { there, services, requestState, skip } = await asked();
+    skip(services.settings.askTimeoutMs + 30_000);
+    await sweep(services, { partition: 0 });
+    const late = await rpc(there, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
+    expect(late.result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("who") }] });
+  });
+});
+
+describe("a sealed state", () => {
+  const state: RequestState = {
+    taskId: "0-secret-task",
+    principal: "alice",
+    kind: "tool",
+    name: "greet",
+    argumentsDigest: "d",
+    asked: ["who"],
+    deadlineMs: 900,
+    expiresAtMs: 1_000,
+  };
+  const [old, fresh] = ["an old secret that was used until now", "a fresh secret that is used from now"];
+
+  test("shows nothing of what is in it, and never looks the same twice", async () => {
+    const states = requestStates(stateKeys([fresh!]));
+    const [one, two] = [await states.seal(state), await states.seal(state)];
+    expect(one).not.toBe(two);
+    const readable = one
+      .split(".")
+      .map((part) => Buffer.from(part, "base64url").toString("latin1"))
+      .join("");
+    for (const word of ["secret-task", "alice", "who"]) expect(readable).not.toContain(word);
+  });
+
+  test("opens for the request that it is bound to, until it expires, and for nothing else", async () => {
+    const states = requestStates(stateKeys([fresh!]));
+    const sealed = await states.seal(state);
+    expect(await states.open(sealed, state, 999)).toEqual(state);
+    await expect(states.open(sealed, state, 1_000)).rejects.toThrow("expired");
+    const others = [{ principal: "mallory" }, { kind: "prompt" }, { name: "other" }, { argumentsDigest: "e" }] as const;
+    for (const other of others) await expect(states.open(sealed, { ...state, ...other }, 0)).rejects.toThrow("another request");
+  });
+
+  test("opens under a secret that was replaced, as long as that is still listed", async () => {
+    const sealed = await requestStates(stateKeys([old!])).seal(state);
+    expect(await requestStates(stateKeys([fresh!, old!])).open(sealed, state, 0)).toEqual(state);
+    await expect(requestStates(stateKeys([fresh!])).open(sealed, state, 0)).rejects.toThrow(ParleyError);
+  });
+});

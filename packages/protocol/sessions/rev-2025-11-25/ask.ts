@@ -1,0 +1,39 @@
+/** What this revision's clients can be asked, and how (S25 client/elicitation, client/sampling, client/roots). */
+import type { AskRequest, ClientCapabilities } from "@parley/core";
+import { usesTools } from "../../capabilities.ts";
+import { messageOf } from "../../ask-message.ts";
+import { serverRequest } from "../ask.ts";
+import { canAsk as canAskInAny } from "../can-ask.ts";
+import type { SessionEncoder } from "../dialect.ts";
+import { related } from "./tasks.ts";
+
+/** Beyond what all can: url mode, and sampling with tools. */
+export function canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean {
+  if (request.type === "url") return capabilities.elicitation?.url === true;
+  if (usesTools(request)) return capabilities.sampling?.tools === true;
+  return canAskInAny(request, capabilities);
+}
+
+/** Forms go out as they are: they were checked against this revision's subset when they were asked. */
+export const ask: SessionEncoder["ask"] = (put, { requestId, elicitationId, taskId }) => {
+  const { request } = put;
+  const meta = taskId === undefined ? {} : { _meta: related(taskId) };
+  switch (request.type) {
+    case "form": {
+      const message = messageOf({ ...put, request });
+      return serverRequest(requestId, "elicitation/create", { mode: "form", message, requestedSchema: request.schema, ...meta });
+    }
+    case "url": {
+      const message = messageOf({ ...put, request });
+      return serverRequest(requestId, "elicitation/create", { mode: "url", message, url: request.url, elicitationId, ...meta });
+    }
+    case "sampling": {
+      const own = request.params["_meta"];
+      const params =
+        taskId === undefined ? request.params : { ...request.params, _meta: { ...(own as object | undefined), ...related(taskId) } };
+      return serverRequest(requestId, "sampling/createMessage", params);
+    }
+    case "roots":
+      return serverRequest(requestId, "roots/list", meta);
+  }
+};

@@ -1,0 +1,34 @@
+/** MCP 2025-11-25 with tasks, proposal #1869's non-blocking elicitations, and FastMCP's tasks/sendInput. */
+import { present, servedCapabilities } from "../../entries.ts";
+import type { SessionDialect } from "../dialect.ts";
+import { callResult, plainResult } from "../results.ts";
+import { sessionDialect } from "../session-dialect.ts";
+import { ask, canAsk } from "./ask.ts";
+import { entries } from "./entries.ts";
+import { failure } from "./failure.ts";
+import { METHODS } from "./methods.ts";
+import { related, tasks } from "./tasks.ts";
+
+export const rev20251125: SessionDialect = sessionDialect({
+  version: "2025-11-25",
+  batches: false,
+  closesEarly: true,
+  methods: METHODS,
+  capabilities: (catalogue) => ({
+    ...servedCapabilities(catalogue),
+    ...(catalogue.tools.size > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+  }),
+  serverInfo: ({ name, version, title }) => present({ name, version, title }),
+  entries,
+  callResult,
+  promptResult: plainResult,
+  related: (taskId) => ({ _meta: related(taskId) }),
+  tasks,
+  canAsk,
+  ask,
+  // Forms are put in the words of the ask.
+  readReply: (_request, reply) => reply,
+  failure,
+});
+
+export { taskFinished } from "./tasks.ts";

@@ -1,0 +1,64 @@
+/** The requests of this revision: those of every session, tasks, and FastMCP's tasks/sendInput. */
+import { isObject, own, type Wire } from "../../json-rpc.ts";
+import { BadParams, cancelTask, cursorOf, isString, optional, required } from "../../params.ts";
+import type { CallToolInSession, GetTaskInSession, GivenAnswer, ListTasks, SendInput, SessionIntent, TaskResult } from "../intents.ts";
+import { callTool, metaOf, SESSION_METHODS, type Methods } from "../methods.ts";
+import { ELICITATION_RESPONSE } from "../names.ts";
+
+export const METHODS: Methods = new Map<string, (params: Wire) => SessionIntent>([
+  ...SESSION_METHODS,
+  ["tools/call", callToolOrTask],
+  ["tasks/get", getTask],
+  ["tasks/result", taskResult],
+  ["tasks/list", listTasks],
+  ["tasks/cancel", cancelTask],
+  ["tasks/sendInput", sendInput],
+]);
+
+function callToolOrTask(params: Wire): CallToolInSession {
+  const task = optional(params, "task", isObject, "an object");
+  if (!task) return callTool(params);
+  const ttlMs = optional(task, "ttl", isTtl, "a number of milliseconds that is not negative, or null", "task.ttl");
+  return { ...callTool(params), task: ttlMs === undefined ? {} : { ttlMs } };
+}
+
+function isTtl(value: unknown): value is number | null {
+  return value === null || (Number.isFinite(value) && Number(value) >= 0);
+}
+
+function getTask(params: Wire): GetTaskInSession {
+  return { type: "getTask", taskId: required(params, "taskId"), answers: givenAnswers(own(metaOf(params), ELICITATION_RESPONSE)) };
+}
+
+/** Proposal #1869 has one answer here; several at once are understood too. */
+function givenAnswers(given: unknown): readonly GivenAnswer[] {
+  if (given === undefined) return [];
+  const name = `_meta["${ELICITATION_RESPONSE}"]`;
+  return (Array.isArray(given) ? given : [given]).map((answer: unknown) => {
+    if (!isObject(answer)) throw new BadParams(`${name} must be an object with an elicitationId and an action, or an array of such`);
+    return { elicitationId: required(answer, "elicitationId", `${name}.elicitationId`), reply: replyIn(answer) };
+  });
+}
+
+function taskResult(params: Wire): TaskResult {
+  return { type: "taskResult", taskId: required(params, "taskId") };
+}
+
+function listTasks(params: Wire): ListTasks {
+  return { type: "listTasks", ...cursorOf(params) };
+}
+
+function sendInput(params: Wire): SendInput {
+  const elicitationId = optional(params, "elicitationId", isString, "a string");
+  return {
+    type: "sendInput",
+    taskId: required(params, "taskId"),
+    ...(elicitationId === undefined ? {} : { elicitationId }),
+    reply: replyIn(params),
+  };
+}
+
+/** What of the message is the answer itself: the shape of an ElicitResult. */
+function replyIn(message: Wire): unknown {
+  return Object.fromEntries(["action", "content"].flatMap((key) => (Object.hasOwn(message, key) ? [[key, message[key]]] : [])));
+}

@@ -1,0 +1,124 @@
+import {
+  CallToolResultV1Schema,
+  CancelTaskResultV1Schema,
+  CreateTaskResultV1Schema,
+  GetTaskResultV1Schema,
+  ListTasksResultV1Schema,
+  TaskStatusNotificationV1Schema,
+} from "@modelcontextprotocol/ext-tasks/core/v1";
+import { CreateTaskResultSchema, GetTaskResultSchema, TaskStatusNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { RpcFailure, type Json, type Task } from "@parley/core";
+import { corpus } from "../../corpus.fixture.ts";
+import { rev20251125, taskFinished } from "./index.ts";
+
+/** A task as core holds it, and the whole of every message about it. */
+interface Case {
+  readonly task: Task;
+  readonly expect: {
+    readonly create: object;
+    readonly get: object;
+    readonly listed: object;
+    readonly cancelled: object;
+    readonly inputSent: object;
+    readonly notification: object;
+    /** One of the two when the task has ended. */
+    readonly result?: object;
+    readonly error?: object;
+  };
+}
+
+const cases = corpus<Case>("corpus/tasks", import.meta.url);
+const say = rev20251125.encoder({ name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 60_000, pageSize: 100 });
+
+function endOf(task: Task): { readonly result?: object; readonly error?: object } {
+  try {
+    return { result: say.taskResult(task) };
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) return {};
+    const { code, message, data } = error;
+    return { error: { code, message, ...(data === undefined ? {} : { data }) } };
+  }
+}
+
+describe("the corpus of tasks", () => {
+  test.each(cases)("$why ($file)", ({ task, expect: expected }) => {
+    expect({
+      create: say.createTaskResult(task),
+      get: say.task(task),
+      listed: (say.taskList({ tasks: [task] }) as { tasks: object[] }).tasks[0],
+      cancelled: say.cancelledTask(task),
+      inputSent: say.inputSent(true, task),
+      notification: say.taskStatus(task),
+      ...endOf(task),
+    }).toStrictEqual(expected);
+  });
+
+  test.each(cases)("the official schemas accept every message: $file", ({ task }) => {
+    CreateTaskResultV1Schema.parse(say.createTaskResult(task));
+    CreateTaskResultSchema.parse(say.createTaskResult(task));
+    GetTaskResultV1Schema.parse(say.task(task));
+    GetTaskResultSchema.parse(say.task(task));
+    GetTaskResultV1Schema.parse(say.inputSent(false, task));
+    ListTasksResultV1Schema.parse(say.taskList({ tasks: [task, task], nextCursor: "c" }));
+    CancelTaskResultV1Schema.parse(say.cancelledTask(task));
+    TaskStatusNotificationV1Schema.parse(say.taskStatus(task));
+    TaskStatusNotificationSchema.parse(say.taskStatus(task));
+    const { result } = endOf(task);
+    if (result) CallToolResultV1Schema.parse(result);
+  });
+
+  test("has every status", () => {
+    expect(new Set(cases.map(({ task }) => task.status))).toStrictEqual(
+      new Set(["working", "input_required", "completed", "failed", "cancelled"]),
+    );
+  });
+});
+
+const taskOf = (file: string): Task => {
+  const found = cases.find((one) => one.file === `${file}.json`);
+  if (!found) throw new Error(`no case ${file}`);
+  return found.task;
+};
+
+test("a page of tasks has a cursor while there are more", () => {
+  expect(say.taskList({ tasks: [], nextCursor: "c" })).toStrictEqual({ tasks: [], nextCursor: "c" });
+  expect(say.taskList({ tasks: [] })).toStrictEqual({ tasks: [] });
+});
+
+test("an answer that came too late is told so, with the task", () => {
+  expect(say.inputSent(false, taskOf("working"))).toMatchObject({ accepted: false, taskId: "786512e2", status: "working" });
+});
+
+test("the result of a task that still works is a defect, and so is one that is missing", () => {
+  expect(() => say.taskResult(taskOf("working"))).toThrow("it has no result yet");
+  const { outcome: _, ...broken } = taskOf("completed");
+  expect(() => say.taskResult(broken)).toThrow("its outcome is absent");
+});
+
+test("a task that was cancelled without a word has no result all the same", () => {
+  const { message: _, ...silent } = taskOf("cancelled");
+  expect(endOf(silent)).toStrictEqual({ error: { code: -32602, message: "the task was cancelled and has no result" } });
+});
+
+test("a tool that says no without a text has failed with the last message of its task", () => {
+  const task = taskOf("completed-is-error-silent");
+  for (const content of [undefined, "text", [{ type: "image", data: "" }], [{ type: "text", text: 5 }], [null]] as Json[]) {
+    const outcome = { type: "result", result: { isError: true, content } } as const;
+    expect(say.task({ ...task, outcome })).toMatchObject({ status: "failed", statusMessage: "reading" });
+  }
+});
+
+test("a task ends once, and the second end is told how it ended", () => {
+  expect(taskFinished(taskOf("completed"))).toMatchObject({
+    code: "TASK_FINISHED",
+    message: "Cannot cancel task: already in terminal status 'completed'",
+  });
+  expect(taskFinished(taskOf("completed-is-error")).message).toContain("'failed'");
+});
+
+test("an unfinished task promises what would be left if it ended with its last change", () => {
+  const task = taskOf("working");
+  const changed = { ...task, updatedAtMs: task.call.createdAtMs + 5_000 };
+  expect(say.task(changed)).toMatchObject({ ttl: 3_605_000 });
+});

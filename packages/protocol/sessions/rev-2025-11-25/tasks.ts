@@ -1,0 +1,127 @@
+/**
+ * Tasks on the wire (S25 basic/utilities/tasks), with what proposal #1869 and FastMCP's dialect add in `_meta`.
+ *
+ * The handle that answers a call is said twice, nested as the specification has it and flat as the proposal has it: each kind of client
+ * reads its own and ignores the other.
+ */
+import { isFinished, ParleyError, RpcFailure, type Ask, type JsonObject, type Task, type TaskStatus } from "@parley/core";
+import type { ServerFacts } from "../../server-facts.ts";
+import { INVALID_PARAMS, isObject, notificationMessage } from "../../json-rpc.ts";
+import { messageOf } from "../../ask-message.ts";
+import { elicitationId } from "../elicitation-id.ts";
+import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../names.ts";
+import { callResult } from "../results.ts";
+import type { TaskEncoder } from "../session-dialect.ts";
+import { taskTimes, ttlMs } from "../../task-times.ts";
+
+const STATUS_MESSAGE_CHARS = 1_000;
+
+export function related(taskId: string): { readonly [RELATED_TASK]: { readonly taskId: string } } {
+  return { [RELATED_TASK]: { taskId } };
+}
+
+export function tasks(facts: ServerFacts): TaskEncoder {
+  const plain = (task: Task) => wireTask(task, facts);
+  const asked = (task: Task) => ({ ...plain(task), _meta: { ...related(task.id), ...pending(task) } });
+  return {
+    createTaskResult(task) {
+      const { _meta, ...flat } = asked(task);
+      return { task: flat, ...flat, _meta: { ..._meta, ...immediateResponse(task) } };
+    },
+    task: asked,
+    taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => plain(task)), ...rest }),
+    cancelledTask: plain,
+    inputSent: (accepted, task) => ({ accepted, ...asked(task) }),
+    taskResult,
+    taskStatus: (task) => notificationMessage("notifications/tasks/status", { ...plain(task), ...statusMeta(task) }),
+  };
+}
+
+/** A tool that says no has failed, in this revision: its result is there all the same. */
+export function wireStatus({ status, outcome }: Pick<Task, "status" | "outcome">): TaskStatus {
+  return outcome?.type === "result" && outcome.result["isError"] === true ? "failed" : status;
+}
+
+/** The error for a second end of a task. S25 basic/utilities/tasks, "Task Cancellation". */
+export function taskFinished(task: Task): ParleyError {
+  return new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${wireStatus(task)}'`);
+}
+
+function wireTask(task: Task, facts: ServerFacts): object {
+  const message = statusMessage(task);
+  return {
+    taskId: task.id,
+    status: wireStatus(task),
+    ...(message === undefined ? {} : { statusMessage: message }),
+    ...taskTimes(task),
+    ttl: ttlMs(task),
+    pollInterval: facts.pollIntervalMs,
+  };
+}
+
+/** Of a failed task what went wrong, rather than what it was doing before. */
+function statusMessage({ message, outcome }: Task): string | undefined {
+  const problem =
+    outcome?.type === "error"
+      ? outcome.error.message
+      : outcome?.result["isError"] === true
+        ? firstText(outcome.result["content"])
+        : undefined;
+  return (problem ?? message)?.slice(0, STATUS_MESSAGE_CHARS);
+}
+
+function firstText(content: unknown): string | undefined {
+  const text: unknown = Array.isArray(content) ? content.find((block) => isObject(block) && block["type"] === "text") : undefined;
+  return isObject(text) && typeof text["text"] === "string" ? text["text"] : undefined;
+}
+
+/** Every question to a person that is open. Sampling and roots are the client's own, and are asked on the stream of tasks/result. */
+function pending(task: Task): object {
+  const elicitations = task.asks.flatMap((ask) => elicitation(task.id, ask));
+  return elicitations.length > 0 ? { [PENDING_ELICITATIONS]: elicitations } : {};
+}
+
+type Elicitation = { readonly elicitationId: string; readonly message: string } & (
+  | { readonly mode: "form"; readonly requestedSchema: JsonObject }
+  | { readonly mode: "url"; readonly url: string }
+);
+
+function elicitation(taskId: string, ask: Ask): readonly Elicitation[] {
+  const { key, request } = ask;
+  if (request.type !== "form" && request.type !== "url") return [];
+  const common = { elicitationId: elicitationId(taskId, key), message: messageOf({ ...ask, request }) };
+  return request.type === "form"
+    ? [{ mode: "form", ...common, requestedSchema: request.schema }]
+    : [{ mode: "url", ...common, url: request.url }];
+}
+
+function immediateResponse({ immediateResponse: text }: Task): object {
+  return text === undefined ? {} : { [IMMEDIATE_RESPONSE]: text };
+}
+
+/** FastMCP's dialect puts the oldest open question here; the specification would have nothing about the task, which is named already. */
+function statusMeta(task: Task): object {
+  const [first] = task.asks.flatMap((ask) => elicitation(task.id, ask));
+  if (!first) return {};
+  const { mode, ...rest } = first;
+  return { _meta: { [RELATED_TASK]: { taskId: task.id, elicitation: mode === "form" ? rest : first } } };
+}
+
+/** Exactly what the call would have been answered with (S25 basic/utilities/tasks, "Result Retrieval"). */
+function taskResult(task: Task): object {
+  const { id, status, outcome, message } = task;
+  if (!isFinished(status)) throw new Error(`task ${id} is ${status}: it has no result yet`);
+  if (status === "cancelled")
+    throw new RpcFailure(INVALID_PARAMS, `the task was cancelled and has no result${message === undefined ? "" : `: ${message}`}`);
+  switch (outcome?.type) {
+    case "result": {
+      const result = callResult(outcome.result);
+      const meta = result["_meta"];
+      return { ...result, _meta: { ...(isObject(meta) ? meta : {}), ...related(id) } };
+    }
+    case "error":
+      throw new RpcFailure(outcome.error.code, outcome.error.message, outcome.error.data);
+    case undefined:
+      throw new Error(`task ${id} is ${status} but its outcome is absent`);
+  }
+}
