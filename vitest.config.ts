@@ -13,7 +13,7 @@ export const projects = [
     test: {
       name: "unit",
       include: files(".test.ts"),
-      exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts"],
+      exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts", "packages/create-parley/template/**"],
     },
   },
   {

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /** `parley`: starts, checks and uses a Parley. Each command is a file in commands/. */
 import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";

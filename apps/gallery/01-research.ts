@@ -11,7 +11,7 @@ export const research = defineTool({
   annotations: { readOnlyHint: true },
   async run({ word }, ctx) {
     const files = await ctx.step("list", async () =>
-      (await readdir(import.meta.dirname)).filter((file) => /^\d\d-.*(?<!\.test)\.ts$/.test(file)),
+      (await readdir(import.meta.dirname)).filter((file) => /^\d\d-[\w-]+\.[jt]s$/.test(file)),
     );
     const findings = [];
     for (const [index, file] of files.entries()) {

@@ -1,0 +1,90 @@
+/** Compiles all packages at once and stages each as it will be published. */
+import { execFile } from "node:child_process";
+import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, extname, join } from "node:path";
+import { promisify } from "node:util";
+import { type Manifest, PUBLISHED, readManifest, ROOT } from "./workspaces.ts";
+
+export interface Staged {
+  readonly manifest: Manifest;
+  readonly directory: string;
+}
+
+const STAGE = join(ROOT, "out/release");
+
+/** What is needed at run time beside compiled sources. */
+const ASSETS = new Set([".lua", ".mjs"]);
+const COMPILED = ["**/*.js", "**/*.d.ts", "**/*.lua", "**/*.mjs"];
+
+export async function build(): Promise<readonly Staged[]> {
+  await rm(STAGE, { recursive: true, force: true });
+  await promisify(execFile)(join(ROOT, "node_modules/.bin/tsc"), ["-p", join(import.meta.dirname, "tsconfig.json")]).catch(
+    (error: Error & { stdout?: string }) => Promise.reject(new Error(`the sources do not compile:\n${error.stdout ?? error.message}`)),
+  );
+  const root = await readManifest(".");
+  return await Promise.all(PUBLISHED.map((source) => stage(source, root)));
+}
+
+/** `files` of a source's manifest names folders that are copied as they are; of what is staged everything is published. */
+async function stage(source: string, root: Manifest): Promise<Staged> {
+  const directory = join(STAGE, source);
+  const { files: extra = [], ...own } = await readManifest(source);
+  const manifest = published({ ...own, files: [...COMPILED, ...extra] }, root);
+  await mkdir(directory, { recursive: true });
+  for await (const file of glob("**/*.d.ts", { cwd: directory })) await rewriteImports(join(directory, file));
+  for await (const file of glob("**/*", { cwd: join(ROOT, source), exclude: (name) => name === "node_modules" })) {
+    if (!ASSETS.has(extname(file)) && !extra.some((prefix) => file.startsWith(`${prefix}/`))) continue;
+    await mkdir(dirname(join(directory, file)), { recursive: true });
+    await cp(join(ROOT, source, file), join(directory, file), { recursive: true });
+  }
+  await cp(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
+  await cp(join(ROOT, source, "README.md"), join(directory, "README.md"));
+  await writeFile(join(directory, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return { manifest, directory };
+}
+
+/** The compiler leaves `.ts` in declarations, which only TypeScript understands. */
+async function rewriteImports(file: string): Promise<void> {
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
+}
+
+function published(manifest: Manifest, root: Manifest): Manifest {
+  const { private: _, devDependencies: __, exports: entries, bin, dependencies, ...rest } = manifest;
+  if (manifest.version !== root.version)
+    throw new Error(`${manifest.name} has version ${manifest.version}, the repository ${root.version}`);
+  return {
+    ...rest,
+    license: root["license"],
+    ...repository(),
+    engines: root["engines"],
+    sideEffects: false,
+    publishConfig: { access: "public", provenance: true },
+    ...(entries && { exports: { ...compiled(entries), "./package.json": "./package.json" } }),
+    ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, path]) => [name, toJs(path)])) }),
+    ...(dependencies && { dependencies: ranges(dependencies, root) }),
+  } as unknown as Manifest;
+}
+
+/** npm accepts a provenance only for the repository that the package names. Its address is known where it is published from. */
+function repository() {
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
+  return server && name ? { repository: { type: "git", url: `git+${server}/${name}.git` } } : {};
+}
+
+function compiled(entries: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, path]) => [name, { types: path.replace(/\.ts$/, ".d.ts"), default: toJs(path) }]),
+  );
+}
+
+/** Packages of Parley fit together in one version only. Others may be newer than the one that was tested, so that one copy is enough. */
+function ranges(dependencies: Readonly<Record<string, string>>, root: Manifest) {
+  return Object.fromEntries(
+    Object.entries(dependencies).map(([name, version]) => [name, name.startsWith("@parley/") ? root.version : `^${version}`]),
+  );
+}
+
+function toJs(path: string): string {
+  return path.replace(/\.ts$/, ".js");
+}

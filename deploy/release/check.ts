@@ -1,0 +1,30 @@
+/** Would somebody who installs the package be able to import it, with types? */
+import { readFile } from "node:fs/promises";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import type { Packed } from "./pack.ts";
+
+/** The packages are ES modules. Where `require` is not supported by Node.js itself, or entries are not found without `exports`, they say so. */
+const EXPECTED = new Set(["CJSResolvesToESM"]);
+
+/** A package that grows beyond this has packed something that it should not. */
+const PACKED_BYTES_MAX = 250_000;
+
+/** Problems, one line each. */
+export async function check({ name, tarball, manifest, packedBytes }: Packed): Promise<readonly string[]> {
+  const data = await readFile(tarball);
+  const { messages } = await publint({
+    pack: { tarball: data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength) },
+    strict: true,
+  });
+  const found = messages.map((message) => `${name}: publint: ${formatMessage(message, manifest)}`);
+  if (packedBytes > PACKED_BYTES_MAX) found.push(`${name}: ${packedBytes} bytes packed; the limit is ${PACKED_BYTES_MAX}`);
+  if (!manifest.exports) return found;
+  const analysis = await checkPackage(createPackageFromTarballData(new Uint8Array(data)), { excludeEntrypoints: ["./package.json"] });
+  if (!analysis.types) return [...found, `${name}: has no types`];
+  const problems = analysis.problems.filter(
+    (problem) => !EXPECTED.has(problem.kind) && !("resolutionKind" in problem && problem.resolutionKind === "node10"),
+  );
+  return [...found, ...problems.map((problem) => `${name}: types: ${JSON.stringify(problem)}`)];
+}

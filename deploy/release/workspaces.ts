@@ -1,0 +1,36 @@
+/** The packages that are published, and where their sources are. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export const ROOT = join(import.meta.dirname, "../..");
+
+/** Each behind those that it depends on. */
+export const PUBLISHED = [
+  "packages/core",
+  "packages/sdk",
+  "packages/protocol",
+  "packages/node",
+  "packages/redis",
+  "packages/telemetry",
+  "apps/gallery",
+  "apps/server",
+  "apps/worker",
+  "apps/cli",
+  "packages/create-parley",
+] as const;
+
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description?: string;
+  readonly exports?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly files?: readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly [key: string]: unknown;
+}
+
+export async function readManifest(directory: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(ROOT, directory, "package.json"), "utf8")) as Manifest;
+}

@@ -1,0 +1,2 @@
+/** Everything that this module exports is served. */
+export { bookMeeting } from "./book-meeting.ts";
