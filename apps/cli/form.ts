@@ -3,28 +3,12 @@
  * number where a number is asked for. What fits is judged by the server alone.
  */
 import { cancel, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-
-/** One field of a form, in the subset of JSON Schema that MCP allows. */
-export interface Field {
-  readonly type?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly default?: Value;
-  readonly enum?: readonly string[];
-  readonly enumNames?: readonly string[];
-  readonly oneOf?: readonly Choice[];
-  readonly items?: { readonly enum?: readonly string[]; readonly anyOf?: readonly Choice[] };
-}
-
-interface Choice {
-  readonly const: string;
-  readonly title?: string;
-}
+import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 
 export interface Form {
   readonly mode?: "form";
   readonly message: string;
-  readonly requestedSchema: { readonly properties?: Readonly<Record<string, Field>>; readonly required?: readonly string[] };
+  readonly requestedSchema: JsonObject;
 }
 
 /** Asks the user to go to a page. */
@@ -36,23 +20,23 @@ export interface Visit {
 
 export type Elicitation = Form | Visit;
 
-export type Value = string | number | boolean | string[];
-
-export type Reply = { action: "accept"; content?: Record<string, Value> } | { action: "decline" } | { action: "cancel" };
+export type Reply = { action: "accept"; content?: Record<string, Json> } | { action: "decline" } | { action: "cancel" };
 
 export function isVisit(asked: Elicitation): asked is Visit {
   return asked.mode === "url";
 }
 
 /** `["partySize=4", "seats=inside,window"]` → the content of an answer, by the form's types. Throws an Error for what is no assignment or no field. */
-export function contentOf(assignments: readonly string[], { requestedSchema: { properties = {} } }: Form): Record<string, Value> {
-  const content: Record<string, Value> = {};
+export function contentOf(assignments: readonly string[], { requestedSchema }: Form): Record<string, Json> {
+  const fields = fieldsOf(requestedSchema);
+  const content: Record<string, Json> = {};
   for (const assignment of assignments) {
     const [name, given] = split(assignment);
-    const field = properties[name];
-    if (!field) throw new Error(`the question has no field ${name}; it has ${Object.keys(properties).join(", ") || "none"}`);
+    const field = fields.find((each) => each.name === name);
+    if (!field) throw new Error(`the question has no field ${name}; it has ${fields.map((each) => each.name).join(", ") || "none"}`);
     const before = content[name];
-    content[name] = field.type === "array" && Array.isArray(before) ? [...before, ...given.split(",")] : valueOf(given, field);
+    const value = readTyped(given, field);
+    content[name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
   }
   return content;
 }
@@ -64,28 +48,13 @@ export function split(assignment: string): [name: string, value: string] {
   return [assignment.slice(0, at), assignment.slice(at + 1)];
 }
 
-/** What does not read as the field's type stays as it was given: the server says what is wrong with it. */
-function valueOf(given: string, { type }: Field): Value {
-  switch (type) {
-    case "number":
-    case "integer":
-      return given.trim() === "" || Number.isNaN(Number(given)) ? given : Number(given);
-    case "boolean":
-      return /^(true|yes|y|1)$/i.test(given) ? true : /^(false|no|n|0)$/i.test(given) ? false : given;
-    case "array":
-      return given === "" ? [] : given.split(",");
-    default:
-      return given;
-  }
-}
-
 /** Asks on the terminal. Ctrl-C leaves the question open: `undefined`. */
 export async function promptFor(asked: Elicitation): Promise<Reply | undefined> {
   note(isVisit(asked) ? `${asked.message}\n\n${asked.url}` : asked.message, "A tool asks");
   const action = await select<Reply["action"]>({
-    message: isVisit(asked) ? "Go to that page?" : "Answer?",
+    message: isVisit(asked) ? "Open that page?" : "Answer?",
     options: [
-      { value: "accept", label: isVisit(asked) ? "I go there" : "Answer" },
+      { value: "accept", label: isVisit(asked) ? "Open the page" : "Answer" },
       { value: "decline", label: "Decline" },
       { value: "cancel", label: "Dismiss" },
     ],
@@ -94,12 +63,11 @@ export async function promptFor(asked: Elicitation): Promise<Reply | undefined> 
   if (action !== "accept") return { action };
   if (isVisit(asked)) return { action };
 
-  const { properties = {}, required = [] } = asked.requestedSchema;
-  const content: Record<string, Value> = {};
-  for (const [name, field] of Object.entries(properties)) {
-    const value = await promptForField(name, field, required.includes(name));
+  const content: Record<string, Json> = {};
+  for (const field of fieldsOf(asked.requestedSchema)) {
+    const value = await promptForField(field);
     if (typeof value === "symbol") return left();
-    if (value !== undefined) content[name] = value;
+    if (value !== undefined) content[field.name] = value;
   }
   return { action, content };
 }
@@ -109,42 +77,40 @@ function left(): undefined {
   return undefined;
 }
 
-async function promptForField(name: string, field: Field, required: boolean): Promise<Value | symbol | undefined> {
-  const message = [field.title ?? name, field.description && `(${field.description})`, !required && "(optional)"].filter(Boolean).join(" ");
-  if (field.type === "boolean") return await confirm({ message, initialValue: field.default === true });
-  if (field.type === "array") {
-    const initialValues = Array.isArray(field.default) ? field.default : [];
-    return await multiselect({ message, options: choicesOf(field.items), required, initialValues });
+async function promptForField(field: Field): Promise<Json | symbol | undefined> {
+  const { label, description, kind, isRequired, default: preset } = field;
+  const message = [label, description && `(${description})`, !isRequired && "(optional)"].filter(Boolean).join(" ");
+  const options = field.choices.map(({ value, title = value }) => ({ value, label: title }));
+  switch (kind) {
+    case "boolean":
+      return await confirm({ message, initialValue: preset === true });
+    case "choices": {
+      const initialValues = Array.isArray(preset) ? preset.filter((value) => typeof value === "string") : [];
+      return await multiselect({ message, options, required: isRequired, initialValues });
+    }
+    case "choice": {
+      const initialValue = typeof preset === "string" ? { initialValue: preset } : {};
+      const value = await select({
+        message,
+        options: isRequired ? options : [...options, { value: "", label: "(none)" }],
+        ...initialValue,
+      });
+      return value === "" ? undefined : value;
+    }
+    case "number":
+    case "integer":
+    case "text": {
+      const initialValue = preset === undefined ? {} : { initialValue: typeof preset === "string" ? preset : JSON.stringify(preset) };
+      const given = await text({
+        message,
+        ...initialValue,
+        validate(typed) {
+          if (!typed) return isRequired ? "An answer is required." : undefined;
+          return kind !== "text" && typeof readTyped(typed, field) !== "number" ? "A number is required." : undefined;
+        },
+      });
+      if (isCancel(given)) return given;
+      return given === "" || given === undefined ? undefined : readTyped(given, field);
+    }
   }
-  const choices = choicesOf(field);
-  if (choices.length > 0) {
-    const initialValue = typeof field.default === "string" ? { initialValue: field.default } : {};
-    const value = await select({ message, options: required ? choices : [...choices, { value: "", label: "(none)" }], ...initialValue });
-    return value === "" ? undefined : value;
-  }
-  const preset = field.default === undefined ? {} : { initialValue: String(field.default) };
-  const given = await text({
-    message,
-    ...preset,
-    validate: (typed) =>
-      required && !typed
-        ? "An answer is needed."
-        : numeric(field) && typed && Number.isNaN(Number(typed))
-          ? "A number is needed."
-          : undefined,
-  });
-  if (isCancel(given)) return given;
-  return given === "" || given === undefined ? undefined : valueOf(given, field);
-}
-
-function numeric({ type }: Field): boolean {
-  return type === "number" || type === "integer";
-}
-
-function choicesOf(
-  field: { enum?: readonly string[]; enumNames?: readonly string[]; oneOf?: readonly Choice[]; anyOf?: readonly Choice[] } = {},
-) {
-  const titled = field.oneOf ?? field.anyOf;
-  if (titled) return titled.map((choice) => ({ value: choice.const, label: choice.title ?? choice.const }));
-  return (field.enum ?? []).map((value, index) => ({ value, label: field.enumNames?.[index] ?? value }));
 }

@@ -1,6 +1,10 @@
 /** How tasks and results look on a terminal. */
 import type { TaskView } from "@modelcontextprotocol/ext-tasks/client";
+import { type Field, fieldsOf } from "@parley/core";
 import type { Elicitation } from "./form.ts";
+
+/** A choice among more is named by its kind alone. */
+const CHOICES_SHOWN = 8;
 
 /** An entry of `inputRequests`. */
 export interface InputRequest {
@@ -30,8 +34,13 @@ export function showAsk(taskId: string, key: string, request: InputRequest): str
   if (request.method !== "elicitation/create") return `? ${key}: asks the client for ${request.method}\n    ${how} --json '…'`;
   const asked = request.params as Elicitation;
   if (asked.mode === "url") return `? ${key}: ${asked.message}\n    ${asked.url}\n    ${how} --accept`;
-  const fields = Object.entries(asked.requestedSchema.properties ?? {}).map(([name, { type }]) => `--set ${name}=<${type ?? "text"}>`);
+  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${field.name}=<${wanted(field)}>`);
   return `? ${key}: ${asked.message}\n    ${how} ${fields.join(" ")}`;
+}
+
+function wanted({ kind, choices }: Field): string {
+  if (choices.length === 0) return kind;
+  return choices.length > CHOICES_SHOWN ? kind : choices.map(({ value }) => value).join("|");
 }
 
 export function showTask(task: TaskView): string {

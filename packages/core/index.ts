@@ -5,6 +5,7 @@ export * from "./describe-error.ts";
 export * from "./duration.ts";
 export * from "./effects.ts";
 export * from "./errors.ts";
+export * from "./form.ts";
 export * from "./journal.ts";
 export * from "./outcome.ts";
 export * from "./over.ts";

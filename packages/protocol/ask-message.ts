@@ -1,6 +1,5 @@
 /** What a person reads who is asked. */
-import type { Ask, AskRequest } from "@parley/core";
-import { isObject, own } from "./json-rpc.ts";
+import { type Ask, type AskRequest, fieldAt } from "@parley/core";
 
 type Worded = Extract<AskRequest, { message: string }>;
 
@@ -10,17 +9,13 @@ const VIOLATIONS_SHOWN = 5;
 export function messageOf(ask: Ask & { readonly request: Worded }): string {
   const { request, refused } = ask;
   if (!refused || refused.violations.length === 0) return request.message;
-  const properties = request.type === "form" ? request.schema["properties"] : undefined;
-  const problems = refused.violations.slice(0, VIOLATIONS_SHOWN).map(({ path, message }) => `${labelOf(path, properties)} ${message}`);
+  const labelOf = (path: string) => (request.type === "form" ? fieldAt(request.schema, path)?.label : undefined) ?? nameIn(path);
+  const problems = refused.violations.slice(0, VIOLATIONS_SHOWN).map(({ path, message }) => `${labelOf(path)} ${message}`);
   return `${request.message}\n\nThe last answer could not be taken: ${problems.join("; ")}.`;
 }
 
-/** `/content/partySize` is the field that the form calls "Party size". */
-function labelOf(path: string, properties: unknown): string {
+/** Where the form has no such field: what was answered in its place. */
+function nameIn(path: string): string {
   const [, , pointer] = path.split("/");
-  if (pointer === undefined) return "the answer";
-  const name = pointer.replaceAll("~1", "/").replaceAll("~0", "~");
-  const field = isObject(properties) ? own(properties, name) : undefined;
-  const title = isObject(field) ? own(field, "title") : undefined;
-  return typeof title === "string" ? title : name;
+  return pointer === undefined ? "the answer" : pointer.replaceAll("~1", "/").replaceAll("~0", "~");
 }

@@ -12,7 +12,7 @@
  *
  * The outcome depends on what the form says and not on how a generator spells it, because the ask's digest is taken from it (I4).
  */
-import { type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
+import { type Choice, choicesOf, type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
 import { looksSecret } from "./secrets.ts";
 
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
@@ -86,11 +86,6 @@ function describeUnknown(property: JsonObject): string {
 
 // ── choices ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Choice {
-  readonly value: string;
-  readonly title?: string;
-}
-
 function singleChoice(property: JsonObject): JsonObject | undefined {
   const { enum: values, enumNames } = property as { enum?: Json; enumNames?: Json };
   // The older spelling of titles is kept: some clients know no other.
@@ -112,17 +107,6 @@ function multipleChoice(property: JsonObject): JsonObject | string {
     : { type: "string", enum: choices.map(({ value }) => value) };
   const limits = picked(property, ["minItems", "maxItems"], "number");
   return withDefault(property, { type: "array", ...texts(property), ...limits, items: shown }, "array");
-}
-
-/** The choices among strings that a schema offers, however it spells them: `enum`, `const`, or alternatives of either. */
-function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
-  const title = typeof schema["title"] === "string" ? { title: schema["title"] } : {};
-  if (typeof schema["const"] === "string") return [{ value: schema["const"], ...title }];
-  if (isTexts(schema["enum"])) return schema["enum"].map((value) => ({ value }));
-  const alternatives = schema["oneOf"] ?? schema["anyOf"];
-  if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined;
-  const choices = alternatives.map((alternative) => (isObject(alternative) ? choicesOf(alternative) : undefined));
-  return choices.every((choice) => choice !== undefined) ? choices.flat() : undefined;
 }
 
 function titled(choices: readonly Choice[]): JsonObject[] {

@@ -107,7 +107,7 @@ describe("whatever a tool asks", () => {
   const read = (schema: JsonObject, content: JsonObject): unknown =>
     (older[0].readReply(askOf(schema).request, { action: "accept", content }) as { content: unknown }).content;
 
-  test("what is no field and what is no choice is left out", () => {
+  test("what is no field is left out, and what offers no choices that can be read stays as it is", () => {
     expect(properties({ type: "object" })).toStrictEqual({});
     expect(
       properties({
@@ -115,7 +115,7 @@ describe("whatever a tool asks", () => {
           none: true,
           bare: { type: "array" },
           text: { type: "string", items: { enum: ["a"] } },
-          pick: { type: "array", items: { oneOf: [{ const: 1 }, "x", null, { title: "no value" }, { const: "a", title: 5 }] } },
+          pick: { type: "array", items: { oneOf: [{ const: "a", title: 5 }] } },
           few: { type: "array", items: { enum: ["b", 1] } },
           one: { type: "string", oneOf: [] },
           two: { type: "string", oneOf: "x" },
@@ -125,7 +125,7 @@ describe("whatever a tool asks", () => {
       bare: { type: "array" },
       text: { type: "string", items: { enum: ["a"] } },
       pick_a: { type: "boolean", title: "pick: a" },
-      few_b: { type: "boolean", title: "few: b" },
+      few: { type: "array", items: { enum: ["b", 1] } },
       one: { type: "string" },
       two: { type: "string" },
     });

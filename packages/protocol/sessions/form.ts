@@ -8,7 +8,7 @@
  * The answer is judged by the schema that the tool asked with, so what comes back must be what that schema means: the names of the booleans
  * follow from the schema alone, and are found again whichever front end the answer reaches.
  */
-import type { AskRequest, Json, JsonObject } from "@parley/core";
+import { type AskRequest, choicesOf, type Field, fieldsOf, type Json, type JsonObject } from "@parley/core";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 
 export function olderForm(schema: JsonObject): JsonObject {
@@ -17,9 +17,9 @@ export function olderForm(schema: JsonObject): JsonObject {
   return {
     type: "object",
     properties: Object.fromEntries(
-      fieldsOf(schema).flatMap(([name, field]) => {
-        const options = choices.get(name);
-        return options ? options.map((option) => [option.key, boolean(name, field, option)]) : [[name, olderField(field)]];
+      fieldsOf(schema).flatMap((field) => {
+        const options = choices.get(field.name);
+        return options ? options.map((option) => [option.key, boolean(field, option)]) : [[field.name, olderField(field.schema)]];
       }),
     ),
     ...(required.length > 0 ? { required } : {}),
@@ -51,7 +51,7 @@ function chosenOf(content: Wire, options: readonly Option[], { schema, name }: {
   const values = given.filter(({ key }) => content[key] === true).map(({ value }) => value);
   if (values.length > 0 || texts(schema["required"]).includes(name)) return values;
   // Nothing chosen where nothing need be: left out when all was left untouched, or when the field allows no empty list.
-  const least = fieldsOf(schema).find(([field]) => field === name)?.[1]["minItems"];
+  const least = fieldsOf(schema).find((field) => field.name === name)?.schema["minItems"];
   return given.length === 0 || (typeof least === "number" && least > 0) ? undefined : values;
 }
 
@@ -65,14 +65,11 @@ interface Option {
 /** The options of every field that takes several, by the field's name. */
 function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]> {
   const fields = fieldsOf(schema);
-  const taken = new Set(fields.map(([name]) => name));
+  const taken = new Set(fields.map(({ name }) => name));
   return new Map(
     fields
-      .filter(([, field]) => field["type"] === "array" && isObject(field["items"]))
-      .map(([name, field]) => [
-        name,
-        choicesIn(field["items"] as JsonObject).map((choice) => ({ ...choice, key: free(name, choice.value) })),
-      ]),
+      .filter(({ kind, choices }) => kind === "choices" && choices.length > 0)
+      .map(({ name, choices }) => [name, choices.map(({ value, title = value }) => ({ value, title, key: free(name, value) }))]),
   );
 
   // Some clients make identifiers of names, and all show them where a title is missing.
@@ -85,25 +82,11 @@ function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]
   }
 }
 
-/** `enum`, or alternatives of `const` and `title`. */
-function choicesIn(items: JsonObject): readonly { readonly value: string; readonly title: string }[] {
-  const alternatives = items["anyOf"] ?? items["oneOf"];
-  if (!Array.isArray(alternatives)) return texts(items["enum"]).map((value) => ({ value, title: value }));
-  return alternatives.flatMap((alternative) => {
-    const value = isObject(alternative) ? alternative["const"] : undefined;
-    if (typeof value !== "string") return [];
-    const title = (alternative as JsonObject)["title"];
-    return [{ value, title: typeof title === "string" ? title : value }];
-  });
-}
-
-function boolean(name: string, field: JsonObject, { title, value }: Option): JsonObject {
-  const label = typeof field["title"] === "string" ? field["title"] : name;
-  const defaults = field["default"];
+function boolean({ label, schema, default: defaults }: Field, { title, value }: Option): JsonObject {
   return {
     type: "boolean",
     title: `${label}: ${title}`,
-    ...described(field, howMany(field)),
+    ...described(schema, howMany(schema)),
     ...(Array.isArray(defaults) ? { default: defaults.includes(value) } : {}),
   };
 }
@@ -118,7 +101,7 @@ function howMany({ minItems, maxItems }: JsonObject): string | undefined {
 
 function olderField(field: JsonObject): JsonObject {
   const { oneOf, default: preset, ...rest } = field;
-  const choices = Array.isArray(oneOf) ? choicesIn({ oneOf }) : [];
+  const choices = oneOf === undefined ? [] : (choicesOf({ oneOf }) ?? []).map(({ value, title = value }) => ({ value, title }));
   const options = choices.length > 0 ? { enum: choices.map(({ value }) => value), enumNames: choices.map(({ title }) => title) } : {};
   if (preset === undefined) return { ...rest, ...options };
   if (typeof preset === "boolean") return { ...rest, ...options, default: preset };
@@ -129,13 +112,6 @@ function olderField(field: JsonObject): JsonObject {
 function described({ description }: JsonObject, note: string | undefined): JsonObject {
   const said = [description, note].filter((text): text is string => typeof text === "string" && text !== "");
   return said.length > 0 ? { description: said.join(" ") } : {};
-}
-
-function fieldsOf(schema: JsonObject): readonly (readonly [string, JsonObject])[] {
-  const properties = schema["properties"];
-  return isObject(properties)
-    ? Object.entries(properties as JsonObject).filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
-    : [];
 }
 
 function texts(value: Json | undefined): readonly string[] {

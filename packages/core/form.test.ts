@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { choicesOf, fieldAt, fieldsOf, readTyped } from "./form.ts";
+import type { JsonObject } from "./task.ts";
+
+const form = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: "object", properties, required });
+
+describe("the fields of a form", () => {
+  test("are in the order of the schema, with what a person reads", () => {
+    const schema = form(
+      {
+        size: { type: "integer", title: "Party size", description: "Without children", default: 2, minimum: 1 },
+        note: { type: "string" },
+        window: { type: "boolean", default: false },
+        share: { type: "number" },
+      },
+      ["size"],
+    );
+    expect(fieldsOf(schema)).toMatchObject([
+      { name: "size", label: "Party size", kind: "integer", description: "Without children", isRequired: true, default: 2, choices: [] },
+      { name: "note", label: "note", kind: "text", isRequired: false },
+      { name: "window", kind: "boolean", default: false },
+      { name: "share", kind: "number" },
+    ]);
+    expect(fieldsOf(schema)[0]?.schema).toMatchObject({ minimum: 1 });
+  });
+
+  test.each([
+    { enum: ["a", "b"], enumNames: ["Apple", "Bean"] },
+    {
+      oneOf: [
+        { const: "a", title: "Apple" },
+        { const: "b", title: "Bean" },
+      ],
+    },
+    {
+      anyOf: [
+        { const: "a", title: "Apple" },
+        { const: "b", title: "Bean" },
+      ],
+    },
+  ] as JsonObject[])("have their choices from every spelling: %j", (spelling) => {
+    const choices = [
+      { value: "a", title: "Apple" },
+      { value: "b", title: "Bean" },
+    ];
+    const schema = form({ one: { type: "string", ...spelling }, many: { type: "array", items: spelling } });
+    expect(fieldsOf(schema)).toMatchObject([
+      { name: "one", kind: "choice", choices },
+      { name: "many", kind: "choices", choices },
+    ]);
+  });
+
+  test("of a hostile schema are those that can be read, and nothing throws", () => {
+    expect(fieldsOf({})).toEqual([]);
+    expect(fieldsOf({ properties: "none" })).toEqual([]);
+    const odd = form({ nothing: null, text: "x", list: [], array: { type: "array" }, titles: { type: "string", title: 7, enum: [1, 2] } });
+    expect(fieldsOf({ ...odd, required: [1, "titles"] })).toMatchObject([
+      { name: "array", kind: "choices", choices: [] },
+      { name: "titles", label: "titles", kind: "text", isRequired: true, choices: [] },
+    ]);
+    const inherited = fieldsOf(form(JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"string"}}') as JsonObject));
+    expect(inherited.map(({ name }) => name)).toEqual(["__proto__", "constructor"]);
+  });
+});
+
+test("choices are none when something else than a choice among strings is offered too", () => {
+  expect(choicesOf({ oneOf: [{ const: "a" }, { type: "number" }] })).toBeUndefined();
+  expect(choicesOf({ enum: ["a", 1] })).toBeUndefined();
+  expect(choicesOf({ enum: [] })).toBeUndefined();
+  expect(choicesOf({ anyOf: [{ enum: ["a", "b"] }, { const: "c", title: "C" }] })).toEqual([
+    { value: "a" },
+    { value: "b" },
+    { value: "c", title: "C" },
+  ]);
+});
+
+test.each([
+  ["4", "integer", 4],
+  ["0.5", "number", 0.5],
+  ["four", "number", "four"],
+  [" ", "number", " "],
+  ["yes", "boolean", true],
+  ["0", "boolean", false],
+  ["perhaps", "boolean", "perhaps"],
+  ["soup,fish", "choices", ["soup", "fish"]],
+  ["", "choices", []],
+  ["4", "text", "4"],
+  ["a,b", "choice", "a,b"],
+] as const)("%j typed for a field of kind %s is %j", (text, kind, value) => {
+  expect(readTyped(text, { kind })).toEqual(value);
+});
+
+test("a violation is found at its field, whatever is in the name", () => {
+  const schema = form({ "a/b~c": { type: "string", title: "Odd" } });
+  expect(fieldAt(schema, "/content/a~1b~0c")?.label).toBe("Odd");
+  expect(fieldAt(schema, "/content/a~1b~0c/0")?.label).toBe("Odd");
+  expect(fieldAt(schema, "/content/other")).toBeUndefined();
+  expect(fieldAt(schema, "/content")).toBeUndefined();
+});
