@@ -23,30 +23,35 @@ export interface ClientCapabilities {
   readonly roots?: boolean;
 }
 
-/** What was called, by whom, when: fixed when the task is created. */
-export interface Call {
+/** What was called, by whom, when: fixed when the task is created. Small, so that a look at the task costs little. */
+export interface CallFacts {
   readonly kind: "tool" | "prompt";
   readonly name: string;
-  readonly arguments: JsonObject;
   /** Whoever the request was authenticated as. Every later request about the task must come from the same one (I10). */
   readonly principal: string;
   readonly capabilities: ClientCapabilities;
   readonly createdAtMs: number;
   /** How long a finished task can still be read. */
   readonly retentionMs: number;
-  /** Secret, drawn with the task: what `ctx.uuid` and `ctx.random` are derived from. */
-  readonly seed: string;
   /** A task without a handle of its own: it carries a call of a client that does not speak tasks, and is never listed. */
   readonly hidden: boolean;
-  /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
-  readonly replies?: JsonObject;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
 }
 
+/** The call with what its runs alone need, which may be large. */
+export interface Call extends CallFacts {
+  readonly arguments: JsonObject;
+  /** Secret, drawn with the task: what `ctx.uuid` and `ctx.random` are derived from. */
+  readonly seed: string;
+  /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
+  readonly replies?: JsonObject;
+}
+
+/** A task as clients may see it. */
 export interface Task {
   readonly id: string;
-  readonly call: Call;
+  readonly call: CallFacts;
   readonly status: TaskStatus;
   /** Grows with every change. */
   readonly revision: number;
@@ -67,6 +72,11 @@ export interface Task {
   readonly asks: readonly Ask[];
   /** Present exactly when the task is `completed` or `failed`. */
   readonly outcome?: Outcome;
+}
+
+/** A task as its runs see it. */
+export interface TaskAtWork extends Task {
+  readonly call: Call;
 }
 
 export type Outcome =

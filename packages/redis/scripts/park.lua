@@ -26,7 +26,7 @@ if restart ~= '' then
   for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5)) end
   redis.call('DEL', journal)
   redis.call('HDEL', task, 'message', 'immediate')
-  write_field('arguments', restart)
+  write_arguments(restart)
   state.status = 'working'
   state.attempt = 0
   state.generation = state.generation + 1

@@ -16,8 +16,8 @@ import type { Door, Talk } from "./door.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
 
-/** Tasks that are read at once. */
-const READ_TOGETHER = 32;
+/** Tasks that are read at once. All of them are held until the client has taken what is told, and a task may ask much. */
+const READ_TOGETHER = 8;
 const STREAM = "standalone";
 /** How much longer the answer that names a task may take to a client than what this stream says of the task. */
 const OVERTAKING_MS = 50;
