@@ -12,7 +12,7 @@ import { rev20260728, SESSION_DIALECTS, type ServerFacts } from "@parley/protoco
 import type { Telemetry } from "@parley/telemetry";
 import { announcements } from "./announcements.ts";
 import type { Limits, Times } from "./config.ts";
-import { gate } from "./gate.ts";
+import { gate, gates } from "./gate.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { showOperator } from "./operator-view.ts";
@@ -29,6 +29,7 @@ import { mcpRoute } from "./routes/mcp/route.ts";
 import { askIds } from "./routes/sessions/ask-ids.ts";
 import { eventIds } from "./routes/sessions/event-ids.ts";
 import { followOnce } from "./routes/sessions/follow-once.ts";
+import { forgetEnded } from "./routes/sessions/forget-ended.ts";
 import { signatures } from "./signatures.ts";
 import type { StateKeys } from "./state-keys.ts";
 
@@ -79,7 +80,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const signed = signatures(keys);
   const door = {
     ...frontEnd,
-    sessions: followOnce(sessions),
+    sessions: followOnce(forgetEnded(sessions, services)),
+    sessionWaits: gates("calls of this session (PARLEY_SESSION_WAITS_MAX)", limits.sessionWaitsMax, "TOO_MANY_CALLS"),
     askIds: askIds(signed),
     eventIds: eventIds(signed),
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),

@@ -1,5 +1,5 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
-import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type Settings } from "@parley/core";
+import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type SessionStore, type Settings } from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
@@ -11,6 +11,7 @@ import { stateKeys } from "./state-keys.ts";
 export interface Deployment {
   readonly fronts: readonly Front[];
   readonly services: Services;
+  readonly sessions: SessionStore;
   readonly logged: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
   /** Turns the clock. */
   skip(ms: number): void;
@@ -99,7 +100,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     });
   }
-  return { fronts, services, logged, skip: (ms) => void (skippedMs += ms) };
+  return { fronts, services, sessions, logged, skip: (ms) => void (skippedMs += ms) };
 }
 
 /** Has the next call of a method wait, as it does while Redis is away, until `resolve` is called. */

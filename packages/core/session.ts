@@ -41,10 +41,15 @@ export interface SessionStore {
   /** Wakes the watchers. */
   unsubscribe(sessionId: string, uri: string): Promise<void>;
 
-  /** Which task carries a request that is being answered, so that any front end can cancel it. `requestId` is its JSON. */
-  noteCall(sessionId: string, requestId: string, taskId: string): Promise<void>;
-  callTask(sessionId: string, requestId: string): Promise<string | undefined>;
-  forgetCall(sessionId: string, requestId: string): Promise<void>;
+  /**
+   * Which task carries a call that is being answered, so that any front end can cancel it. `call` stands for the request's id, and is short.
+   * `full` when the session has `most` calls.
+   */
+  noteCall(sessionId: string, call: string, taskId: string, most: number): Promise<"noted" | "full" | "gone">;
+  callTask(sessionId: string, call: string): Promise<string | undefined>;
+  forgetCalls(sessionId: string, calls: readonly string[]): Promise<void>;
+  /** Every call that was noted and not forgotten, with its task. */
+  calls(sessionId: string): Promise<ReadonlyMap<string, string>>;
 
   /**
    * Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told

@@ -6,11 +6,19 @@ export interface SessionScripts {
   open(key: string, args: { session: string; level: string | undefined; ttlMs: number }): Promise<"opened">;
   touch(key: string, args: { ttlMs: number }): Promise<[session: string | null, level: string | null]>;
   note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
-  add(key: string, args: { kind: "uri:" | "task:"; name: string; most: number }): Promise<"added" | "full" | "gone">;
+  add(key: string, args: AddArguments): Promise<"added" | "full" | "gone">;
   hold(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"held" | "gone">;
   keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
   drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
   claim(key: string, args: { ask: string; stream: string; nowMs: number }): Promise<"claimed" | "own" | "elsewhere">;
+}
+
+export interface AddArguments {
+  readonly kind: "uri:" | "task:" | "call:";
+  readonly name: string;
+  readonly most: number;
+  /** Empty for what is only there or not: its watchers are told. */
+  readonly value: string;
 }
 
 export function defineSessionScripts(redis: Redis): SessionScripts {
@@ -24,7 +32,7 @@ export function defineSessionScripts(redis: Redis): SessionScripts {
     open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
     touch: (key, { ttlMs }) => run.touch([key, ttlMs]) as never,
     note: (key, { field, value }) => run.note([key, field, value]) as never,
-    add: (key, { kind, name, most }) => run.add([key, kind, name, most]) as never,
+    add: (key, { kind, name, most, value }) => run.add([key, kind, name, most, value]) as never,
     hold: (key, { stream, token, leaseUntilMs }) => run.hold([key, stream, token, leaseUntilMs]) as never,
     keep: (key, { stream, token, leaseUntilMs }) => run.keep([key, stream, token, leaseUntilMs]) as never,
     drop: (key, { stream, token }) => run.drop([key, stream, token]) as never,

@@ -38,7 +38,7 @@ describe("the session store on Redis", () => {
     const everything = () =>
       Promise.all([
         sessions.setLogLevel(session.id, "debug"),
-        sessions.noteCall(session.id, "1", "task"),
+        sessions.noteCall(session.id, "1", "task", 10),
         sessions.follow(session.id, "task", 10),
         sessions.subscribe(session.id, "file:///x", 10),
         sessions.holdStream(hold),
@@ -67,7 +67,7 @@ describe("the session store on Redis", () => {
     const taskId = opened.ids.taskId();
     await sessions.holdStream({ sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), leaseMs: 1_000 });
     await sessions.follow(session.id, taskId, 10);
-    await sessions.noteCall(session.id, "17", taskId);
+    await sessions.noteCall(session.id, "17", taskId, 10);
     await sessions.claimAsk({ sessionId: session.id, taskId, key: "party-size", stream: "standalone", nowMs: Date.now() });
     expect(await bytes()).toBeLessThanOrEqual(500);
   });

@@ -52,7 +52,7 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
 
     async subscribe(sessionId, uri, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most, value: "" })));
       return added === "added" ? "subscribed" : "full";
     },
 
@@ -61,24 +61,33 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
       if (key !== undefined) await removeAndTell(key, `uri:${uri}`);
     },
 
-    async noteCall(sessionId, requestId, taskId) {
+    async noteCall(sessionId, call, taskId, most) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await reached(scripts.note(key, { field: `call:${requestId}`, value: taskId }));
+      if (key === undefined) return "gone";
+      const added = await reached(scripts.add(key, { kind: "call:", name: call, most, value: taskId }));
+      return added === "added" ? "noted" : added;
     },
 
-    async callTask(sessionId, requestId) {
+    async callTask(sessionId, call) {
       const key = keys.session(sessionId);
-      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${requestId}`))) ?? undefined);
+      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${call}`))) ?? undefined);
     },
 
-    async forgetCall(sessionId, requestId) {
+    async forgetCalls(sessionId, calls) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await reached(redis.hdel(key, `call:${requestId}`));
+      if (key !== undefined && calls.length > 0) await reached(redis.hdel(key, ...calls.map((call) => `call:${call}`)));
+    },
+
+    async calls(sessionId) {
+      const key = keys.session(sessionId);
+      const fields = key === undefined ? {} : await reached(redis.hgetall(key));
+      const noted = Object.entries(fields).filter(([field]) => field.startsWith("call:"));
+      return new Map(noted.map(([field, taskId]) => [field.slice("call:".length), taskId]));
     },
 
     async follow(sessionId, taskId, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most, value: "" })));
       return added === "added" ? "following" : "full";
     },
 

@@ -109,7 +109,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("an expired session is gone with everything in it", async () => {
         const id = await opened();
         await sessions.follow(id, "task", 10);
-        await sessions.noteCall(id, "1", "task");
+        await sessions.noteCall(id, "1", "task", 10);
         await sessions.touch(id, 20);
         await new Promise((resolve) => setTimeout(resolve, 50));
 
@@ -131,13 +131,13 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.setLogLevel(id, "debug");
         expect(await sessions.subscribe(id, URI, 10)).toBe("full");
         expect(await sessions.follow(id, "task", 10)).toBe("full");
-        await sessions.noteCall(id, "1", "task");
+        expect(await sessions.noteCall(id, "1", "task", 10)).toBe("gone");
         await hold(id, "standalone", "token");
         expect(await keep(id, "standalone", "token")).toBe("lost");
         expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
         await sessions.unsubscribe(id, URI);
         await sessions.unfollow(id, ["task"]);
-        await sessions.forgetCall(id, "1");
+        await sessions.forgetCalls(id, ["1"]);
         await sessions.dropStream({ sessionId: id, stream: "standalone", token: "token" });
 
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
@@ -151,7 +151,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           await hold(id, "a", "token");
           await Promise.all([
             sessions.setLogLevel(id, "debug"),
-            sessions.noteCall(id, "1", "task"),
+            sessions.noteCall(id, "1", "task", 10),
             sessions.follow(id, "task", 10),
             sessions.touch(id, TTL_MS),
             sessions.close(id),
@@ -160,7 +160,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
             keep(id, "a", "token"),
             claim(id, "ask", "a"),
             sessions.touch(id, TTL_MS),
-            sessions.noteCall(id, "2", "task"),
+            sessions.noteCall(id, "2", "task", 10),
           ]);
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
           expect(await sessions.callTask(id, "2")).toBeUndefined();
@@ -178,26 +178,55 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     describe("calls", () => {
       test("a request finds its task until it is forgotten, and a number is not the text of it", async () => {
         const id = await opened();
-        await sessions.noteCall(id, "1", "one");
-        await sessions.noteCall(id, '"1"', "the text");
+        await sessions.noteCall(id, "1", "one", 10);
+        await sessions.noteCall(id, '"1"', "the text", 10);
 
         expect(await sessions.callTask(id, "1")).toBe("one");
         expect(await sessions.callTask(id, '"1"')).toBe("the text");
-        await sessions.forgetCall(id, "1");
+        await sessions.forgetCalls(id, ["1"]);
         expect(await sessions.callTask(id, "1")).toBeUndefined();
         expect(await sessions.callTask(id, '"1"')).toBe("the text");
       });
 
       test("a request id that is used again names the later task", async () => {
         const id = await opened();
-        await sessions.noteCall(id, "1", "one");
-        await sessions.noteCall(id, "1", "two");
+        await sessions.noteCall(id, "1", "one", 10);
+        await sessions.noteCall(id, "1", "two", 10);
         expect(await sessions.callTask(id, "1")).toBe("two");
+      });
+
+      test("a session has at most so many; one that is noted already is no more, and what is forgotten makes room", async () => {
+        const id = await opened();
+        await sessions.follow(id, "one", 10);
+        expect(await sessions.noteCall(id, "1", "one", 2)).toBe("noted");
+        expect(await sessions.noteCall(id, "2", "two", 2)).toBe("noted");
+        expect(await sessions.noteCall(id, "3", "three", 2)).toBe("full");
+        expect(await sessions.noteCall(id, "2", "again", 2)).toBe("noted");
+        expect(await sessions.calls(id)).toEqual(
+          new Map([
+            ["1", "one"],
+            ["2", "again"],
+          ]),
+        );
+
+        await sessions.forgetCalls(id, []);
+        await sessions.forgetCalls(id, ["1", "unknown"]);
+        expect(await sessions.noteCall(id, "3", "three", 2)).toBe("noted");
+        await sessions.forgetCalls(id, ["2", "3"]);
+        expect(await sessions.calls(id)).toEqual(new Map());
+        expect((await sessions.interests(id)).taskIds).toEqual(["one"]);
+      });
+
+      test("of many that want the last places each place is taken once", async () => {
+        const id = await opened();
+        const results = await Promise.all(Array.from({ length: 20 }, (_, i) => sessions.noteCall(id, String(i), "task", 5)));
+        expect(results.filter((result) => result === "noted")).toHaveLength(5);
+        expect((await sessions.calls(id)).size).toBe(5);
       });
 
       test("another session's request of the same id is another request", async () => {
         const [mine, theirs] = [await opened(), await opened()];
-        await sessions.noteCall(mine, "1", "one");
+        await sessions.noteCall(mine, "1", "one", 10);
         expect(await sessions.callTask(theirs, "1")).toBeUndefined();
       });
     });
@@ -223,7 +252,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a session has at most so many; what it has already is no more, and each kind counts by itself", async () => {
         const id = await opened();
         for (const task of ["one", "two"]) await sessions.follow(id, task, 2);
-        await sessions.noteCall(id, "1", "one");
+        await sessions.noteCall(id, "1", "one", 10);
 
         expect(await sessions.follow(id, "three", 2)).toBe("full");
         expect(await sessions.follow(id, "two", 2)).toBe("following");
@@ -374,8 +403,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await watcher.sleepsThrough(async () => {
           await sessions.touch(id, TTL_MS);
           await sessions.setLogLevel(id, "debug");
-          await sessions.noteCall(id, "1", "task");
-          await sessions.forgetCall(id, "1");
+          await sessions.noteCall(id, "1", "task", 10);
+          await sessions.forgetCalls(id, ["1"]);
           await sessions.follow(id, "task", 10);
           await sessions.unfollow(id, ["task"]);
           await sessions.unsubscribe(id, "file:///never");

@@ -13,7 +13,7 @@ interface Stored {
   expiresAtMs: number;
   readonly uris: Set<string>;
   readonly taskIds: Set<string>;
-  /** JSON of the request's id → task id. */
+  /** What stands for the request's id → task id. */
   readonly calls: Map<string, string>;
   /** A stream is held while its lease runs; after that anybody may take what it has. */
   readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
@@ -91,16 +91,25 @@ export function createMemorySessions({
       if (find(sessionId)?.uris.delete(uri)) tell(sessionId);
     },
 
-    async noteCall(sessionId, requestId, taskId) {
-      find(sessionId)?.calls.set(requestId, taskId);
+    async noteCall(sessionId, call, taskId, most) {
+      const calls = find(sessionId)?.calls;
+      if (!calls) return "gone";
+      if (!calls.has(call) && calls.size >= most) return "full";
+      calls.set(call, taskId);
+      return "noted";
     },
 
-    async callTask(sessionId, requestId) {
-      return find(sessionId)?.calls.get(requestId);
+    async callTask(sessionId, call) {
+      return find(sessionId)?.calls.get(call);
     },
 
-    async forgetCall(sessionId, requestId) {
-      find(sessionId)?.calls.delete(requestId);
+    async forgetCalls(sessionId, calls) {
+      const stored = find(sessionId);
+      for (const call of calls) stored?.calls.delete(call);
+    },
+
+    async calls(sessionId) {
+      return new Map(find(sessionId)?.calls);
     },
 
     async follow(sessionId, taskId, most) {

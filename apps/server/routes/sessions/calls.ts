@@ -9,9 +9,11 @@ import { capabilityRequired, type CallToolInSession, type GetPromptInSession, mi
 import { watchTask } from "../../watch-task.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
+import { enterWaits } from "./enter-waits.ts";
 import { followCall } from "./follow-call.ts";
+import { forgetCall, noteCall } from "./note-call.ts";
 
-/** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, OVERLOADED. */
+/** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function callTool(door: Door, talk: Talk, intent: CallToolInSession, asked: Asked): Promise<void> {
   const tool = door.catalogue.tools.get(intent.name);
   if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `no tool ${JSON.stringify(intent.name.slice(0, 100))}`);
@@ -24,7 +26,7 @@ export async function callTool(door: Door, talk: Talk, intent: CallToolInSession
   await carry(door, talk, asked, { runnable: tool, intent, answers: "tool" });
 }
 
-/** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, OVERLOADED. */
+/** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function getPrompt(door: Door, talk: Talk, intent: GetPromptInSession, asked: Asked): Promise<void> {
   const prompt = door.catalogue.prompts.get(intent.name);
   if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(intent.name.slice(0, 100))}`);
@@ -42,17 +44,16 @@ async function handOut(
   const { principal, capabilities } = session;
   // The client may have left while its session was looked up: it would never learn of the task.
   if (voice.closed.aborted) return;
-  const [created, following] = await Promise.all([
-    createTask(services, tool, {
-      principal,
-      arguments: args,
-      capabilities,
-      hidden: false,
-      taskId,
-      ...(typeof wish.ttlMs === "number" && { retentionMs: wish.ttlMs }),
-    }),
-    sessions.follow(session.id, taskId, limits.sessionTasksMax),
-  ]);
+  let following: "following" | "full" | undefined;
+  const created = await createTask(services, tool, {
+    principal,
+    arguments: args,
+    capabilities,
+    hidden: false,
+    taskId,
+    ...(typeof wish.ttlMs === "number" && { retentionMs: wish.ttlMs }),
+    beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
+  });
   if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
   const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: voice.closed });
   voice.answer({ httpStatus: 200, message: resultMessage(id, encode.createTaskResult(task)) });
@@ -65,12 +66,12 @@ interface Carry {
 }
 
 async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, answers }: Carry): Promise<void> {
-  const { services, sessions, log } = door;
+  const { services } = door;
   const { session } = talk;
-  const { id } = asked;
-  const leave = door.waits.enter();
+  const { id: requestId } = asked;
+  const leave = enterWaits(door, talk, asked.batchWaits);
   const taskId = services.ids.taskId();
-  const requestId = JSON.stringify(id);
+  let isNoted = false;
   const watch = await watchTask(services, taskId).catch((error: unknown) => {
     leave();
     throw error;
@@ -78,30 +79,30 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
   try {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (asked.voice.closed.aborted) return;
-    const [task] = await Promise.all([
-      createTask(services, runnable, {
-        principal: session.principal,
-        arguments: { ...intent.arguments },
-        capabilities: session.capabilities,
-        hidden: true,
-        taskId,
-      }),
-      sessions.noteCall(session.id, requestId, taskId),
-    ]);
+    const task = await createTask(services, runnable, {
+      principal: session.principal,
+      arguments: { ...intent.arguments },
+      capabilities: session.capabilities,
+      hidden: true,
+      taskId,
+      async beside() {
+        isNoted = true;
+        await noteCall(door, talk, { taskId, requestId });
+      },
+    });
     const cursor: CallCursor = {
       stream: "call",
       sequence: 0,
       taskId,
-      requestId: id,
+      requestId,
       answers,
       put: [],
       ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }),
     };
-    if ((await followCall(door, talk, asked, { cursor, task, watch })) === "answered") {
-      // Nobody waits for this: at worst the note stays until the session ends.
-      sessions.forgetCall(session.id, requestId).catch((error: unknown) => log.warn({ taskId, err: error }, "call not forgotten"));
-    }
+    // A stream that was left may be resumed, and its call cancelled, on any front end.
+    if ((await followCall(door, talk, asked, { cursor, task, watch })) === "left") isNoted = false;
   } finally {
+    if (isNoted) forgetCall(door, talk, { taskId, requestId });
     watch.close();
     leave();
   }

@@ -1,5 +1,6 @@
 import type { Session, SessionStore } from "@parley/core";
 import type { RequestId, SessionDialect, SessionEncoder } from "@parley/protocol";
+import type { Gate, Gates } from "../../gate.ts";
 import type { FrontEnd } from "../mcp/mcp.ts";
 import type { AskIds } from "./ask-ids.ts";
 import type { EventIds } from "./event-ids.ts";
@@ -8,6 +9,8 @@ import type { Voice } from "./voice.ts";
 /** What the handlers of sessions work with; one per process. */
 export interface Door extends FrontEnd {
   readonly sessions: SessionStore;
+  /** Calls of one session that wait for their task. */
+  readonly sessionWaits: Gates;
   readonly askIds: AskIds;
   readonly eventIds: EventIds;
   /** By revision. */
@@ -25,4 +28,6 @@ export interface Talk {
 export interface Asked {
   readonly id: RequestId;
   readonly voice: Voice;
+  /** Calls of its batch that wait for their task. */
+  readonly batchWaits?: Gate;
 }

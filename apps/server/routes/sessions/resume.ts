@@ -3,14 +3,16 @@ import { getTask } from "@parley/core";
 import { watchTask } from "../../watch-task.ts";
 import type { Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
+import { enterWaits } from "./enter-waits.ts";
+import { forgetCall } from "./note-call.ts";
 import { followCall } from "./follow-call.ts";
 import type { Voice } from "./voice.ts";
 
-/** Throws TASK_NOT_FOUND when the call is over and forgotten, OVERLOADED. */
+/** Throws TASK_NOT_FOUND when the call is over and forgotten, TOO_MANY_CALLS, OVERLOADED. */
 export async function resumeCall(door: Door, talk: Talk, voice: Voice, cursor: CallCursor): Promise<void> {
-  const { services, sessions, log } = door;
+  const { services } = door;
   const { taskId, requestId } = cursor;
-  const leave = door.waits.enter();
+  const leave = enterWaits(door, talk);
   try {
     const watch = await watchTask(services, taskId);
     try {
@@ -19,9 +21,7 @@ export async function resumeCall(door: Door, talk: Talk, voice: Voice, cursor: C
       voice.open();
       const followed = await followCall(door, talk, { id: requestId, voice }, { cursor, task, watch });
       if (followed === "answered" && task.call.hidden) {
-        sessions
-          .forgetCall(talk.session.id, JSON.stringify(requestId))
-          .catch((error: unknown) => log.warn({ taskId, err: error }, "call not forgotten"));
+        forgetCall(door, talk, { taskId, requestId });
       }
     } finally {
       watch.close();

@@ -10,7 +10,7 @@
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ParleyError } from "@parley/core";
+import { type ErrorCode, ParleyError } from "@parley/core";
 import {
   errorMessage,
   headerValue,
@@ -27,6 +27,7 @@ import {
   SUPPORTED_VERSIONS,
   unsupportedVersion,
 } from "@parley/protocol";
+import { gate } from "../../gate.ts";
 import { Outlet, type OutletOptions, sendJson } from "../../outlet.ts";
 import type { Authenticate } from "../../principal.ts";
 import { dispatch } from "./dispatch.ts";
@@ -47,6 +48,9 @@ export interface SessionHandlers {
   get(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   delete(request: FastifyRequest, reply: FastifyReply): Promise<void>;
 }
+
+/** Errors that say nothing about the request itself. */
+const COMES_BACK: ReadonlySet<ErrorCode> = new Set(["UNAVAILABLE", "OVERLOADED", "TOO_MANY_CALLS"]);
 
 /** A request that HTTP itself refuses: it is no message of a session. */
 class Refused extends Error {
@@ -99,10 +103,11 @@ export function sessionHandlers({ door, authenticate, outletOptions }: SessionRo
       return;
     }
     const voices = batch(outlet, reply, toAnswer.length);
+    const batchWaits = gate("calls of this batch (PARLEY_BATCH_WAITS_MAX)", limits.batchWaitsMax, "TOO_MANY_CALLS");
     const answered = toAnswer.map(async (message, index) => {
       const voice = voices[index];
       if (!voice) return;
-      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice });
+      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice, batchWaits });
       else voice.answer(message);
     });
     // A reply that could not be taken has no place in the answer to a batch: it is in the log.
@@ -120,6 +125,7 @@ export function sessionHandlers({ door, authenticate, outletOptions }: SessionRo
     const talk = await talkOf(request);
     const { dialect } = talk;
     const outlet = new Outlet(request, reply, outletOptions);
+    if (!outlet.acceptsAnything) throw new Refused(406, "accept application/json and text/event-stream: answers are one of them");
     if (Array.isArray(body)) {
       if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
       if (body.length === 0 || body.length > limits.batchMax) {
@@ -152,6 +158,8 @@ export function sessionHandlers({ door, authenticate, outletOptions }: SessionRo
     try {
       await resumeCall(door, talk, voice, cursor);
     } catch (error) {
+      // The call is not over because this front end cannot take its stream up now: the client comes back.
+      if (!reply.raw.headersSent && error instanceof ParleyError && COMES_BACK.has(error.code)) throw error;
       const defectId = services.ids.uuid();
       if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
       outlet.open();
@@ -181,7 +189,7 @@ export function sessionHandlers({ door, authenticate, outletOptions }: SessionRo
         if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
         if (error instanceof ParleyError) {
           const { hint, violations } = error;
-          const httpStatus = error.code === "UNAVAILABLE" || error.code === "OVERLOADED" ? 503 : 400;
+          const httpStatus = error.code === "TOO_MANY_CALLS" ? 429 : COMES_BACK.has(error.code) ? 503 : 400;
           const code = error.code === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
           return sendJson(
             reply,
