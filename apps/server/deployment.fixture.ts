@@ -32,6 +32,8 @@ export interface Deploy {
   readonly settings?: Partial<Settings>;
   readonly trusted?: { readonly allowedHosts: readonly string[]; readonly allowedOrigins: readonly string[] };
   readonly reachable?: () => Promise<void>;
+  /** In memory by default. */
+  readonly sessions?: SessionStore;
   /** By default whoever the `x-principal` header names. */
   readonly authenticate?: Authenticate;
   /** False: nobody takes runs. */
@@ -70,7 +72,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     onTestFinished(() => worker.close());
   }
 
-  const sessions = createMemorySessions({ clock, events });
+  const sessions = request.sessions ?? createMemorySessions({ clock, events });
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({

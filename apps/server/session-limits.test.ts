@@ -15,6 +15,16 @@ const tools = catalogue([
     earlyReplies: true,
     run: async (_args, ctx) => `Hello, ${(await ctx.elicit("who", { message: "Who are you?", schema: person })).name}!`,
   }),
+  defineTool({
+    name: "survey",
+    async run(_args, ctx) {
+      ctx.progress(1);
+      const keys = Array.from({ length: 100 }, (_, index) => `question-${index}`);
+      const answers = await Promise.all(keys.map((key) => ctx.ask(key, { message: key, schema: person })));
+      ctx.progress(2);
+      return `${answers.length} answers`;
+    },
+  }),
   defineTool({ name: "echo", input: jsonSchema({ type: "object" }), run: () => "done" }),
 ]);
 
@@ -193,6 +203,114 @@ describe("calls that wait", () => {
     expect(resumed.status).toBe(200);
     await client.reply(a, ask.id, accept);
     expect(await resumed.next()).toMatchObject({ id: 1, result: {} });
+  });
+});
+
+describe("event ids", () => {
+  const EVENT_ID_MAX = 200;
+  const longest = (text: string) => Math.max(...[...text.matchAll(/^id: (.*)$/gm)].map(([, id = ""]) => id.length));
+
+  test("are short however many tasks of a session wait, and nothing that waits is asked twice or lost on another front end", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const taskIds: unknown[] = [];
+    const create = async (count: number) => {
+      for (let i = 0; i < count; i += 1)
+        taskIds.push((await client.request(a, "tools/call", { ...greet, task: {} })).messages[0]?.result?.["taskId"]);
+    };
+    const own = await client.listen(a);
+    await create(70);
+    const asked = new Map<unknown, unknown>();
+    const ask = async (stream: typeof own, count: number) => {
+      while (asked.size < count) {
+        const { id, method, params, eventId } = await stream.next();
+        if (method !== "elicitation/create") continue;
+        expect(asked.has(id)).toBe(false);
+        asked.set(id, params?.["_meta"]?.["io.modelcontextprotocol/related-task"]?.["taskId"]);
+        lastEventId = eventId;
+      }
+    };
+    let lastEventId: string | undefined;
+    await ask(own, 50);
+    const [unread] = [await own.next(), await own.next(), await own.next(), await own.next()].filter(
+      ({ method }) => method === "elicitation/create",
+    );
+    own.close();
+
+    const resumed = await client.listen(b, lastEventId);
+    await create(5);
+    await ask(resumed, 75);
+
+    expect(new Set(asked.values())).toEqual(new Set(taskIds));
+    expect(unread?.id).toBeDefined();
+    expect(asked.has(unread?.id)).toBe(true);
+    expect(longest(own.text + resumed.text)).toBeLessThan(EVENT_ID_MAX);
+    await client.reply(a, unread?.id, accept);
+    await client.reply(b, [...asked.keys()][0], accept);
+    const ended = [await resumed.next(), await resumed.next()].map(({ params }) => params);
+    expect(ended).toEqual(expect.arrayContaining([expect.objectContaining({ status: "completed" })]));
+  });
+
+  test("are short for a call with the longest id, the longest progress token and a hundred questions at once, and it is resumed all the same", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const [id, progressToken] = ["ü".repeat(1_024), "☃".repeat(128)];
+    const call = await client.stream(a, "tools/call", { name: "survey", arguments: {}, _meta: { progressToken } }, id);
+    expect(await call.next()).toMatchObject({ method: "notifications/progress", params: { progressToken } });
+    const asks = [];
+    while (asks.length < 40) asks.push(await call.next());
+    call.close();
+
+    const resumed = await client.listen(b, asks.at(-1)?.eventId);
+    for (let i = 0; i < 60; i += 1) asks.push(await resumed.next());
+    expect(new Set(asks.map((each) => each.id)).size).toBe(100);
+    // One that is refused is put again, whatever was put since.
+    await client.reply(a, asks[0]?.id, { action: "accept", content: { name: "" } });
+    const again = await resumed.next();
+    expect(again).toMatchObject({ method: "elicitation/create", params: { message: expect.stringContaining("could not be taken") } });
+    resumed.close();
+    const last = await client.listen(a, again.eventId);
+    await Promise.all([...asks.slice(1), again].map((each) => client.reply(b, each.id, accept)));
+
+    expect(await last.next()).toMatchObject({ method: "notifications/progress", params: { progressToken } });
+    expect(await last.next()).toMatchObject({ id, result: { content: [{ text: "100 answers" }] } });
+    expect(longest(call.text + resumed.text + last.text)).toBeLessThan(EVENT_ID_MAX);
+  });
+
+  test("of a task's result are short and resumed; a request with too long an id has none, and is sent again", async () => {
+    const { a, b } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { ...greet, task: {} });
+    const taskId = messages[0]?.result?.["taskId"];
+    const nameless = await client.stream(a, "tasks/result", { taskId }, "i".repeat(100));
+    const unresumable = await nameless.next();
+    expect([unresumable.method, unresumable.eventId]).toEqual(["elicitation/create", undefined]);
+    nameless.close();
+    await until(() => a.waiting === 0);
+
+    const named = await client.stream(a, "tasks/result", { taskId }, "00000000-0000-4000-8000-000000000000");
+    const ask = await named.next();
+    named.close();
+    const resumed = await client.listen(b, ask.eventId);
+    await client.reply(b, ask.id, accept);
+
+    expect(await resumed.next()).toMatchObject({
+      id: "00000000-0000-4000-8000-000000000000",
+      result: { content: [{ text: "Hello, Ann!" }] },
+    });
+    expect(longest(named.text + resumed.text)).toBeLessThan(EVENT_ID_MAX);
+  });
+
+  test("of a call that is over and forgotten are refused", async () => {
+    const { a, skip } = await twoFronts({ times: { resumableAfterMs: 0, sessionTtlMs: 1e12 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", greet, 1);
+    const ask = await call.next();
+    await client.reply(a, ask.id, accept);
+    await call.ended();
+    expect(await (await client.listen(a, ask.eventId)).next()).toMatchObject({ id: 1, result: {} });
+    skip(1e11);
+    expect((await client.listen(a, ask.eventId)).status).toBe(400);
   });
 });
 

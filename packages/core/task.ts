@@ -37,6 +37,8 @@ export interface CallFacts {
   readonly hidden: boolean;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
+  /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */
+  readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
 
 /** The call with what its runs alone need, which may be large. */
@@ -103,8 +105,18 @@ export interface Ask {
   /** When the ask ends by its policy. */
   readonly deadlineMs: number;
   readonly onTimeout: TimeoutPolicy;
+  /**
+   * Since when an open ask is as it is: the revision of the task that put it or last refused it, and its position among those that were put
+   * with it. Later asks are behind earlier ones, so a pair of these says which of them a client has seen. Given by the store.
+   */
+  readonly since?: AskMoment;
   /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
+}
+
+export interface AskMoment {
+  readonly revision: number;
+  readonly position: number;
 }
 
 export type AskRequest =

@@ -217,7 +217,7 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
     await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
     await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
-    expect(await redis.hget(task, "ask:size@1")).toBe(`d 3 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
+    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
     const endedAtMs = Date.now();
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
     expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);

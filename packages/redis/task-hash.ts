@@ -33,7 +33,9 @@ type PackedFacts = [
   hidden: 0 | 1,
   capabilities: string,
   seed: string,
-  traceparent?: string,
+  traceparent?: string | null,
+  requestId?: string | number,
+  progressToken?: string | number,
 ];
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
 type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
@@ -45,9 +47,11 @@ type PackedRequest =
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(call: Call): { readonly facts: string; readonly given: string } {
-  const { kind, name, principal, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent } = call;
+  const { kind, name, principal, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
   const facts: PackedFacts = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), seed];
-  if (traceparent !== undefined) facts.push(traceparent);
+  if (traceparent ?? request) facts.push(traceparent ?? null);
+  if (request) facts.push(request.id);
+  if (request?.progressToken !== undefined) facts.push(request.progressToken);
   const given: PackedGiven = replies ? [args, replies] : [args];
   return { facts: JSON.stringify(facts), given: JSON.stringify(given) };
 }
@@ -213,7 +217,7 @@ const FACTS_END = "\n";
 function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, traceparent] = JSON.parse(facts) as PackedFacts;
+  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(facts) as PackedFacts;
   return {
     kind,
     name,
@@ -222,7 +226,8 @@ function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly 
     createdAtMs,
     hidden: hidden === 1,
     seed,
-    ...(traceparent !== undefined && { traceparent }),
+    ...(typeof traceparent === "string" && { traceparent }),
+    ...(id !== undefined && { request: { id, ...(progressToken !== undefined && { progressToken }) } }),
   };
 }
 
@@ -231,31 +236,39 @@ function unpackAsks(fields: Fields): Ask[] {
     .filter(([field]) => field.startsWith("ask:"))
     .map(([field, text]) => {
       const afterDigest = text.indexOf(" ");
-      const afterRun = text.indexOf(" ", afterDigest + 1);
-      const afterCalledAt = text.indexOf(" ", afterRun + 1);
+      const afterRevision = text.indexOf(" ", afterDigest + 1);
+      const afterCalledAt = text.indexOf(" ", afterRevision + 1);
+      const revision = Number(text.slice(afterDigest + 1, afterRevision));
       const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterCalledAt + 1)) as PackedAsk;
       const key = field.slice(4);
-      const refused = fields[`refused:${key}`];
+      const noted = fields[`refused:${key}`];
+      const refused = noted === undefined ? undefined : unpackRefused(noted);
       const ask: Ask = {
         key,
         digest: text.slice(0, afterDigest),
-        calledAt: text.slice(afterRun + 1, afterCalledAt),
+        calledAt: text.slice(afterRevision + 1, afterCalledAt),
         request: unpackRequest(request),
         askedAtMs,
         deadlineMs: askedAtMs + timeoutMs,
         onTimeout,
-        ...(refused !== undefined && { refused: unpackRefused(refused) }),
+        since: { revision: refused?.revision ?? revision, position },
+        ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
       };
-      return { ask, run: Number(text.slice(afterDigest + 1, afterRun)), position };
+      return { ask, revision, position };
     })
-    .toSorted((a, b) => a.run - b.run || a.position - b.position)
+    .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
     .map(({ ask }) => ask);
 }
 
-/** `count JSON`, as refuse.lua writes it. */
-function unpackRefused(text: string): NonNullable<Ask["refused"]> {
-  const space = text.indexOf(" ");
-  return { count: Number(text.slice(0, space)), violations: JSON.parse(text.slice(space + 1)) as Violation[] };
+/** `count revision JSON`, as refuse.lua writes it. */
+function unpackRefused(text: string): NonNullable<Ask["refused"]> & { readonly revision: number } {
+  const afterCount = text.indexOf(" ");
+  const afterRevision = text.indexOf(" ", afterCount + 1);
+  return {
+    count: Number(text.slice(0, afterCount)),
+    revision: Number(text.slice(afterCount + 1, afterRevision)),
+    violations: JSON.parse(text.slice(afterRevision + 1)) as Violation[],
+  };
 }
 
 function packRequest(request: AskRequest): PackedRequest {

@@ -58,7 +58,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     describe("create", () => {
       test("a created task is working, with everything that it was called with", async () => {
-        const call = aCall({ replies: { early: { action: "decline" } } });
+        const request = { id: 'a "request"', progressToken: 0 };
+        const call = aCall({ replies: { early: { action: "decline" } }, request });
         const taskId = newTaskId();
 
         expect(await store.create({ taskId, call, graceMs: GRACE_MS })).toBe("created");
@@ -98,6 +99,15 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         await store.create({ taskId, call, graceMs: GRACE_MS });
         expect(await store.load(taskId)).toMatchObject({ call: { traceparent: call.traceparent } });
         expect((await store.load(await life.create()))?.call).not.toHaveProperty("traceparent");
+      });
+
+      test("the request that it carries is kept with it, whatever its client calls it", async () => {
+        for (const request of [{ id: 7 }, { id: "\n", progressToken: "p" }, { id: 0, progressToken: 0 }]) {
+          const taskId = await life.create({ request, hidden: true });
+          expect((await store.load(taskId))?.call.request).toEqual(request);
+          expect(await begin(taskId, 1)).toMatchObject({ task: { call: { request } } });
+        }
+        expect((await store.load(await life.create()))?.call).not.toHaveProperty("request");
       });
 
       test("what the client can be asked for comes back as it was said", async () => {
@@ -712,7 +722,25 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         await life.park(taskId, await life.begin({ taskId, run: 2 }), [size, name, later]);
 
-        expect((await life.load(taskId)).asks).toEqual([size, name, later]);
+        expect((await life.load(taskId)).asks).toMatchObject([size, name, later]);
+      });
+
+      test("of an open ask is known since when it is as it is: a later one is behind, also one of the same park, and one that was refused", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const moments = async () => Object.fromEntries((await life.load(taskId)).asks.map(({ key, since }) => [key, since]));
+        expect(await moments()).toEqual({ size: { revision: 2, position: 0 }, name: { revision: 2, position: 1 } });
+
+        const request = { taskId, key: "size", digest: "digest-of-size", violations: [], nowMs: Date.now() };
+        await store.refuse(request);
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("size"), anAsk("name"), anAsk("colour")]);
+        await store.refuse(request);
+
+        expect(await moments()).toEqual({
+          size: { revision: 5, position: 0 },
+          name: { revision: 2, position: 1 },
+          colour: { revision: 4, position: 2 },
+        });
+        expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["size", "name", "colour"]);
       });
 
       test("every kind of ask, and every policy, comes back as it was put", async () => {
@@ -725,7 +753,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           anAsk("roots#2", { request: { type: "roots" } }),
         ];
 
-        expect((await life.load(await life.parked(asks))).asks).toEqual(asks);
+        expect((await life.load(await life.parked(asks))).asks).toMatchObject(asks);
       });
 
       test("I3: a task that waits for a time alone stays working", async () => {

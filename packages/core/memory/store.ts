@@ -178,10 +178,11 @@ export function createMemoryStore({
         return { type: "due", run: task.run + 1 };
       }
       let changed = write(task, entries);
-      for (const ask of asks) {
+      for (const [position, ask] of asks.entries()) {
         // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
         if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
-        happen(task, { type: "asked", ask: structuredClone(ask) });
+        const since = { revision: task.revision + 1, position };
+        happen(task, { type: "asked", ask: { ...structuredClone(ask), since } });
         changed = true;
       }
       if (message !== undefined) task.message = message;
@@ -242,7 +243,8 @@ export function createMemoryStore({
       const ask = task?.state.asks.find((open) => open.key === key);
       if (!task || ask?.digest !== digest) return undefined; // I4
       const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
-      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused } : open)) };
+      const since = { revision: task.revision + 1, position: ask.since?.position ?? 0 };
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused, since } : open)) };
       tell(task, nowMs);
       return refused.count;
     },

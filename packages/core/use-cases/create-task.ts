@@ -9,6 +9,8 @@ export interface CreateTask {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
+  /** The request of a session that a hidden task carries. */
+  readonly request?: NonNullable<Call["request"]>;
   /** Replies that came with the call, by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
@@ -48,6 +50,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     hidden: request.hidden,
     ...(request.replies && runnable.earlyReplies && { replies: request.replies }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(request.request && { request: request.request }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
   await Promise.all([

@@ -4,8 +4,8 @@ A task's hash holds
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
   arguments    what the handler last began again with, as JSON, in place of what was given
-  ask:<key>    an open ask: digest run called_at JSON
-  refused:<key>   how often replies to an open ask did not fit, and what was wrong with the last: count JSON
+  ask:<key>    an open ask: digest revision called_at JSON; the revision is the one that the task had when it was put
+  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision JSON
   message, immediate, outcome   when there is one
   problem      what went wrong, for lists, when the outcome is an error or says no
 

@@ -23,14 +23,14 @@ export async function callTool(door: Door, talk: Talk, intent: CallToolInSession
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
   }
-  await carry(door, talk, asked, { runnable: tool, intent, answers: "tool" });
+  await carry(door, talk, asked, { runnable: tool, intent });
 }
 
 /** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function getPrompt(door: Door, talk: Talk, intent: GetPromptInSession, asked: Asked): Promise<void> {
   const prompt = door.catalogue.prompts.get(intent.name);
   if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(intent.name.slice(0, 100))}`);
-  await carry(door, talk, asked, { runnable: prompt, intent, answers: "prompt" });
+  await carry(door, talk, asked, { runnable: prompt, intent });
 }
 
 async function handOut(
@@ -62,10 +62,9 @@ async function handOut(
 interface Carry {
   readonly runnable: Runnable;
   readonly intent: CallToolInSession | GetPromptInSession;
-  readonly answers: CallCursor["answers"];
 }
 
-async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, answers }: Carry): Promise<void> {
+async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent }: Carry): Promise<void> {
   const { services } = door;
   const { session } = talk;
   const { id: requestId } = asked;
@@ -84,21 +83,14 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
       arguments: { ...intent.arguments },
       capabilities: session.capabilities,
       hidden: true,
+      request: { id: requestId, ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }) },
       taskId,
       async beside() {
         isNoted = true;
         await noteCall(door, talk, { taskId, requestId });
       },
     });
-    const cursor: CallCursor = {
-      stream: "call",
-      sequence: 0,
-      taskId,
-      requestId,
-      answers,
-      put: [],
-      ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }),
-    };
+    const cursor: CallCursor = { stream: "call", event: 0, taskId };
     // A stream that was left may be resumed, and its call cancelled, on any front end.
     if ((await followCall(door, talk, asked, { cursor, task, watch })) === "left") isNoted = false;
   } finally {

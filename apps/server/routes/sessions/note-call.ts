@@ -31,8 +31,8 @@ export function forgetCall(door: Door, { session }: Talk, { taskId, requestId }:
     .catch((error: unknown) => door.log.warn({ taskId, err: error }, "call not forgotten"));
 }
 
-/** A number is not the text of it. */
-function callName({ services }: Door, requestId: RequestId): string {
+/** Short, whatever the id. A number is not the text of it. */
+export function callName({ services }: Door, requestId: RequestId): string {
   const name = JSON.stringify(requestId);
   return name.length <= NAME_CHARS ? name : `#${services.digest(name)}`;
 }

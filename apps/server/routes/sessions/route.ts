@@ -18,7 +18,6 @@ import {
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,
-  isDefect,
   readInitialize,
   resultMessage,
   sessionDialect,
@@ -153,18 +152,8 @@ export function sessionHandlers({ door, authenticate, outletOptions }: SessionRo
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : door.eventIds.read(talk.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
-    if (cursor?.stream !== "call") return await standalone(door, talk, outlet, cursor);
-    const voice = aloneIn(outlet);
-    try {
-      await resumeCall(door, talk, voice, cursor);
-    } catch (error) {
-      // The call is not over because this front end cannot take its stream up now: the client comes back.
-      if (!reply.raw.headersSent && error instanceof ParleyError && COMES_BACK.has(error.code)) throw error;
-      const defectId = services.ids.uuid();
-      if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
-      outlet.open();
-      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId }));
-    }
+    if (cursor === undefined || cursor.stream === "standalone") return await standalone(door, talk, outlet, cursor);
+    await resumeCall(door, talk, aloneIn(outlet), cursor);
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {

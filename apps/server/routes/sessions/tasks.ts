@@ -65,7 +65,7 @@ export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult,
     try {
       const task = await readTask(services, { taskId, principal: talk.session.principal });
       await followCall(door, talk, asked, {
-        cursor: { stream: "call", sequence: 0, taskId, requestId: asked.id, answers: "task", put: [] },
+        cursor: { stream: "result", event: 0, taskId, requestId: asked.id },
         task,
         watch,
       });
