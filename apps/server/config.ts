@@ -65,7 +65,9 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_LISTENS_MAX: whole(10_000).describe("Most listen streams that one front end holds open at once."),
   PARLEY_SESSION_TASKS_MAX: whole(1_000).describe("Most unfinished tasks that one session is told about on its own stream."),
   PARLEY_SESSION_SUBSCRIPTIONS_MAX: whole(1_000).describe("Most resources that one session may subscribe to."),
+  PARLEY_SESSION_WAITS_MAX: whole(100).describe("Most calls that one session may have waiting at once."),
   PARLEY_BATCH_MAX: whole(100).describe("Most messages in one batch (2025-03-26)."),
+  PARLEY_BATCH_WAITS_MAX: whole(50).describe("Most calls of one batch that may wait at once (2025-03-26)."),
   PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
   PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
 
@@ -115,7 +117,9 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       listenResourcesMax: environment.PARLEY_LISTEN_RESOURCES_MAX,
       sessionTasksMax: environment.PARLEY_SESSION_TASKS_MAX,
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
+      sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,
+      batchWaitsMax: environment.PARLEY_BATCH_WAITS_MAX,
     },
     times: {
       callTimeoutMs: environment.PARLEY_CALL_TIMEOUT,

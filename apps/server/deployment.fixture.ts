@@ -1,5 +1,5 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
-import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type Settings } from "@parley/core";
+import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type SessionStore, type Settings } from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
@@ -12,6 +12,7 @@ import { stateKeys } from "./seals/state-keys.ts";
 export interface Deployment {
   readonly fronts: readonly Front[];
   readonly services: Services;
+  readonly sessions: SessionStore;
   readonly logged: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
   /** Turns the clock. */
   skip(ms: number): void;
@@ -32,6 +33,8 @@ export interface Deploy {
   readonly settings?: Partial<Settings>;
   readonly trusted?: { readonly allowedHosts: readonly string[]; readonly allowedOrigins: readonly string[] };
   readonly reachable?: () => Promise<void>;
+  /** In memory by default. */
+  readonly sessions?: SessionStore;
   /** By default whoever the `x-principal` header names. */
   readonly authenticate?: Authenticate;
   /** False: nobody takes runs. */
@@ -70,7 +73,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     onTestFinished(() => worker.close());
   }
 
-  const sessions = createMemorySessions({ clock, events });
+  const sessions = request.sessions ?? createMemorySessions({ clock, events });
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
@@ -100,7 +103,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     });
   }
-  return { fronts, services, logged, skip: (ms) => void (skippedMs += ms) };
+  return { fronts, services, sessions, logged, skip: (ms) => void (skippedMs += ms) };
 }
 
 /** Has the next call of a method wait, as it does while Redis is away, until `resolve` is called. */

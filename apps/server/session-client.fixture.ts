@@ -6,6 +6,7 @@ export interface OpenOptions {
   readonly version?: string;
   readonly capabilities?: object;
   readonly principal?: string;
+  readonly clientInfo?: { readonly name: string; readonly version: string };
 }
 
 export interface Event extends Message {
@@ -52,7 +53,7 @@ const ELICITATION = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {
 let ids = 0;
 
 export async function openSession(front: Front, options: OpenOptions = {}): Promise<SessionClient> {
-  const { version = "2025-11-25", capabilities = ELICITATION, principal } = options;
+  const { version = "2025-11-25", capabilities = ELICITATION, principal, clientInfo = { name: "test", version: "1" } } = options;
   const base = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
@@ -65,7 +66,7 @@ export async function openSession(front: Front, options: OpenOptions = {}): Prom
       jsonrpc: "2.0",
       id: "init",
       method: "initialize",
-      params: { protocolVersion: version, capabilities, clientInfo: { name: "test", version: "1" } },
+      params: { protocolVersion: version, capabilities, clientInfo },
     }),
   });
   const sessionId = opened.headers.get("mcp-session-id") ?? "";

@@ -9,7 +9,7 @@ import { connectRedis, type RedisBackend } from "@parley/redis";
 import type { Benchmark, Figures, Metric } from "../benchmark.ts";
 import { createClient, type Client } from "../client.ts";
 import { cost, usedMemory } from "../cost.ts";
-import { lifecycle, parked } from "../lifecycle.ts";
+import { ARGUMENTS, lifecycle, parked } from "../lifecycle.ts";
 import { inParallel, median } from "../measure.ts";
 import { openStage, type Stage } from "../stage.ts";
 import { atMost } from "../target.ts";
@@ -165,7 +165,7 @@ async function fill(
     const asks = model.asks.map((ask) => ({ ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs }));
     // On one connection, in this order.
     const [, , { type }] = await Promise.all([
-      store.create({ taskId, call: { ...model.call, createdAtMs: nowMs }, graceMs: GRACE_MS }),
+      store.create({ taskId, call: { ...model.call, createdAtMs: nowMs, arguments: ARGUMENTS, seed: ids.token() }, graceMs: GRACE_MS }),
       store.begin({ taskId, run: 1, token, nowMs, leaseMs: LEASE_MS }),
       store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS }),
     ]);

@@ -43,6 +43,8 @@ export const ERRORS = {
   TASK_UNSUPPORTED: "The tool does not run as a task: call it without `task` in the params.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
+  TOO_MANY_CALLS:
+    "The session, or the batch, has as many calls open as it may. Nothing was started: let one end, cancel one, or open another session.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

@@ -5,7 +5,8 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { KeyedEntry, Journal } from "./journal.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, Violation } from "./task.ts";
+import type { TaskSummary } from "./summary.ts";
+import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Violation } from "./task.ts";
 
 export interface TaskStore {
   /** Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. */
@@ -61,7 +62,16 @@ export interface TaskStore {
   /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
   overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
 
-  /** Tasks of a principal, newest first, without hidden ones. `cursor` is opaque and comes from an earlier page. */
+  /**
+   * What a list shows of these tasks, in their order; undefined for one that is gone. Neither asks nor outcomes are read, and only so many
+   * tasks at once: many large tasks do not keep others waiting.
+   */
+  summaries(taskIds: readonly string[]): Promise<readonly (TaskSummary | undefined)[]>;
+
+  /**
+   * Tasks of a principal, newest first, without hidden ones. `cursor` is opaque and comes from an earlier page. A page ends early where its
+   * tasks have much to say (`PAGE_SIZE_MAX`).
+   */
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
   /** Feed items after `cursor` (`undefined`: from the start), with the cursor to go on from. */
@@ -105,7 +115,7 @@ export interface BeginRequest extends RunRef {
 export type Begun =
   | {
       readonly type: "begun";
-      readonly task: Task;
+      readonly task: TaskAtWork;
       readonly journal: Journal;
       /** Characters of JSON that the journal holds. */
       readonly journalSize: number;
@@ -194,7 +204,7 @@ export interface AnswerRecorded {
 }
 
 export interface TaskPage {
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly TaskSummary[];
   readonly nextCursor?: string;
 }
 

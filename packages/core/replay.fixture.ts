@@ -5,7 +5,7 @@ import type { Entry, KeyedEntry } from "./journal.ts";
 import type { Report } from "./ports.ts";
 import { replay, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
-import type { Answer, Ask, AskRequest, JsonObject, Task } from "./task.ts";
+import type { Answer, Ask, AskRequest, JsonObject, TaskAtWork } from "./task.ts";
 
 export const form = (message: string): AskRequest => ({
   type: "form",
@@ -58,7 +58,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
       journal.set(`ask:${key}`, { digest, calledAt, outcome: { type: "answer", answer }, arrived: { atMs, revision: (revision += 1) } });
     },
     async run(signal = new AbortController().signal): Promise<RunEnd> {
-      const task: Task = {
+      const task: TaskAtWork = {
         id: "0-task",
         call: {
           kind: "tool",

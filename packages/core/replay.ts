@@ -49,12 +49,12 @@ import { createSettling, type Settling } from "./replay/settling.ts";
 import { HEED_SIGNAL_MS, tryStep } from "./replay/steps.ts";
 import { createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import type { Json, JsonObject, Task } from "./task.ts";
+import type { Json, JsonObject, TaskAtWork } from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
 
 export interface ReplayRequest {
-  readonly task: Task;
+  readonly task: TaskAtWork;
   readonly journal: Journal;
   /** Characters of JSON that the journal holds. */
   readonly journalSize: number;

@@ -41,10 +41,15 @@ export interface SessionStore {
   /** Wakes the watchers. */
   unsubscribe(sessionId: string, uri: string): Promise<void>;
 
-  /** Which task carries a request that is being answered, so that any front end can cancel it. `requestId` is its JSON. */
-  noteCall(sessionId: string, requestId: string, taskId: string): Promise<void>;
-  callTask(sessionId: string, requestId: string): Promise<string | undefined>;
-  forgetCall(sessionId: string, requestId: string): Promise<void>;
+  /**
+   * Which task carries a call that is being answered, so that any front end can cancel it. `call` stands for the request's id, and is short.
+   * `full` when the session has `most` calls.
+   */
+  noteCall(sessionId: string, call: string, taskId: string, most: number): Promise<"noted" | "full" | "gone">;
+  callTask(sessionId: string, call: string): Promise<string | undefined>;
+  forgetCalls(sessionId: string, calls: readonly string[]): Promise<void>;
+  /** Every call that was noted and not forgotten, with its task. */
+  calls(sessionId: string): Promise<ReadonlyMap<string, string>>;
 
   /**
    * Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told
@@ -55,27 +60,52 @@ export interface SessionStore {
   unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
   interests(sessionId: string): Promise<Interests>;
 
-  /** Makes `token` the holder of a stream, whoever held it before, and wakes the watchers: the one before finds that it lost. */
-  holdStream(request: StreamHold): Promise<void>;
+  /**
+   * Makes `token` the holder of a stream, whoever held it before, and wakes the watchers: the one before finds that it lost. Questions that were
+   * put on the stream behind its event number `after` are not on it any more, since its client comes back for them; `put` are those that are.
+   * `full` when the session has `most` other streams whose holders live; `gone` when it has ended.
+   */
+  holdStream(
+    request: StreamHold & { readonly after: number; readonly most: number },
+  ): Promise<{ readonly type: "held"; readonly put: readonly PutAsk[] } | { readonly type: "full" | "gone" }>;
   /** Keeps the hold for another `leaseMs`. `lost` when another token holds the stream or the session is gone. */
   keepStream(request: StreamHold): Promise<"kept" | "lost">;
   /** Gives the stream up, if `token` still holds it, and wakes the watchers: its questions may be put elsewhere. */
   dropStream(request: Pick<StreamHold, "sessionId" | "stream" | "token">): Promise<void>;
 
   /**
-   * Settles on which of a session's streams a question is put: each on one only. `claimed`: on this one, and it was on none that lives;
-   * `own`: on this one, since before, by whoever held it then; `elsewhere`: another stream that is held has it, or the session is gone.
+   * Settles on which of a session's streams a question is put: each on one only. `claimed`: on this one, as its event number `event`; `put`: on
+   * this one, as an earlier event; `elsewhere`: another stream that is held has it, `token` does not hold this one any more, or the session is gone;
+   * `full`: the session has `most` questions.
    */
-  claimAsk(request: {
-    readonly sessionId: string;
-    readonly taskId: string;
-    readonly key: string;
-    readonly stream: string;
-    readonly nowMs: number;
-  }): Promise<"claimed" | "own" | "elsewhere">;
+  claimAsk(request: AskClaim): Promise<"claimed" | "put" | "elsewhere" | "full">;
+  /** Every question that was put on a stream and not forgotten. */
+  claims(sessionId: string): Promise<readonly ClaimedAsk[]>;
+  forgetClaims(sessionId: string, claims: readonly ClaimedAsk[]): Promise<void>;
 
   /** Wake-ups, never the truth, as TaskEvents.watch. Resolves once no later change can be missed. */
   watch(sessionId: string, onChange: () => void): Promise<() => void>;
+}
+
+export interface ClaimedAsk {
+  readonly taskId: string;
+  readonly key: string;
+}
+
+export interface PutAsk extends ClaimedAsk {
+  /** How often the question had been refused: one that is put again is another. */
+  readonly refusals: number;
+}
+
+export interface AskClaim extends PutAsk {
+  readonly sessionId: string;
+  readonly stream: string;
+  /** The stream's holder. */
+  readonly token: string;
+  /** The number of the event that puts the question. Numbers grow along a stream, whoever holds it. */
+  readonly event: number;
+  readonly nowMs: number;
+  readonly most: number;
 }
 
 export interface StreamHold {

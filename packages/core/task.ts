@@ -23,30 +23,37 @@ export interface ClientCapabilities {
   readonly roots?: boolean;
 }
 
-/** What was called, by whom, when: fixed when the task is created. */
-export interface Call {
+/** What was called, by whom, when: fixed when the task is created. Small, so that a look at the task costs little. */
+export interface CallFacts {
   readonly kind: "tool" | "prompt";
   readonly name: string;
-  readonly arguments: JsonObject;
   /** Whoever the request was authenticated as. Every later request about the task must come from the same one (I10). */
   readonly principal: string;
   readonly capabilities: ClientCapabilities;
   readonly createdAtMs: number;
   /** How long a finished task can still be read. */
   readonly retentionMs: number;
-  /** Secret, drawn with the task: what `ctx.uuid` and `ctx.random` are derived from. */
-  readonly seed: string;
   /** A task without a handle of its own: it carries a call of a client that does not speak tasks, and is never listed. */
   readonly hidden: boolean;
-  /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
-  readonly replies?: JsonObject;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
+  /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */
+  readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
 
+/** The call with what its runs alone need, which may be large. */
+export interface Call extends CallFacts {
+  readonly arguments: JsonObject;
+  /** Secret, drawn with the task: what `ctx.uuid` and `ctx.random` are derived from. */
+  readonly seed: string;
+  /** Replies that came with the call, by ask key, as the client sent them: an ask that finds a fitting one here is never put. */
+  readonly replies?: JsonObject;
+}
+
+/** A task as clients may see it. */
 export interface Task {
   readonly id: string;
-  readonly call: Call;
+  readonly call: CallFacts;
   readonly status: TaskStatus;
   /** Grows with every change. */
   readonly revision: number;
@@ -67,6 +74,11 @@ export interface Task {
   readonly asks: readonly Ask[];
   /** Present exactly when the task is `completed` or `failed`. */
   readonly outcome?: Outcome;
+}
+
+/** A task as its runs see it. */
+export interface TaskAtWork extends Task {
+  readonly call: Call;
 }
 
 export type Outcome =
@@ -93,8 +105,18 @@ export interface Ask {
   /** When the ask ends by its policy. */
   readonly deadlineMs: number;
   readonly onTimeout: TimeoutPolicy;
+  /**
+   * Since when an open ask is as it is: the revision of the task that put it or last refused it, and its position among those that were put
+   * with it. Later asks are behind earlier ones, so a pair of these says which of them a client has seen. Given by the store.
+   */
+  readonly since?: AskMoment;
   /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
+}
+
+export interface AskMoment {
+  readonly revision: number;
+  readonly position: number;
 }
 
 export type AskRequest =

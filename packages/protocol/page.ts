@@ -2,14 +2,14 @@
  * Pages of a list that every replica holds in the same order. A cursor names the last entry of its page, so that it survives a deploy that
  * adds entries before it, and any replica understands it.
  */
-import { ParleyError } from "@parley/core";
+import { invalidCursor } from "@parley/core";
 
 export function page<T>(
   all: readonly T[],
   { key, size, cursor }: { readonly key: (item: T) => string; readonly size: number; readonly cursor: string | undefined },
 ): { readonly items: readonly T[]; readonly nextCursor?: string } {
   const start = cursor === undefined ? 0 : all.findIndex((item) => cursorOf(key(item)) === cursor) + 1;
-  if (cursor !== undefined && start === 0) throw new ParleyError("INVALID_CURSOR", "unknown cursor");
+  if (cursor !== undefined && start === 0) throw invalidCursor();
   const items = all.slice(start, start + size);
   const last = items.at(-1);
   return start + size < all.length && last !== undefined ? { items, nextCursor: cursorOf(key(last)) } : { items };

@@ -2,10 +2,15 @@
  * The params of a request, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does not
  * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
  */
-import type { CancelTask, Complete, List } from "./intents.ts";
+import type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
 import { isObject, own, type Wire } from "./json-rpc.ts";
 
 export class BadParams extends Error {}
+
+/** Uris that are subscribed to are kept as long as the subscription: longer ones are refused. */
+const URI_CHARS_MAX = 2_048;
+/** A progress token is sent with each progress notification. */
+const PROGRESS_TOKEN_CHARS_MAX = 128;
 
 /** What `read` makes of the params, or what is wrong with them. */
 export function readParams<T>(read: (params: Wire) => T, params: Wire): T | BadParams {
@@ -53,6 +58,19 @@ function completed(ref: Wire): Complete["of"] {
 export function cancelTask(params: Wire): CancelTask {
   return { type: "cancelTask", taskId: required(params, "taskId") };
 }
+
+/** The uri of a resource to be subscribed to. */
+export function isSubscribableUri(value: unknown): value is string {
+  return typeof value === "string" && value.length <= URI_CHARS_MAX;
+}
+
+export const SUBSCRIBABLE_URI = `a string of at most ${URI_CHARS_MAX} characters`;
+
+export function isProgressToken(value: unknown): value is ProgressToken {
+  return typeof value === "string" ? value.length <= PROGRESS_TOKEN_CHARS_MAX : Number.isSafeInteger(value);
+}
+
+export const PROGRESS_TOKEN = `an integer or a string of at most ${PROGRESS_TOKEN_CHARS_MAX} characters`;
 
 export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
   const values = optional(params, key, isObject, "an object", name) ?? {};

@@ -1,16 +1,24 @@
 /**
  * The tasks of one principal, newest first: one stream per partition, merged as a page is read.
  *
- * A stream entry names a task and nothing else, so the page reads the tasks themselves, and takes entries out whose task has expired.
+ * A stream entry names a task and nothing else, so the page reads summaries of the tasks, and takes entries out whose task has expired. How
+ * much it reads is bounded by what it shows, whatever the tasks hold and however many partitions and expired tasks there are.
  */
-import { ParleyError, type Task, type TaskPage } from "@parley/core";
+import { invalidCursor, PAGE_SIZE_MAX, type TaskPage, type TaskSummary } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf } from "./keys.ts";
-import { unpackTask } from "./task-hash.ts";
+import type { Summaries } from "./summaries.ts";
 
 export interface OwnerList {
   key(taskId: string, principal: string): string;
   page(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
+}
+
+export interface OwnerListOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly partitions: number;
+  readonly summaries: Summaries;
 }
 
 /** Where an entry stands: by stream id, newest first, then by partition. */
@@ -25,58 +33,101 @@ interface Row extends Place {
   readonly taskId: string;
 }
 
+/** The entries of one partition that were read and not taken yet. */
+interface Source {
+  readonly key: string;
+  readonly partition: number;
+  rows: Row[];
+  /** Where to read on. */
+  from: string;
+  isRead: boolean;
+}
+
+/** Summaries that are read before it is known whether they fit on the page. */
+const LOOK_TOGETHER = 64;
+/** Entries that one page looks at: one that meets more of expired tasks ends early, and the next page does not meet them again. */
+const LOOKED_MAX = 5_000;
+/** Entries that are read at once, over all partitions, and at least of each. */
+const ROWS_TOGETHER = 256;
+const ROWS_MIN = 8;
+
 const CURSOR = /^(\d{1,16})-(\d{1,16})\.(\d{1,4})$/;
 
-export function createOwnerList({
-  redis,
-  keys,
-  partitions,
-}: {
-  readonly redis: Redis;
-  readonly keys: Keys;
-  readonly partitions: number;
-}): OwnerList {
-  /** Up to `count` rows behind `after`, over all partitions. */
-  async function rowsAfter(principal: string, after: Place | undefined, count: number): Promise<Row[]> {
-    const found = await Promise.all(
-      Array.from({ length: partitions }, async (_, partition) => {
-        const rows = await redis.xrevrange(keys.owner(partition, principal), startBehind(after, partition), "-", "COUNT", count);
-        return rows.map(([streamId, fields]): Row => {
-          const [ms, sequence] = streamId.split("-");
-          return { streamId, taskId: fields[1] ?? "", ms: Number(ms), sequence: Number(sequence), partition };
-        });
-      }),
+export function createOwnerList({ redis, keys, partitions, summaries }: OwnerListOptions): OwnerList {
+  const rowsOfEach = Math.max(ROWS_MIN, Math.ceil(ROWS_TOGETHER / partitions));
+
+  async function fill(source: Source): Promise<void> {
+    const { key, partition, from } = source;
+    const found = await summaries.turn(() => redis.xrevrange(key, from, "-", "COUNT", rowsOfEach));
+    source.rows = found.map(([streamId, fields]): Row => {
+      const [ms, sequence] = streamId.split("-");
+      return { streamId, taskId: fields[1] ?? "", ms: Number(ms), sequence: Number(sequence), partition };
+    });
+    source.isRead = found.length < rowsOfEach;
+    source.from = `(${found.at(-1)?.[0] ?? ""}`;
+  }
+
+  /** Hands out the principal's entries behind `after`, newest first, over all partitions. */
+  function entries(principal: string, after: Place | undefined) {
+    const sources = Array.from({ length: partitions }, (_, partition): Source => {
+      return { key: keys.owner(partition, principal), partition, rows: [], from: startBehind(after, partition), isRead: false };
+    });
+    return async function take(count: number): Promise<Row[]> {
+      const taken: Row[] = [];
+      while (taken.length < count) {
+        await Promise.all(sources.filter(({ rows, isRead }) => rows.length === 0 && !isRead).map(fill));
+        const newest = sources.filter(({ rows }) => rows.length > 0).reduce<Source | undefined>(newer, undefined);
+        if (!newest) break;
+        taken.push(...newest.rows.splice(0, 1));
+      }
+      return taken;
+    };
+  }
+
+  async function remove(rows: readonly Row[], principal: string): Promise<void> {
+    const byPartition = Map.groupBy(rows, ({ partition }) => partition);
+    await Promise.all(
+      [...byPartition].map(([partition, gone]) => redis.xdel(keys.owner(partition, principal), ...gone.map(({ streamId }) => streamId))),
     );
-    return found.flat().toSorted(newestFirst).slice(0, count);
   }
 
   return {
     key: (taskId, principal) => keys.owner(partitionOf(taskId) ?? 0, principal),
 
     async page({ principal, limit, cursor }) {
-      const tasks: Task[] = [];
-      let after = cursor === undefined ? undefined : parseCursor(cursor);
-      for (;;) {
+      const tasks: TaskSummary[] = [];
+      let size = 0;
+      let place = cursor === undefined ? undefined : parseCursor(cursor);
+      const take = entries(principal, place);
+      for (let looked = 0; looked < LOOKED_MAX;) {
         // One more than wanted tells whether there is a next page.
-        const wanted = limit - tasks.length + 1;
-        const rows = await rowsAfter(principal, after, wanted);
-        const loaded = await Promise.all(rows.map((row) => load(row)));
-        for (const [i, row] of rows.entries()) {
-          const task = loaded[i];
-          if (task && tasks.length === limit) return after ? { tasks, nextCursor: formatCursor(after) } : { tasks };
-          after = row;
-          if (task) tasks.push(task);
-          else await redis.xdel(keys.owner(row.partition, principal), row.streamId);
+        const rows = await take(Math.min(LOOK_TOGETHER, limit - tasks.length + 1));
+        if (rows.length === 0) return { tasks };
+        looked += rows.length;
+        const found = await summaries.of(rows.map(({ taskId }) => taskId));
+        await remove(
+          rows.filter((_, index) => found[index] === undefined),
+          principal,
+        );
+        for (const [index, row] of rows.entries()) {
+          const summary = found[index];
+          if (summary) {
+            size += JSON.stringify(summary).length;
+            const isFull = tasks.length === limit || (tasks.length > 0 && size > PAGE_SIZE_MAX);
+            if (isFull && place) return { tasks, nextCursor: formatCursor(place) };
+            tasks.push(summary);
+          }
+          place = row;
         }
-        if (rows.length < wanted) return { tasks };
       }
+      return place ? { tasks, nextCursor: formatCursor(place) } : { tasks };
     },
   };
+}
 
-  async function load({ taskId }: Row): Promise<Task | undefined> {
-    const taskKeys = keys.task(taskId);
-    return taskKeys && unpackTask(taskId, await redis.hgetall(taskKeys[0]))?.task;
-  }
+function newer(one: Source | undefined, other: Source): Source {
+  const [mine, theirs] = [one?.rows[0], other.rows[0]];
+  return one && mine && theirs && newestFirst(mine, theirs) < 0 ? one : other;
 }
 
 function newestFirst(a: Place, b: Place): number {
@@ -96,6 +147,8 @@ function formatCursor({ ms, sequence, partition }: Place): string {
 
 function parseCursor(cursor: string): Place {
   const [, ms, sequence, partition] = CURSOR.exec(cursor) ?? [];
-  if (ms === undefined) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a task list");
-  return { ms: Number(ms), sequence: Number(sequence), partition: Number(partition) };
+  const place = { ms: Number(ms), sequence: Number(sequence), partition: Number(partition) };
+  // No entry has the id 0-0, and Redis refuses to look behind it.
+  if (formatCursor(place) !== cursor || (place.ms === 0 && place.sequence === 0)) throw invalidCursor();
+  return place;
 }

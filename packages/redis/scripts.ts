@@ -30,7 +30,8 @@ export type BeginReply = [type: "begun", task: readonly string[], journal: reado
 
 export interface CreateArguments {
   readonly taskId: string;
-  readonly call: string;
+  readonly facts: string;
+  readonly given: string;
   readonly createdAtMs: number;
   readonly retentionMs: number;
   readonly dueAtMs: number;
@@ -86,12 +87,13 @@ export function defineScripts(redis: Redis): Scripts {
   const run = loadScripts(redis, { names: SCRIPTS, folder: "", shared: "task", keyCount: (name) => (name === "create" ? 5 : 4) });
 
   return {
-    create: (keys, ownerKey, { taskId, call, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
+    create: (keys, ownerKey, { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
       run.create([
         ...keys,
         ownerKey,
         taskId,
-        call,
+        facts,
+        given,
         createdAtMs,
         retentionMs,
         dueAtMs,

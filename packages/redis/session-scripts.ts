@@ -6,11 +6,38 @@ export interface SessionScripts {
   open(key: string, args: { session: string; level: string | undefined; ttlMs: number }): Promise<"opened">;
   touch(key: string, args: { ttlMs: number }): Promise<[session: string | null, level: string | null]>;
   note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
-  add(key: string, args: { kind: "uri:" | "task:"; name: string; most: number }): Promise<"added" | "full" | "gone">;
-  hold(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"held" | "gone">;
+  add(key: string, args: AddArguments): Promise<"added" | "full" | "gone">;
+  hold(key: string, args: HoldArguments): Promise<[type: "full" | "gone"] | [type: "held", ...asksAndRefusals: string[]]>;
   keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
   drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
-  claim(key: string, args: { ask: string; stream: string; nowMs: number }): Promise<"claimed" | "own" | "elsewhere">;
+  claim(key: string, args: ClaimArguments): Promise<"claimed" | "put" | "elsewhere" | "full">;
+}
+
+export interface AddArguments {
+  readonly kind: "uri:" | "task:" | "call:";
+  readonly name: string;
+  readonly most: number;
+  /** Empty for what is only there or not: its watchers are told. */
+  readonly value: string;
+}
+
+export interface HoldArguments {
+  readonly stream: string;
+  readonly token: string;
+  readonly nowMs: number;
+  readonly leaseUntilMs: number;
+  readonly after: number;
+  readonly most: number;
+}
+
+export interface ClaimArguments {
+  readonly ask: string;
+  readonly stream: string;
+  readonly token: string;
+  readonly refusals: number;
+  readonly event: number;
+  readonly nowMs: number;
+  readonly most: number;
 }
 
 export function defineSessionScripts(redis: Redis): SessionScripts {
@@ -24,10 +51,12 @@ export function defineSessionScripts(redis: Redis): SessionScripts {
     open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
     touch: (key, { ttlMs }) => run.touch([key, ttlMs]) as never,
     note: (key, { field, value }) => run.note([key, field, value]) as never,
-    add: (key, { kind, name, most }) => run.add([key, kind, name, most]) as never,
-    hold: (key, { stream, token, leaseUntilMs }) => run.hold([key, stream, token, leaseUntilMs]) as never,
+    add: (key, { kind, name, most, value }) => run.add([key, kind, name, most, value]) as never,
+    hold: (key, { stream, token, nowMs, leaseUntilMs, after, most }) =>
+      run.hold([key, stream, token, nowMs, leaseUntilMs, after, most]) as never,
     keep: (key, { stream, token, leaseUntilMs }) => run.keep([key, stream, token, leaseUntilMs]) as never,
     drop: (key, { stream, token }) => run.drop([key, stream, token]) as never,
-    claim: (key, { ask, stream, nowMs }) => run.claim([key, ask, stream, nowMs]) as never,
+    claim: (key, { ask, stream, token, refusals, event, nowMs, most }) =>
+      run.claim([key, ask, stream, token, refusals, event, nowMs, most]) as never,
   };
 }

@@ -34,15 +34,15 @@ describe("the session store on Redis", () => {
     const session = aSession();
     await sessions.open(session, TTL_MS);
     const [key = ""] = await keysOf(redis, prefix).then((keys) => keys.filter((each) => each.includes(session.id)));
-    const hold = { sessionId: session.id, stream: "standalone", token: "token", nowMs: Date.now(), leaseMs: 1_000 };
+    const hold = { sessionId: session.id, stream: "standalone", token: "token", nowMs: Date.now(), leaseMs: 1_000, after: 0, most: 10 };
     const everything = () =>
       Promise.all([
         sessions.setLogLevel(session.id, "debug"),
-        sessions.noteCall(session.id, "1", "task"),
+        sessions.noteCall(session.id, "1", "task", 10),
         sessions.follow(session.id, "task", 10),
         sessions.subscribe(session.id, "file:///x", 10),
         sessions.holdStream(hold),
-        sessions.claimAsk({ ...hold, taskId: "task", key: "ask" }),
+        sessions.claimAsk({ ...hold, taskId: "task", key: "ask", refusals: 0, event: 1 }),
         sessions.keepStream(hold),
       ]);
 
@@ -65,10 +65,11 @@ describe("the session store on Redis", () => {
 
     expect(await bytes()).toBeLessThanOrEqual(250);
     const taskId = opened.ids.taskId();
-    await sessions.holdStream({ sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), leaseMs: 1_000 });
+    const held = { sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), most: 10 };
+    await sessions.holdStream({ ...held, leaseMs: 1_000, after: 0 });
     await sessions.follow(session.id, taskId, 10);
-    await sessions.noteCall(session.id, "17", taskId);
-    await sessions.claimAsk({ sessionId: session.id, taskId, key: "party-size", stream: "standalone", nowMs: Date.now() });
+    await sessions.noteCall(session.id, "17", taskId, 10);
+    await sessions.claimAsk({ ...held, taskId, key: "party-size", refusals: 0, event: Date.now() });
     expect(await bytes()).toBeLessThanOrEqual(500);
   });
 

@@ -2,7 +2,7 @@
  * The session store on Redis: one hash per session, one expiry. The races are settled in scripts/session/*.lua; what only reads or removes
  * is a plain command, which can neither make a hash nor lose a race.
  */
-import type { LogLevel, Session, SessionStore } from "@parley/core";
+import type { ClaimedAsk, LogLevel, Session, SessionStore } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { RedisEvents } from "./events.ts";
 import type { Keys } from "./keys.ts";
@@ -52,7 +52,7 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
 
     async subscribe(sessionId, uri, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most, value: "" })));
       return added === "added" ? "subscribed" : "full";
     },
 
@@ -61,24 +61,33 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
       if (key !== undefined) await removeAndTell(key, `uri:${uri}`);
     },
 
-    async noteCall(sessionId, requestId, taskId) {
+    async noteCall(sessionId, call, taskId, most) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await reached(scripts.note(key, { field: `call:${requestId}`, value: taskId }));
+      if (key === undefined) return "gone";
+      const added = await reached(scripts.add(key, { kind: "call:", name: call, most, value: taskId }));
+      return added === "added" ? "noted" : added;
     },
 
-    async callTask(sessionId, requestId) {
+    async callTask(sessionId, call) {
       const key = keys.session(sessionId);
-      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${requestId}`))) ?? undefined);
+      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${call}`))) ?? undefined);
     },
 
-    async forgetCall(sessionId, requestId) {
+    async forgetCalls(sessionId, calls) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await reached(redis.hdel(key, `call:${requestId}`));
+      if (key !== undefined && calls.length > 0) await reached(redis.hdel(key, ...calls.map((call) => `call:${call}`)));
+    },
+
+    async calls(sessionId) {
+      const key = keys.session(sessionId);
+      const fields = key === undefined ? {} : await reached(redis.hgetall(key));
+      const noted = Object.entries(fields).filter(([field]) => field.startsWith("call:"));
+      return new Map(noted.map(([field, taskId]) => [field.slice("call:".length), taskId]));
     },
 
     async follow(sessionId, taskId, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most, value: "" })));
       return added === "added" ? "following" : "full";
     },
 
@@ -96,9 +105,12 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
       return { taskIds: named("task:", fields), resources: named("uri:", fields) };
     },
 
-    async holdStream({ sessionId, stream, token, nowMs, leaseMs }) {
+    async holdStream({ sessionId, leaseMs, ...hold }) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await reached(scripts.hold(key, { stream, token, leaseUntilMs: nowMs + leaseMs }));
+      if (key === undefined) return { type: "gone" };
+      const [type, ...asks] = await reached(scripts.hold(key, { ...hold, leaseUntilMs: hold.nowMs + leaseMs }));
+      if (type !== "held") return { type };
+      return { type, put: asks.flatMap((ask, i) => (i % 2 === 0 ? { ...claimed(ask), refusals: Number(asks[i + 1]) } : [])) };
     },
 
     async keepStream({ sessionId, stream, token, nowMs, leaseMs }) {
@@ -111,9 +123,21 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
       if (key !== undefined) await reached(scripts.drop(key, { stream, token }));
     },
 
-    async claimAsk({ sessionId, taskId, key: ask, stream, nowMs }) {
+    async claimAsk({ sessionId, taskId, key: ask, ...claim }) {
       const key = keys.session(sessionId);
-      return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { ask: `${taskId}:${ask}`, stream, nowMs }));
+      return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { ...claim, ask: `${taskId}:${ask}` }));
+    },
+
+    async claims(sessionId) {
+      const key = keys.session(sessionId);
+      const fields = key === undefined ? [] : await reached(redis.hkeys(key));
+      return named("asked:", fields).map(claimed);
+    },
+
+    async forgetClaims(sessionId, claims) {
+      const key = keys.session(sessionId);
+      const fields = claims.map(({ taskId, key: ask }) => `asked:${taskId}:${ask}`);
+      if (key !== undefined && fields.length > 0) await reached(redis.hdel(key, ...fields));
     },
 
     async watch(sessionId, onChange) {
@@ -126,6 +150,12 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
 
 function named(kind: string, fields: readonly string[]): string[] {
   return fields.filter((field) => field.startsWith(kind)).map((field) => field.slice(kind.length));
+}
+
+/** `<task id>:<key>`. Ids of tasks have no colon. */
+function claimed(ask: string): ClaimedAsk {
+  const colon = ask.indexOf(":");
+  return { taskId: ask.slice(0, colon), key: ask.slice(colon + 1) };
 }
 
 /** Packed as tasks are: under 64 bytes the hash of a session stays one compact piece of memory. */

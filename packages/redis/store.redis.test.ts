@@ -173,7 +173,7 @@ describe("the task store on Redis", () => {
     const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
     expect(await redis.hgetall(task)).toEqual({
       state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
-      call: `["tool","book_dinner","ada",${nowMs},0,"ef","seed",{}]`,
+      call: `["tool","book_dinner","ada",${nowMs},0,"ef","seed"]\n[{}]`,
     });
 
     await store.begin({ taskId, run: 1, token: "token-a", nowMs, leaseMs: LEASE_MS });
@@ -217,7 +217,7 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
     await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
     await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
-    expect(await redis.hget(task, "ask:size@1")).toBe(`d 3 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
+    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
     const endedAtMs = Date.now();
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
     expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
@@ -282,6 +282,95 @@ describe("the task store on Redis", () => {
     } finally {
       await spread.close();
     }
+  });
+
+  test("an owner's list that is longer than what is read at once is whole and in order, over one partition and over many", async () => {
+    for (const partitions of [1, 40]) {
+      const spread = await openRedis({ partitions });
+      const principal = newToken();
+      const created = Array.from({ length: 600 }, () => spread.ids.taskId());
+      for (const taskId of created) await spread.store.create({ taskId, call: aCall({ principal }), graceMs: GRACE_MS });
+      const listed: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await spread.store.list({ principal, limit: 250, ...(cursor !== undefined && { cursor }) });
+        listed.push(...page.tasks.map(({ id }) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== undefined);
+      expect(listed.toSorted()).toEqual(created.toSorted());
+      if (partitions === 1) expect(listed).toEqual(created.toReversed());
+      await spread.close();
+    }
+  });
+
+  test("large arguments stand with the journal, and no look at the task carries them", async () => {
+    const { store, redis } = opened;
+    const life = aLife(store);
+    // With what JSON adds: 1,024 characters, and one more.
+    const [small, large] = [
+      await life.create({ arguments: { a: "x".repeat(1_014) } }),
+      await life.create({ arguments: { a: "x".repeat(1_015) } }),
+    ];
+    const held = async (taskId: string) => {
+      const [task = "", journal = ""] = createKeys(opened.prefix).task(taskId) ?? [];
+      return [(await redis.hkeys(task)).toSorted(), await redis.hkeys(journal)];
+    };
+    expect(await held(small)).toEqual([["call", "state"], []]);
+    expect(await held(large)).toEqual([["call", "state"], ["given"]]);
+
+    for (const taskId of [small, large]) {
+      const parked = { taskId, nowMs: Date.now(), dueAtMs: Date.now(), graceMs: GRACE_MS, entries: [], asks: [], attempt: 0 };
+      const first = await life.begin({ taskId, run: 1 });
+      await store.park({ ...parked, token: first, restart: { arguments: { b: "y".repeat(1_017) } } });
+      expect(await held(taskId)).toEqual([["call", "state"], ["arguments"]]);
+      const second = await life.begin({ taskId, run: 2 });
+      await store.park({ ...parked, token: second, restart: { arguments: { b: "y".repeat(1_016) } } });
+      expect(await held(taskId)).toEqual([["arguments", "call", "state"], []]);
+      await life.cancel(taskId);
+    }
+    expect((await redis.hget(createKeys(opened.prefix).task(large)?.[0] ?? "", "call"))?.length).toBeLessThan(200);
+  });
+
+  test("lists read a few small fields of each task, and only so many tasks at once, however many lists there are", async () => {
+    const redis = new Redis(opened.url);
+    const store = createRedisStore({ redis, keys: createKeys(opened.prefix), partitions: 1 });
+    const life = aLife(opened.store);
+    const large = "x".repeat(50_000);
+    const ask = anAsk("size", { request: { type: "form", message: large, schema: {} } });
+    const taskIds = await Promise.all(Array.from({ length: 100 }, () => life.parked([ask], { arguments: { large } })));
+    await redis.ping();
+    let [received, underWay, most] = [0, 0, 0];
+    redis.stream.on("data", (chunk: Buffer) => (received += chunk.length));
+    const send = redis.sendCommand.bind(redis);
+    vi.spyOn(redis, "sendCommand").mockImplementation((command, ...rest) => {
+      most = Math.max(most, (underWay += 1));
+      void command.promise.finally(() => (underWay -= 1));
+      return send(command, ...rest);
+    });
+
+    const lists = Array.from({ length: 3 }, () => store.list({ principal: "anonymous", limit: 100 }));
+    const [summaries] = await Promise.all([store.summaries(taskIds), ...lists]);
+
+    expect(summaries.map((summary) => summary?.status)).toEqual(taskIds.map(() => "input_required"));
+    expect(most).toBe(32);
+    expect(received / 400).toBeLessThan(400);
+    redis.disconnect();
+  });
+
+  test("a page that meets more expired tasks than it may look at ends early, and the next one no longer meets them", async () => {
+    const { store, redis } = opened;
+    const oldest = await aLife(store).create({ principal: "ada" });
+    const key = createKeys(opened.prefix).owner(0, "ada");
+    const pipeline = redis.pipeline();
+    for (let i = 0; i < 5_100; i += 1) pipeline.xadd(key, "*", "id", newTaskId());
+    await pipeline.exec();
+
+    const first = await store.list({ principal: "ada", limit: 100 });
+    expect(first).toEqual({ tasks: [], nextCursor: expect.any(String) });
+    expect(await redis.xlen(key)).toBeLessThan(200);
+    const second = await store.list({ principal: "ada", limit: 100, cursor: first.nextCursor ?? "" });
+    expect(second.tasks.map(({ id }) => id)).toEqual([oldest]);
+    expect(await redis.xlen(key)).toBe(1);
   });
 
   test("a Redis that does not answer is UNAVAILABLE within the command timeout", async () => {

@@ -11,6 +11,7 @@ import {
   isFinished,
   type KeyedEntry,
   ParleyError,
+  problemOf,
   type RunRef,
   type Task,
   type TaskStore,
@@ -20,7 +21,18 @@ import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
 import { defineScripts, type Pair } from "./scripts.ts";
-import { packAsk, packCall, packEntry, packEntryOutcome, packPlace, unpackEntry, unpackTask } from "./task-hash.ts";
+import { createSummaries } from "./summaries.ts";
+import {
+  isEntryKey,
+  packAsk,
+  packCall,
+  packEntry,
+  packEntryOutcome,
+  packPlace,
+  unpackEntry,
+  unpackTask,
+  unpackTaskAtWork,
+} from "./task-hash.ts";
 import { reached } from "./unavailable.ts";
 
 /** Feed items that are kept per task, and read at once. */
@@ -43,7 +55,8 @@ export interface RedisStoreOptions {
 
 export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknowledge = reached }: RedisStoreOptions): TaskStore {
   const scripts = defineScripts(redis);
-  const ownerList = createOwnerList({ redis, keys, partitions });
+  const summaries = createSummaries({ redis, keys });
+  const ownerList = createOwnerList({ redis, keys, partitions, summaries });
 
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
@@ -76,7 +89,7 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       const created = await acknowledge(
         scripts.create(taskKeys, ownerList.key(taskId, principal), {
           taskId,
-          call: packCall(call),
+          ...packCall(call),
           createdAtMs,
           retentionMs,
           dueAtMs: createdAtMs + graceMs,
@@ -95,11 +108,13 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       // Its tool is told what was answered.
       const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
-      const unpacked = unpackTask(taskId, Object.fromEntries(pairs(reply[1])));
+      const recorded = pairs(reply[2]);
+      const unpacked = unpackTaskAtWork(taskId, { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) });
       if (!unpacked) throw new Error("begin found a task without state");
       const journal = new Map<string, Entry>();
       let journalSize = 0;
-      for (const [key, text] of pairs(reply[2])) {
+      for (const [key, text] of recorded) {
+        if (!isEntryKey(key)) continue;
         const { entry, size } = unpackEntry(text);
         journal.set(key, entry);
         journalSize += size;
@@ -164,7 +179,7 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
           token,
           nowMs,
           status: outcome.type === "result" ? "completed" : "failed",
-          fields: present({ message, outcome: JSON.stringify(outcome) }),
+          fields: present({ message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) }),
           entries: packEntries(entries),
         }),
       );
@@ -206,6 +221,8 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       for (let i = 0; i + 1 < reply.length; i += 2) runs.push({ taskId: String(reply[i]), run: Number(reply[i + 1]) });
       return runs;
     },
+
+    summaries: (taskIds) => reached(summaries.of(taskIds)),
 
     list: (request) => reached(ownerList.page(request)),
 

@@ -7,6 +7,7 @@ import {
   type Ask,
   type AskRequest,
   type Call,
+  type CallFacts,
   canonicalJson,
   type ClientCapabilities,
   type Entry,
@@ -14,7 +15,9 @@ import {
   type JsonObject,
   type Outcome,
   type Task,
+  type TaskAtWork,
   type TaskStatus,
+  type TaskSummary,
   type TimeoutPolicy,
   type Violation,
 } from "@parley/core";
@@ -22,7 +25,7 @@ import {
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
 
-type PackedCall = [
+type PackedFacts = [
   Call["kind"],
   name: string,
   principal: string,
@@ -30,10 +33,11 @@ type PackedCall = [
   hidden: 0 | 1,
   capabilities: string,
   seed: string,
-  args: JsonObject,
-  replies?: JsonObject | null,
-  traceparent?: string,
+  traceparent?: string | null,
+  requestId?: string | number,
+  progressToken?: string | number,
 ];
+type PackedGiven = [args: JsonObject, replies?: JsonObject];
 type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject]
@@ -41,22 +45,15 @@ type PackedRequest =
   | ["sampling", params: JsonObject]
   | ["roots"];
 
-export function packCall({
-  kind,
-  name,
-  principal,
-  createdAtMs,
-  hidden,
-  capabilities,
-  seed,
-  arguments: args,
-  replies,
-  traceparent,
-}: Call): string {
-  const packed: PackedCall = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), seed, args];
-  if (replies ?? traceparent) packed.push(replies ?? null);
-  if (traceparent !== undefined) packed.push(traceparent);
-  return JSON.stringify(packed);
+/** What every look at the task needs, and what was given with the call, which its runs alone need. */
+export function packCall(call: Call): { readonly facts: string; readonly given: string } {
+  const { kind, name, principal, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
+  const facts: PackedFacts = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), seed];
+  if (traceparent ?? request) facts.push(traceparent ?? null);
+  if (request) facts.push(request.id);
+  if (request?.progressToken !== undefined) facts.push(request.progressToken);
+  const given: PackedGiven = replies ? [args, replies] : [args];
+  return { facts: JSON.stringify(facts), given: JSON.stringify(given) };
 }
 
 /** `<called at> JSON`: an open ask without its key and digest. `position` is its place among the asks that its run puts. */
@@ -78,6 +75,11 @@ export function packPlace({ place, withdrawn, arrived }: Entry): string {
 
 export function packEntryOutcome(outcome: EntryOutcome): string {
   return canonicalJson(outcome);
+}
+
+/** Beside entries the journal's hash holds arguments that are large. */
+export function isEntryKey(field: string): boolean {
+  return field.includes(":");
 }
 
 export function unpackEntry(text: string): {
@@ -106,85 +108,167 @@ function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived
   return { arrived: { atMs: Number(atMs), revision: Number(revision) } };
 }
 
-export interface UnpackedTask {
-  readonly task: Task;
+type Fields = Readonly<Record<string, string>>;
+
+/** The state, word by word. */
+interface State {
+  readonly status: TaskStatus;
+  readonly revision: number;
+  readonly run: number;
+  readonly updatedAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly retentionMs: number;
   /** Failed tries of the handler so far. */
   readonly attempt: number;
+  readonly generation: number;
   /** Takeovers in a row without anything having been recorded or parked. */
   readonly takeovers: number;
 }
 
+export interface UnpackedTask {
+  readonly task: Task;
+  readonly attempt: number;
+  readonly takeovers: number;
+}
+
 /** Undefined for an empty hash, which is how Redis shows a key that is not there. */
-export function unpackTask(id: string, fields: Readonly<Record<string, string>>): UnpackedTask | undefined {
-  const { state, call, arguments: restartedWith, message, immediate, outcome } = fields;
-  if (state === undefined || call === undefined) return undefined;
-  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt, generation, takeovers] = state.split(" ");
+export function unpackTask(id: string, fields: Fields): UnpackedTask | undefined {
+  const { state: words, call, message, immediate, outcome } = fields;
+  if (words === undefined || call === undefined) return undefined;
+  const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(words);
+  const { seed: _, ...facts } = unpackFacts(call);
   const task: Task = {
     id,
-    call: unpackCall(call, Number(retentionMs), restartedWith),
-    status: status as TaskStatus,
-    revision: Number(revision),
-    run: Number(run),
-    updatedAtMs: Number(updatedAtMs),
-    generation: Number(generation),
+    call: { ...facts, retentionMs },
+    status,
+    revision,
+    run,
+    updatedAtMs,
+    generation,
     asks: status === "input_required" ? unpackAsks(fields) : [],
-    ...(takeovers !== "0" && { takeovers: Number(takeovers) }),
-    ...(expiresAtMs !== "0" && { expiresAtMs: Number(expiresAtMs) }),
+    ...(takeovers > 0 && { takeovers }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(message !== undefined && { message }),
     ...(immediate !== undefined && { immediateResponse: immediate }),
     ...(outcome !== undefined && { outcome: JSON.parse(outcome) as Outcome }),
   };
-  return { task, attempt: Number(attempt), takeovers: Number(takeovers) };
+  return { task, attempt, takeovers };
 }
 
-function unpackCall(text: string, retentionMs: number, restartedWith: string | undefined): Call {
-  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, args, replies, traceparent] = JSON.parse(text) as PackedCall;
+/** The task with what its runs need. What was given with the call stands with it or, when it is large, with the journal. */
+export function unpackTaskAtWork(
+  id: string,
+  { task: fields, journal }: { readonly task: Fields; readonly journal: Fields },
+): (Omit<UnpackedTask, "task"> & { readonly task: TaskAtWork }) | undefined {
+  const unpacked = unpackTask(id, fields);
+  const { call = "" } = fields;
+  if (!unpacked) return undefined;
+  const { task, ...counts } = unpacked;
+  const { seed } = unpackFacts(call);
+  const restartedWith = fields["arguments"] ?? journal["arguments"];
+  // Replies were given to what the call asks first, and a restart is past that.
+  const [args, replies] =
+    restartedWith === undefined
+      ? (JSON.parse(journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1)) as PackedGiven)
+      : [JSON.parse(restartedWith) as JsonObject];
+  return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
+}
+
+/** As much of a task as its summary needs, in the order in which `unpackSummary` takes it. */
+export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
+
+/** Undefined for a task that is gone. */
+export function unpackSummary(id: string, [words, call, message, problem]: readonly (string | null)[]): TaskSummary | undefined {
+  if (typeof words !== "string" || typeof call !== "string") return undefined;
+  const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(words);
+  const { principal, hidden, createdAtMs } = unpackFacts(call);
   return {
-    kind,
-    name,
-    arguments: restartedWith === undefined ? args : (JSON.parse(restartedWith) as JsonObject),
+    id,
     principal,
-    capabilities: unpackCapabilities(capabilities),
+    hidden,
+    status,
     createdAtMs,
+    updatedAtMs,
     retentionMs,
-    seed,
-    hidden: hidden === 1,
-    // They were given to what the call asks first, and a restart is past that.
-    ...(replies && restartedWith === undefined && { replies }),
-    ...(traceparent !== undefined && { traceparent }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    ...(typeof message === "string" && { message }),
+    ...(typeof problem === "string" && { problem }),
   };
 }
 
-function unpackAsks(fields: Readonly<Record<string, string>>): Ask[] {
+function unpackState(text: string): State {
+  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt, generation, takeovers] = text.split(" ");
+  return {
+    status: status as TaskStatus,
+    revision: Number(revision),
+    run: Number(run),
+    updatedAtMs: Number(updatedAtMs),
+    expiresAtMs: expiresAtMs === "0" ? undefined : Number(expiresAtMs),
+    retentionMs: Number(retentionMs),
+    attempt: Number(attempt),
+    generation: Number(generation),
+    takeovers: Number(takeovers),
+  };
+}
+
+/** JSON has no line feeds of its own, so the first one ends the facts. */
+const FACTS_END = "\n";
+
+function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
+  const end = call.indexOf(FACTS_END);
+  const facts = end === -1 ? call : call.slice(0, end);
+  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(facts) as PackedFacts;
+  return {
+    kind,
+    name,
+    principal,
+    capabilities: unpackCapabilities(capabilities),
+    createdAtMs,
+    hidden: hidden === 1,
+    seed,
+    ...(typeof traceparent === "string" && { traceparent }),
+    ...(id !== undefined && { request: { id, ...(progressToken !== undefined && { progressToken }) } }),
+  };
+}
+
+function unpackAsks(fields: Fields): Ask[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith("ask:"))
     .map(([field, text]) => {
       const afterDigest = text.indexOf(" ");
-      const afterRun = text.indexOf(" ", afterDigest + 1);
-      const afterCalledAt = text.indexOf(" ", afterRun + 1);
+      const afterRevision = text.indexOf(" ", afterDigest + 1);
+      const afterCalledAt = text.indexOf(" ", afterRevision + 1);
+      const revision = Number(text.slice(afterDigest + 1, afterRevision));
       const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterCalledAt + 1)) as PackedAsk;
       const key = field.slice(4);
-      const refused = fields[`refused:${key}`];
+      const noted = fields[`refused:${key}`];
+      const refused = noted === undefined ? undefined : unpackRefused(noted);
       const ask: Ask = {
         key,
         digest: text.slice(0, afterDigest),
-        calledAt: text.slice(afterRun + 1, afterCalledAt),
+        calledAt: text.slice(afterRevision + 1, afterCalledAt),
         request: unpackRequest(request),
         askedAtMs,
         deadlineMs: askedAtMs + timeoutMs,
         onTimeout,
-        ...(refused !== undefined && { refused: unpackRefused(refused) }),
+        since: { revision: refused?.revision ?? revision, position },
+        ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
       };
-      return { ask, run: Number(text.slice(afterDigest + 1, afterRun)), position };
+      return { ask, revision, position };
     })
-    .toSorted((a, b) => a.run - b.run || a.position - b.position)
+    .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
     .map(({ ask }) => ask);
 }
 
-/** `count JSON`, as refuse.lua writes it. */
-function unpackRefused(text: string): NonNullable<Ask["refused"]> {
-  const space = text.indexOf(" ");
-  return { count: Number(text.slice(0, space)), violations: JSON.parse(text.slice(space + 1)) as Violation[] };
+/** `count revision JSON`, as refuse.lua writes it. */
+function unpackRefused(text: string): NonNullable<Ask["refused"]> & { readonly revision: number } {
+  const afterCount = text.indexOf(" ");
+  const afterRevision = text.indexOf(" ", afterCount + 1);
+  return {
+    count: Number(text.slice(0, afterCount)),
+    revision: Number(text.slice(afterCount + 1, afterRevision)),
+    violations: JSON.parse(text.slice(afterRevision + 1)) as Violation[],
+  };
 }
 
 function packRequest(request: AskRequest): PackedRequest {

@@ -1,6 +1,6 @@
 /** What every session store promises: each method, and each race that it settles. Run against memory and against Redis. */
 import { randomUUID } from "node:crypto";
-import type { Session, SessionStore } from "@parley/core";
+import type { PutAsk, Session, SessionStore } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 export interface SessionsUnderTest {
@@ -66,12 +66,23 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       };
     }
 
-    const hold = (sessionId: string, stream: string, token: string, nowMs = Date.now(), leaseMs = LEASE_MS) =>
-      sessions.holdStream({ sessionId, stream, token, nowMs, leaseMs });
-    const keep = (sessionId: string, stream: string, token: string, nowMs = Date.now(), leaseMs = LEASE_MS) =>
+    const hold = (
+      sessionId: string,
+      stream: string,
+      { token = stream, nowMs = Date.now(), leaseMs = LEASE_MS, after = 0, most = 100 } = {},
+    ) => sessions.holdStream({ sessionId, stream, token, nowMs, leaseMs, after, most });
+    const keep = (sessionId: string, stream: string, { token = stream, nowMs = Date.now(), leaseMs = LEASE_MS } = {}) =>
       sessions.keepStream({ sessionId, stream, token, nowMs, leaseMs });
-    const claim = (sessionId: string, key: string, stream: string, nowMs = Date.now()) =>
-      sessions.claimAsk({ sessionId, taskId: "task", key, stream, nowMs });
+    const drop = (sessionId: string, stream: string, token = stream) => sessions.dropStream({ sessionId, stream, token });
+    let events = 0;
+    /** Claims a question as a new event of the stream. */
+    const claim = (
+      sessionId: string,
+      key: string,
+      stream: string,
+      { token = stream, nowMs = Date.now(), refusals = 0, event = (events += 1), most = 100, taskId = "task" } = {},
+    ) => sessions.claimAsk({ sessionId, taskId, key, stream, token, refusals, event, nowMs, most });
+    const held = (...put: readonly PutAsk[]) => ({ type: "held", put });
 
     describe("a session's life", () => {
       test("a session comes back as it was opened, with all that its client said and with as little as it may say", async () => {
@@ -109,7 +120,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("an expired session is gone with everything in it", async () => {
         const id = await opened();
         await sessions.follow(id, "task", 10);
-        await sessions.noteCall(id, "1", "task");
+        await sessions.noteCall(id, "1", "task", 10);
         await sessions.touch(id, 20);
         await new Promise((resolve) => setTimeout(resolve, 50));
 
@@ -131,15 +142,18 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.setLogLevel(id, "debug");
         expect(await sessions.subscribe(id, URI, 10)).toBe("full");
         expect(await sessions.follow(id, "task", 10)).toBe("full");
-        await sessions.noteCall(id, "1", "task");
-        await hold(id, "standalone", "token");
-        expect(await keep(id, "standalone", "token")).toBe("lost");
+        expect(await sessions.noteCall(id, "1", "task", 10)).toBe("gone");
+        expect(await hold(id, "standalone")).toEqual({ type: "gone" });
+        expect(await keep(id, "standalone")).toBe("lost");
         expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
         await sessions.unsubscribe(id, URI);
         await sessions.unfollow(id, ["task"]);
-        await sessions.forgetCall(id, "1");
-        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "token" });
+        await sessions.forgetCalls(id, ["1"]);
+        await sessions.forgetClaims(id, [{ taskId: "task", key: "ask" }]);
+        await drop(id, "standalone");
 
+        expect(await sessions.claims(id)).toEqual([]);
+        expect(await sessions.calls(id)).toEqual(new Map());
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
         expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
         expect(await sessions.callTask(id, "1")).toBeUndefined();
@@ -148,19 +162,19 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a session that is closed while others write to it stays closed", async () => {
         for (let round = 0; round < 20; round += 1) {
           const id = await opened();
-          await hold(id, "a", "token");
+          await hold(id, "a");
           await Promise.all([
             sessions.setLogLevel(id, "debug"),
-            sessions.noteCall(id, "1", "task"),
+            sessions.noteCall(id, "1", "task", 10),
             sessions.follow(id, "task", 10),
             sessions.touch(id, TTL_MS),
             sessions.close(id),
             sessions.subscribe(id, URI, 10),
-            hold(id, "b", "token"),
-            keep(id, "a", "token"),
+            hold(id, "b"),
+            keep(id, "a"),
             claim(id, "ask", "a"),
             sessions.touch(id, TTL_MS),
-            sessions.noteCall(id, "2", "task"),
+            sessions.noteCall(id, "2", "task", 10),
           ]);
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
           expect(await sessions.callTask(id, "2")).toBeUndefined();
@@ -178,26 +192,55 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     describe("calls", () => {
       test("a request finds its task until it is forgotten, and a number is not the text of it", async () => {
         const id = await opened();
-        await sessions.noteCall(id, "1", "one");
-        await sessions.noteCall(id, '"1"', "the text");
+        await sessions.noteCall(id, "1", "one", 10);
+        await sessions.noteCall(id, '"1"', "the text", 10);
 
         expect(await sessions.callTask(id, "1")).toBe("one");
         expect(await sessions.callTask(id, '"1"')).toBe("the text");
-        await sessions.forgetCall(id, "1");
+        await sessions.forgetCalls(id, ["1"]);
         expect(await sessions.callTask(id, "1")).toBeUndefined();
         expect(await sessions.callTask(id, '"1"')).toBe("the text");
       });
 
       test("a request id that is used again names the later task", async () => {
         const id = await opened();
-        await sessions.noteCall(id, "1", "one");
-        await sessions.noteCall(id, "1", "two");
+        await sessions.noteCall(id, "1", "one", 10);
+        await sessions.noteCall(id, "1", "two", 10);
         expect(await sessions.callTask(id, "1")).toBe("two");
+      });
+
+      test("a session has at most so many; one that is noted already is no more, and what is forgotten makes room", async () => {
+        const id = await opened();
+        await sessions.follow(id, "one", 10);
+        expect(await sessions.noteCall(id, "1", "one", 2)).toBe("noted");
+        expect(await sessions.noteCall(id, "2", "two", 2)).toBe("noted");
+        expect(await sessions.noteCall(id, "3", "three", 2)).toBe("full");
+        expect(await sessions.noteCall(id, "2", "again", 2)).toBe("noted");
+        expect(await sessions.calls(id)).toEqual(
+          new Map([
+            ["1", "one"],
+            ["2", "again"],
+          ]),
+        );
+
+        await sessions.forgetCalls(id, []);
+        await sessions.forgetCalls(id, ["1", "unknown"]);
+        expect(await sessions.noteCall(id, "3", "three", 2)).toBe("noted");
+        await sessions.forgetCalls(id, ["2", "3"]);
+        expect(await sessions.calls(id)).toEqual(new Map());
+        expect((await sessions.interests(id)).taskIds).toEqual(["one"]);
+      });
+
+      test("of many that want the last places each place is taken once", async () => {
+        const id = await opened();
+        const results = await Promise.all(Array.from({ length: 20 }, (_, i) => sessions.noteCall(id, String(i), "task", 5)));
+        expect(results.filter((result) => result === "noted")).toHaveLength(5);
+        expect((await sessions.calls(id)).size).toBe(5);
       });
 
       test("another session's request of the same id is another request", async () => {
         const [mine, theirs] = [await opened(), await opened()];
-        await sessions.noteCall(mine, "1", "one");
+        await sessions.noteCall(mine, "1", "one", 10);
         expect(await sessions.callTask(theirs, "1")).toBeUndefined();
       });
     });
@@ -223,7 +266,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a session has at most so many; what it has already is no more, and each kind counts by itself", async () => {
         const id = await opened();
         for (const task of ["one", "two"]) await sessions.follow(id, task, 2);
-        await sessions.noteCall(id, "1", "one");
+        await sessions.noteCall(id, "1", "one", 10);
 
         expect(await sessions.follow(id, "three", 2)).toBe("full");
         expect(await sessions.follow(id, "two", 2)).toBe("following");
@@ -247,64 +290,112 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a holder keeps its stream, also when its lease ran out and nobody came", async () => {
         const id = await opened();
         const nowMs = Date.now();
-        await hold(id, "standalone", "one", nowMs, 1_000);
-        expect(await keep(id, "standalone", "one", nowMs + 500, 1_000)).toBe("kept");
-        expect(await keep(id, "standalone", "one", nowMs + 60_000, 1_000)).toBe("kept");
+        expect(await hold(id, "standalone", { nowMs, leaseMs: 1_000 })).toEqual(held());
+        expect(await keep(id, "standalone", { nowMs: nowMs + 500, leaseMs: 1_000 })).toBe("kept");
+        expect(await keep(id, "standalone", { nowMs: nowMs + 60_000, leaseMs: 1_000 })).toBe("kept");
       });
 
       test("of two holders the later has the stream, and the earlier cannot keep it, drop it or take it back", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await hold(id, "standalone", "two");
+        await hold(id, "standalone", { token: "one" });
+        await hold(id, "standalone", { token: "two" });
 
-        expect(await keep(id, "standalone", "one")).toBe("lost");
-        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
-        expect(await keep(id, "standalone", "two")).toBe("kept");
-        expect(await keep(id, "standalone", "one")).toBe("lost");
+        expect(await keep(id, "standalone", { token: "one" })).toBe("lost");
+        await drop(id, "standalone", "one");
+        expect(await keep(id, "standalone", { token: "two" })).toBe("kept");
+        expect(await keep(id, "standalone", { token: "one" })).toBe("lost");
       });
 
       test("of many that take a stream at once exactly one keeps it", async () => {
         const id = await opened();
         const tokens = Array.from({ length: 10 }, () => randomUUID());
-        await Promise.all(tokens.map((token) => hold(id, "standalone", token)));
-        const kept = await Promise.all(tokens.map((token) => keep(id, "standalone", token)));
+        await Promise.all(tokens.map((token) => hold(id, "standalone", { token })));
+        const kept = await Promise.all(tokens.map((token) => keep(id, "standalone", { token })));
         expect(kept.filter((each) => each === "kept")).toHaveLength(1);
       });
 
       test("a stream that was given up is nobody's, and its holder cannot keep it any more", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
-        expect(await keep(id, "standalone", "one")).toBe("lost");
+        await hold(id, "standalone");
+        await drop(id, "standalone");
+        expect(await keep(id, "standalone")).toBe("lost");
       });
 
       test("streams of one session, and of two, are apart, whatever their names", async () => {
         const [mine, theirs] = [await opened(), await opened()];
-        await hold(mine, 'result "a b"', "one");
-        await hold(mine, "result 1", "two");
-        await hold(theirs, "result 1", "three");
-        expect(await keep(mine, 'result "a b"', "one")).toBe("kept");
-        expect(await keep(mine, "result 1", "two")).toBe("kept");
-        expect(await keep(theirs, "result 1", "three")).toBe("kept");
+        await hold(mine, 'result "a b"');
+        await hold(mine, "result 1", { token: "two" });
+        await hold(theirs, "result 1", { token: "three" });
+        expect(await keep(mine, 'result "a b"')).toBe("kept");
+        expect(await keep(mine, "result 1", { token: "two" })).toBe("kept");
+        expect(await keep(theirs, "result 1", { token: "three" })).toBe("kept");
+      });
+
+      test("a session holds at most so many others beside one, and those whose lease ran out give way when there are too many", async () => {
+        const id = await opened();
+        const nowMs = Date.now();
+        await hold(id, "a", { nowMs, leaseMs: 1_000 });
+        await hold(id, "b", { nowMs, leaseMs: 2_000 });
+        expect(await hold(id, "c", { nowMs, most: 2 })).toEqual({ type: "full" });
+        expect(await hold(id, "b", { nowMs, leaseMs: 2_000, most: 2 })).toEqual(held());
+        expect(await keep(id, "c")).toBe("lost");
+
+        expect(await hold(id, "c", { nowMs: nowMs + 1_500, most: 3 })).toEqual(held());
+        expect(await keep(id, "a", { nowMs: nowMs + 1_500, leaseMs: 1 })).toBe("kept");
+        expect(await hold(id, "d", { nowMs: nowMs + 1_501, most: 3 })).toEqual(held());
+        expect(await keep(id, "a")).toBe("lost");
+        expect(await keep(id, "b")).toBe("kept");
       });
     });
 
     describe("questions", () => {
       test("a question is put on the first stream that claims it, and on no other while that one is held", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await hold(id, "result 1", "two");
+        await hold(id, "standalone");
+        await hold(id, "result 1");
 
         expect(await claim(id, "ask", "standalone")).toBe("claimed");
-        expect(await claim(id, "ask", "standalone")).toBe("own");
+        expect(await claim(id, "ask", "standalone")).toBe("put");
         expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
         expect(await claim(id, "another", "result 1")).toBe("claimed");
+        expect(await sessions.claims(id)).toEqual(
+          expect.arrayContaining([
+            { taskId: "task", key: "ask" },
+            { taskId: "task", key: "another" },
+          ]),
+        );
+      });
+
+      test("a claim that is sent twice is one", async () => {
+        const id = await opened();
+        await hold(id, "standalone");
+        expect(await claim(id, "ask", "standalone", { event: 7 })).toBe("claimed");
+        expect(await claim(id, "ask", "standalone", { event: 7 })).toBe("claimed");
+      });
+
+      test("a question that was refused is put again, once, and where it was put", async () => {
+        const id = await opened();
+        await hold(id, "standalone");
+        await hold(id, "result 1");
+        await claim(id, "ask", "standalone");
+        expect(await claim(id, "ask", "result 1", { refusals: 1 })).toBe("elsewhere");
+        expect(await claim(id, "ask", "standalone", { refusals: 1 })).toBe("claimed");
+        expect(await claim(id, "ask", "standalone", { refusals: 1 })).toBe("put");
+      });
+
+      test("who does not hold a stream puts nothing on it", async () => {
+        const id = await opened();
+        expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
+        await hold(id, "standalone", { token: "one" });
+        await hold(id, "standalone", { token: "two" });
+        expect(await claim(id, "ask", "standalone", { token: "one" })).toBe("elsewhere");
+        expect(await claim(id, "ask", "standalone", { token: "two" })).toBe("claimed");
       });
 
       test("of many streams that claim a question at once one has it", async () => {
         const id = await opened();
         const streams = Array.from({ length: 10 }, (_, i) => `result ${i}`);
-        await Promise.all(streams.map((stream) => hold(id, stream, stream)));
+        await Promise.all(streams.map((stream) => hold(id, stream)));
         const claims = await Promise.all(streams.map((stream) => claim(id, "ask", stream)));
         expect(claims.filter((each) => each === "claimed")).toHaveLength(1);
         expect(claims.filter((each) => each === "elsewhere")).toHaveLength(9);
@@ -313,50 +404,85 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a question of a stream whose lease ran out is claimed by the next, and not before", async () => {
         const id = await opened();
         const nowMs = Date.now();
-        await hold(id, "standalone", "one", nowMs, 1_000);
-        await claim(id, "ask", "standalone", nowMs);
+        await hold(id, "standalone", { nowMs, leaseMs: 1_000 });
+        await hold(id, "result 1", { nowMs, leaseMs: 5_000 });
+        await claim(id, "ask", "standalone", { nowMs });
 
-        expect(await claim(id, "ask", "result 1", nowMs + 999)).toBe("elsewhere");
-        expect(await claim(id, "ask", "result 1", nowMs + 1_000)).toBe("claimed");
-        await hold(id, "result 1", "two", nowMs + 1_000, 1_000);
+        expect(await claim(id, "ask", "result 1", { nowMs: nowMs + 999 })).toBe("elsewhere");
+        expect(await claim(id, "ask", "result 1", { nowMs: nowMs + 1_000 })).toBe("claimed");
         // The dead one comes back: the question has moved.
-        await keep(id, "standalone", "one", nowMs + 1_500, 1_000);
-        expect(await claim(id, "ask", "standalone", nowMs + 1_500)).toBe("elsewhere");
+        await keep(id, "standalone", { nowMs: nowMs + 1_500, leaseMs: 1_000 });
+        expect(await claim(id, "ask", "standalone", { nowMs: nowMs + 1_500 })).toBe("elsewhere");
       });
 
       test("a question of a stream that was given up is claimed by the next; until then the stream that comes back finds it its own", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await claim(id, "ask", "standalone");
-        await claim(id, "another", "standalone");
-        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+        await hold(id, "standalone");
+        await claim(id, "ask", "standalone", { event: 1 });
+        await claim(id, "another", "standalone", { event: 2, refusals: 3 });
+        await drop(id, "standalone");
 
+        await hold(id, "result 1");
         expect(await claim(id, "ask", "result 1")).toBe("claimed");
-        await hold(id, "result 1", "two");
-        await hold(id, "standalone", "three");
+        expect(await hold(id, "standalone", { after: 2 })).toEqual(held({ taskId: "task", key: "another", refusals: 3 }));
         expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
-        expect(await claim(id, "another", "standalone")).toBe("own");
+        expect(await claim(id, "another", "standalone", { refusals: 3 })).toBe("put");
+      });
+
+      test("a question that the client has not read is not on the stream any more when it comes back, and never again by an older claim", async () => {
+        const id = await opened();
+        await hold(id, "standalone", { token: "one" });
+        await claim(id, "read", "standalone", { token: "one", event: 10 });
+        await claim(id, "unread", "standalone", { token: "one", event: 11 });
+        await hold(id, "result 1");
+        await claim(id, "elsewhere", "result 1", { event: 12 });
+
+        expect(await hold(id, "standalone", { token: "two", after: 10 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
+        // The next one comes before the second has told of the question, and further along the stream.
+        expect(await hold(id, "standalone", { token: "three", after: 20 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
+        expect(await claim(id, "unread", "standalone", { token: "three", event: 21 })).toBe("claimed");
+        expect(await claim(id, "elsewhere", "standalone", { token: "three", event: 22 })).toBe("elsewhere");
+        expect(await hold(id, "standalone", { token: "new" })).toEqual(held());
       });
 
       test("a question stays where it is when its stream passes to another holder", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await claim(id, "ask", "standalone");
-        await hold(id, "standalone", "two");
-        await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+        await hold(id, "standalone", { token: "one" });
+        await hold(id, "result 1");
+        await claim(id, "ask", "standalone", { token: "one", event: 1 });
+        await hold(id, "standalone", { token: "two", after: 1 });
+        await drop(id, "standalone", "one");
 
         expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
-        expect(await claim(id, "ask", "standalone")).toBe("own");
+        expect(await claim(id, "ask", "standalone", { token: "two" })).toBe("put");
       });
 
-      test("the questions of a task that is over are on no stream", async () => {
+      test("the questions of a task that is over, and those that were forgotten, are on no stream", async () => {
         const id = await opened();
-        await hold(id, "standalone", "one");
-        await claim(id, "ask", "standalone");
+        await hold(id, "standalone");
+        await hold(id, "result 1");
+        for (const key of ["ask", "a:b"]) await claim(id, key, "standalone");
         await sessions.unfollow(id, ["another"]);
+        await sessions.forgetClaims(id, []);
         expect(await claim(id, "ask", "result 1")).toBe("elsewhere");
+        await sessions.forgetClaims(id, [{ taskId: "task", key: "a:b" }]);
+        expect(await claim(id, "a:b", "result 1")).toBe("claimed");
         await sessions.unfollow(id, ["task"]);
+        expect(await sessions.claims(id)).toEqual([]);
         expect(await claim(id, "ask", "result 1")).toBe("claimed");
+      });
+
+      test("a session has at most so many; one that is put already is no more", async () => {
+        const id = await opened();
+        await hold(id, "standalone");
+        await hold(id, "result 1");
+        for (const key of ["a", "b"]) expect(await claim(id, key, "standalone", { most: 2 })).toBe("claimed");
+        expect(await claim(id, "c", "standalone", { most: 2 })).toBe("full");
+        expect(await claim(id, "a", "standalone", { most: 2, refusals: 1 })).toBe("claimed");
+        await drop(id, "standalone");
+        expect(await claim(id, "b", "result 1", { most: 2 })).toBe("claimed");
+        await sessions.forgetClaims(id, [{ taskId: "task", key: "a" }]);
+        expect(await claim(id, "c", "result 1", { most: 2 })).toBe("claimed");
       });
     });
 
@@ -368,20 +494,25 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await watcher.wakes(() => sessions.follow(id, "task", 10));
         await watcher.wakes(() => sessions.subscribe(id, URI, 10));
         await watcher.wakes(() => sessions.unsubscribe(id, URI));
-        await watcher.wakes(() => hold(id, "standalone", "one"));
-        await watcher.wakes(() => sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" }));
+        await watcher.wakes(() => hold(id, "standalone"));
+        await watcher.wakes(() => drop(id, "standalone"));
+        await hold(id, "result 1");
+        await hold(id, "result 2");
 
         await watcher.sleepsThrough(async () => {
           await sessions.touch(id, TTL_MS);
           await sessions.setLogLevel(id, "debug");
-          await sessions.noteCall(id, "1", "task");
-          await sessions.forgetCall(id, "1");
+          await sessions.noteCall(id, "1", "task", 10);
+          await sessions.forgetCalls(id, ["1"]);
           await sessions.follow(id, "task", 10);
           await sessions.unfollow(id, ["task"]);
           await sessions.unsubscribe(id, "file:///never");
-          await claim(id, "ask", "standalone");
-          await keep(id, "standalone", "one");
-          await sessions.dropStream({ sessionId: id, stream: "standalone", token: "one" });
+          await claim(id, "ask", "result 1");
+          await sessions.forgetClaims(id, [{ taskId: "task", key: "ask" }]);
+          await keep(id, "standalone");
+          await drop(id, "standalone");
+          await keep(id, "result 1");
+          await hold(id, "result 3", { most: 2 });
         });
         await watcher.wakes(() => sessions.close(id));
         watcher.stop();

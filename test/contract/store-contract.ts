@@ -4,7 +4,17 @@
  * Invariants are named as in docs/architecture.md.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Answer, ClientCapabilities, Entry, KeyedEntry, ParkRequest, TaskEvents, TaskStore } from "@parley/core";
+import {
+  type Answer,
+  type ClientCapabilities,
+  type Entry,
+  type KeyedEntry,
+  type Outcome,
+  type ParkRequest,
+  summaryOf,
+  type TaskEvents,
+  type TaskStore,
+} from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "./builders.ts";
 
@@ -48,29 +58,56 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     describe("create", () => {
       test("a created task is working, with everything that it was called with", async () => {
-        const call = aCall({ replies: { early: { action: "decline" } } });
+        const request = { id: 'a "request"', progressToken: 0 };
+        const call = aCall({ replies: { early: { action: "decline" } }, request });
         const taskId = newTaskId();
 
         expect(await store.create({ taskId, call, graceMs: GRACE_MS })).toBe("created");
 
-        expect(await store.load(taskId)).toEqual({
+        const { arguments: _arguments, seed: _seed, replies: _replies, ...facts } = call;
+        const task = {
           id: taskId,
-          call,
+          call: facts,
           status: "working",
           revision: 1,
           run: 0,
           updatedAtMs: call.createdAtMs,
           generation: 0,
           asks: [],
-        });
+        };
+        expect(await store.load(taskId)).toEqual(task);
+        expect(await begin(taskId, 1)).toMatchObject({ type: "begun", task: { ...task, run: 1, call }, journal: new Map() });
       });
+
+      test.each([0, 1_000, 1_024, 1_025, 262_144])(
+        "arguments and early replies of %i characters reach every run, and nobody else",
+        async (length) => {
+          const given = { arguments: { "party\n": "☃".repeat(length) }, replies: { early: { action: "accept", content: { a: "\n" } } } };
+          const taskId = await life.create(given);
+          await record(taskId, await life.begin({ taskId, run: 1 }), aStep("a", 1));
+
+          const again = await begin(taskId, 1, { nowMs: Date.now() + LEASE_MS });
+
+          expect(again).toMatchObject({ type: "begun", task: { call: given }, journal: new Map([["step:a", aStep("a", 1).entry]]) });
+          expect(JSON.stringify(await store.load(taskId))).not.toContain("party");
+        },
+      );
 
       test("the trace that it belongs to is kept with it, and takes no byte when there is none", async () => {
         const call = aCall({ traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
         const taskId = newTaskId();
         await store.create({ taskId, call, graceMs: GRACE_MS });
-        expect((await store.load(taskId))?.call).toEqual(call);
+        expect(await store.load(taskId)).toMatchObject({ call: { traceparent: call.traceparent } });
         expect((await store.load(await life.create()))?.call).not.toHaveProperty("traceparent");
+      });
+
+      test("the request that it carries is kept with it, whatever its client calls it", async () => {
+        for (const request of [{ id: 7 }, { id: "\n", progressToken: "p" }, { id: 0, progressToken: 0 }]) {
+          const taskId = await life.create({ request, hidden: true });
+          expect((await store.load(taskId))?.call.request).toEqual(request);
+          expect(await begin(taskId, 1)).toMatchObject({ task: { call: { request } } });
+        }
+        expect((await store.load(await life.create()))?.call).not.toHaveProperty("request");
       });
 
       test("what the client can be asked for comes back as it was said", async () => {
@@ -536,10 +573,10 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const ignored = { entries: [aStep("b", 1)], asks: [anAsk("name")], attempt: 1, message: "again" };
         expect(await restart(taskId, token, { ...ignored, nowMs })).toEqual({ type: "due", run: 3 });
 
-        const { replies: _, ...rest } = call;
+        const { replies: _replies, arguments: _arguments, seed, ...facts } = call;
         const task = {
           id: taskId,
-          call: { ...rest, arguments: { round: 2, party: [] } },
+          call: facts,
           status: "working",
           revision: revision + 1,
           run: 2,
@@ -553,7 +590,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
         expect(await begin(taskId, 3)).toEqual({
           type: "begun",
-          task: { ...task, run: 3 },
+          task: { ...task, run: 3, call: { ...facts, seed, arguments: { round: 2, party: [] } } },
           journal: new Map(),
           journalSize: 0,
           attempt: 0,
@@ -561,14 +598,24 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         });
       });
 
-      test("again and again: the last arguments count, and the generation grows", async () => {
-        const taskId = await life.create();
-        for (let round = 1; round <= 3; round += 1) {
-          await restart(taskId, await life.begin({ taskId, run: round }), { restart: { arguments: { round } } });
-          expect(await life.load(taskId)).toMatchObject({ generation: round, call: { arguments: { round } } });
+      test("again and again: the last arguments count, however large they and those before are, and the generation grows", async () => {
+        for (const first of [1, 2_000]) {
+          const taskId = await life.create({ arguments: { text: "x".repeat(first) }, seed: "seed" });
+          let token = await life.begin({ taskId, run: 1 });
+          for (const [index, length] of [2_000, 3_000, 1, 2, 2_000].entries()) {
+            const given = { text: "y".repeat(length) };
+            await restart(taskId, token, { restart: { arguments: given } });
+            token = newToken();
+            expect(await begin(taskId, index + 2, { token })).toMatchObject({
+              task: { generation: index + 1, call: { arguments: given, seed: "seed" } },
+              journal: new Map(),
+              journalSize: 0,
+            });
+            expect(JSON.stringify(await life.load(taskId))).not.toContain("yy");
+          }
+          await life.finish(taskId, token);
+          expect(await life.load(taskId)).toMatchObject({ status: "completed", generation: 5 });
         }
-        await life.finish(taskId, await life.begin({ taskId, run: 4 }));
-        expect(await life.load(taskId)).toMatchObject({ status: "completed", generation: 3 });
       });
 
       test("an answer to what was asked before is late, in whatever generation; a key that no ask can have had yet is unknown", async () => {
@@ -675,7 +722,25 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         await life.park(taskId, await life.begin({ taskId, run: 2 }), [size, name, later]);
 
-        expect((await life.load(taskId)).asks).toEqual([size, name, later]);
+        expect((await life.load(taskId)).asks).toMatchObject([size, name, later]);
+      });
+
+      test("of an open ask is known since when it is as it is: a later one is behind, also one of the same park, and one that was refused", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const moments = async () => Object.fromEntries((await life.load(taskId)).asks.map(({ key, since }) => [key, since]));
+        expect(await moments()).toEqual({ size: { revision: 2, position: 0 }, name: { revision: 2, position: 1 } });
+
+        const request = { taskId, key: "size", digest: "digest-of-size", violations: [], nowMs: Date.now() };
+        await store.refuse(request);
+        await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("size"), anAsk("name"), anAsk("colour")]);
+        await store.refuse(request);
+
+        expect(await moments()).toEqual({
+          size: { revision: 5, position: 0 },
+          name: { revision: 2, position: 1 },
+          colour: { revision: 4, position: 2 },
+        });
+        expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["size", "name", "colour"]);
       });
 
       test("every kind of ask, and every policy, comes back as it was put", async () => {
@@ -688,7 +753,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           anAsk("roots#2", { request: { type: "roots" } }),
         ];
 
-        expect((await life.load(await life.parked(asks))).asks).toEqual(asks);
+        expect((await life.load(await life.parked(asks))).asks).toMatchObject(asks);
       });
 
       test("I3: a task that waits for a time alone stays working", async () => {
@@ -1222,7 +1287,74 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         ]);
         expect(third.nextCursor).toBeUndefined();
         expect((await page(principal, 5)).nextCursor).toBeUndefined();
-        expect(first.tasks[0]).toEqual(await store.load(taskIds[0] ?? ""));
+      });
+
+      test("of each task what a list shows, and nothing that is large", async () => {
+        const principal = `lin-${newToken()}`;
+        const large = "x".repeat(200_000);
+        const asks = [anAsk("size", { request: { type: "form", message: large, schema: {} } })];
+        const end = async (outcome: Outcome) => {
+          const taskId = await life.create({ principal, arguments: { large } });
+          await store.finish({ taskId, token: await life.begin({ taskId, run: 1 }), nowMs: Date.now(), entries: [], outcome });
+        };
+        const text = (words: string) => ({ type: "text", text: words });
+        await life.create({ principal, hidden: false, arguments: { large } });
+        await life.parked(asks, { principal, arguments: { large } });
+        await end({ type: "result", result: { content: [text(large)] } });
+        await end({ type: "result", result: { content: [{ type: "image" }, text("No."), text("Never.")], isError: true } });
+        await end({ type: "result", result: { isError: true } });
+        await end({ type: "error", error: { code: -1, message: large, data: large } });
+        await life.cancel(await life.create({ principal }));
+
+        const { tasks } = await page(principal, 10);
+
+        expect(tasks.map(({ status, problem }) => [status, problem?.slice(0, 3)])).toEqual([
+          ["cancelled", undefined],
+          ["failed", "xxx"],
+          ["completed", ""],
+          ["completed", "No."],
+          ["completed", undefined],
+          ["input_required", undefined],
+          ["working", undefined],
+        ]);
+        const loaded = await Promise.all(tasks.map(({ id }) => life.load(id)));
+        expect(tasks).toEqual(loaded.map(summaryOf));
+        expect(await store.summaries([newTaskId(), ...tasks.map(({ id }) => id), "no task id"])).toEqual([undefined, ...tasks, undefined]);
+        expect(JSON.stringify(tasks).length).toBeLessThan(4_000);
+      });
+
+      test("a page ends where its tasks have said a megabyte, and the rest is on the next ones", async () => {
+        const principal = `max-${newToken()}`;
+        const taskIds: string[] = [];
+        for (let i = 0; i < 20; i += 1) {
+          const taskId = await life.create({ principal });
+          const token = await life.begin({ taskId, run: 1 });
+          await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "x".repeat(100_000) });
+          taskIds.unshift(taskId);
+        }
+
+        const first = await page(principal, 20);
+        const second = await page(principal, 20, first.nextCursor);
+
+        expect([first.tasks.length, second.tasks.length, second.nextCursor]).toEqual([10, 10, undefined]);
+        expect([...first.tasks, ...second.tasks].map(({ id }) => id)).toEqual(taskIds);
+      });
+
+      test("a task that alone has said more is a page of its own", async () => {
+        const principal = `moe-${newToken()}`;
+        for (const length of [1, 1_100_000, 1]) {
+          const taskId = await life.create({ principal });
+          const token = await life.begin({ taskId, run: 1 });
+          await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "x".repeat(length) });
+        }
+        const lengths: number[][] = [];
+        let cursor: string | undefined;
+        do {
+          const { tasks, nextCursor } = await page(principal, 10, cursor);
+          lengths.push(tasks.map(({ message }) => message?.length ?? 0));
+          cursor = nextCursor;
+        } while (cursor !== undefined);
+        expect(lengths).toEqual([[1], [1_100_000], [1]]);
       });
 
       test("tasks that are gone are left out, and do not make a page shorter", async () => {
@@ -1241,7 +1373,24 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
       test("a principal without tasks has an empty list, and a made-up cursor is refused", async () => {
         expect(await page("nobody", 10)).toEqual({ tasks: [] });
-        await expect(page("anonymous", 10, "made up")).rejects.toMatchObject({ code: "INVALID_CURSOR" });
+        const madeUp = [
+          "made up",
+          "",
+          "0-0.0",
+          "0-0.3",
+          "00-1.0",
+          "1-1.00000",
+          "1.0",
+          "-1-0.0",
+          "9999999999999999-9007199254740993.0",
+          "1-1.0 ",
+        ];
+        for (const cursor of madeUp) {
+          await expect(page("anonymous", 10, cursor)).rejects.toMatchObject({
+            code: "INVALID_CURSOR",
+            message: expect.stringMatching(/^cursor /),
+          });
+        }
       });
     });
 

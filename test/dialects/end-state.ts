@@ -25,11 +25,11 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
   async function readNew(): Promise<void> {
     await sleep(20);
     const ids = (await keys()).flatMap((key) => /:task:([^:]+)$/.exec(key)?.[1] ?? []).filter((id) => !read.has(id));
-    for (const task of await Promise.all(ids.map((id) => store.load(id)))) {
-      const marker = task?.call.arguments["marker"];
-      if (!task || typeof marker !== "string") continue;
-      read.add(task.id);
-      markers.set(marker, (markers.get(marker) ?? new Set()).add(task.id));
+    for (const id of ids) {
+      const marker = markerOf(await redis.hget(named.task(id)?.[0] ?? "", "call"));
+      if (marker === undefined) continue;
+      read.add(id);
+      markers.set(marker, (markers.get(marker) ?? new Set()).add(id));
     }
   }
 
@@ -58,6 +58,12 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
 
     close,
   };
+}
+
+/** Among the arguments, which stand behind the call's facts. */
+function markerOf(call: string | null): string | undefined {
+  const [args] = JSON.parse(call?.split("\n")[1] ?? "[]") as { readonly marker?: string }[];
+  return args?.marker;
 }
 
 /** Tools of the oracle answer with one text. */

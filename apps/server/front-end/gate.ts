@@ -1,26 +1,46 @@
-import { ParleyError } from "@parley/core";
+import { type ErrorCode, ParleyError } from "@parley/core";
 
 /** How many of a kind may be open at once in this process. */
 export interface Gate {
-  /** Returns what to call on leaving. Throws OVERLOADED when it is full. */
+  /** Returns what to call on leaving. Throws OVERLOADED, or what the gate was made with, when it is full. */
   enter(): () => void;
   readonly open: number;
 }
 
 /** `what` names what is counted and the setting that bounds it, for the error's reader. */
-export function gate(what: string, most: number): Gate {
+export function gate(what: string, most: number, code: ErrorCode = "OVERLOADED"): Gate {
   let open = 0;
   return {
     get open() {
       return open;
     },
     enter() {
-      if (open >= most) throw new ParleyError("OVERLOADED", `${most} ${what} are open`);
+      if (open >= most) throw new ParleyError(code, `${most} ${what} are open`);
       open += 1;
       let inside = true;
       return () => {
         if (inside) open -= 1;
         inside = false;
+      };
+    },
+  };
+}
+
+/** A gate for each of many, such as sessions. One that nobody is in is not kept. */
+export interface Gates {
+  enter(name: string): () => void;
+}
+
+export function gates(what: string, most: number, code: ErrorCode): Gates {
+  const byName = new Map<string, Gate>();
+  return {
+    enter(name) {
+      const own = byName.get(name) ?? gate(what, most, code);
+      const leave = own.enter();
+      byName.set(name, own);
+      return () => {
+        leave();
+        if (own.open === 0) byName.delete(name);
       };
     },
   };

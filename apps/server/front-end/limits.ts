@@ -8,7 +8,9 @@ export interface Limits {
   readonly listenResourcesMax: number;
   readonly sessionTasksMax: number;
   readonly sessionSubscriptionsMax: number;
+  readonly sessionWaitsMax: number;
   readonly batchMax: number;
+  readonly batchWaitsMax: number;
 }
 
 /** All in milliseconds. */

@@ -28,6 +28,8 @@ export interface OutletOptions {
 }
 
 export class Outlet {
+  /** Whether the client reads what is sent at all. */
+  readonly acceptsAnything: boolean;
   /** Whether the client reads streams; one that does not is told nothing before the end. */
   readonly acceptsStream: boolean;
   /** Whether it named streams first. */
@@ -42,7 +44,8 @@ export class Outlet {
 
   constructor(request: FastifyRequest, reply: FastifyReply, options: OutletOptions) {
     const accept = request.headers.accept ?? "*/*";
-    this.acceptsStream = /text\/event-stream|\*\/\*/.test(accept);
+    this.acceptsAnything = /application\/(json|\*)|text\/(event-stream|\*)|\*\/\*/.test(accept);
+    this.acceptsStream = /text\/(event-stream|\*)|\*\/\*/.test(accept);
     this.prefersStream = accept.trimStart().startsWith("text/event-stream");
     this.#reply = reply;
     this.#options = options;

@@ -5,7 +5,7 @@
  * comes late finds nothing and changes nothing.
  */
 import type { Clock } from "../ports.ts";
-import type { Session, SessionStore } from "../session.ts";
+import type { ClaimedAsk, Session, SessionStore } from "../session.ts";
 import type { MemoryEvents } from "./events.ts";
 
 interface Stored {
@@ -13,12 +13,12 @@ interface Stored {
   expiresAtMs: number;
   readonly uris: Set<string>;
   readonly taskIds: Set<string>;
-  /** JSON of the request's id → task id. */
+  /** What stands for the request's id → task id. */
   readonly calls: Map<string, string>;
   /** A stream is held while its lease runs; after that anybody may take what it has. */
   readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
-  /** Task id and key of an ask → the stream on which it is put. */
-  readonly asked: Map<string, string>;
+  /** Task id and key of an ask → where and as what it is put. */
+  readonly asked: Map<string, ClaimedAsk & { readonly stream: string; readonly event: number; readonly refusals: number }>;
 }
 
 export function createMemorySessions({
@@ -91,16 +91,25 @@ export function createMemorySessions({
       if (find(sessionId)?.uris.delete(uri)) tell(sessionId);
     },
 
-    async noteCall(sessionId, requestId, taskId) {
-      find(sessionId)?.calls.set(requestId, taskId);
+    async noteCall(sessionId, call, taskId, most) {
+      const calls = find(sessionId)?.calls;
+      if (!calls) return "gone";
+      if (!calls.has(call) && calls.size >= most) return "full";
+      calls.set(call, taskId);
+      return "noted";
     },
 
-    async callTask(sessionId, requestId) {
-      return find(sessionId)?.calls.get(requestId);
+    async callTask(sessionId, call) {
+      return find(sessionId)?.calls.get(call);
     },
 
-    async forgetCall(sessionId, requestId) {
-      find(sessionId)?.calls.delete(requestId);
+    async forgetCalls(sessionId, calls) {
+      const stored = find(sessionId);
+      for (const call of calls) stored?.calls.delete(call);
+    },
+
+    async calls(sessionId) {
+      return new Map(find(sessionId)?.calls);
     },
 
     async follow(sessionId, taskId, most) {
@@ -120,11 +129,19 @@ export function createMemorySessions({
       return { taskIds: [...(stored?.taskIds ?? [])], resources: [...(stored?.uris ?? [])] };
     },
 
-    async holdStream({ sessionId, stream, token, nowMs, leaseMs }) {
+    async holdStream({ sessionId, stream, token, nowMs, leaseMs, after, most }) {
       const stored = find(sessionId);
-      if (!stored) return;
+      if (!stored) return { type: "gone" };
+      const others = [...stored.streams].filter(([name]) => name !== stream);
+      if (others.length >= most) {
+        for (const [name, { untilMs }] of others) if (untilMs <= nowMs) stored.streams.delete(name);
+        if (others.filter(([, { untilMs }]) => untilMs > nowMs).length >= most) return { type: "full" };
+      }
+      for (const [asked, { stream: on, event }] of stored.asked) if (on === stream && event > after) stored.asked.delete(asked);
       stored.streams.set(stream, { token, untilMs: nowMs + leaseMs });
       tell(sessionId);
+      const put = [...stored.asked.values()].filter(({ stream: on }) => on === stream);
+      return { type: "held", put: put.map(({ taskId, key, refusals }) => ({ taskId, key, refusals })) };
     },
 
     async keepStream({ sessionId, stream, token, nowMs, leaseMs }) {
@@ -141,15 +158,26 @@ export function createMemorySessions({
       tell(sessionId);
     },
 
-    async claimAsk({ sessionId, taskId, key, stream, nowMs }) {
+    async claimAsk({ sessionId, taskId, key, stream, token, refusals, event, nowMs, most }) {
       const stored = find(sessionId);
-      if (!stored) return "elsewhere";
+      if (stored?.streams.get(stream)?.token !== token) return "elsewhere";
       const asked = `${taskId}:${key}`;
-      const on = stored.asked.get(asked);
-      if (on === stream) return "own";
-      if (on !== undefined && (stored.streams.get(on)?.untilMs ?? 0) > nowMs) return "elsewhere";
-      stored.asked.set(asked, stream);
+      const before = stored.asked.get(asked);
+      // The same event: this claim was sent twice, as a client library does after a lost connection.
+      if (before?.stream === stream && before.refusals === refusals) return before.event === event ? "claimed" : "put";
+      if (before && before.stream !== stream && (stored.streams.get(before.stream)?.untilMs ?? 0) > nowMs) return "elsewhere";
+      if (!before && stored.asked.size >= most) return "full";
+      stored.asked.set(asked, { taskId, key, stream, event, refusals });
       return "claimed";
+    },
+
+    async claims(sessionId) {
+      return [...(find(sessionId)?.asked.values() ?? [])].map(({ taskId, key }) => ({ taskId, key }));
+    },
+
+    async forgetClaims(sessionId, claims) {
+      const stored = find(sessionId);
+      for (const { taskId, key } of claims) stored?.asked.delete(`${taskId}:${key}`);
     },
 
     watch: (sessionId, onChange) => events.watch(channel(sessionId), onChange),

@@ -5,11 +5,22 @@
  * stores to one suite.
  */
 import { canonicalJson } from "../canonical-json.ts";
-import { ParleyError } from "../errors.ts";
+import { invalidCursor } from "../invalid-cursor.ts";
 import { type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Clock, TaskStore } from "../ports.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
-import { type Ask, type Call, type FeedItem, isFinished, type JsonObject, type Outcome, type Task } from "../task.ts";
+import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
+import {
+  type Ask,
+  type Call,
+  type CallFacts,
+  type FeedItem,
+  isFinished,
+  type JsonObject,
+  type Outcome,
+  type Task,
+  type TaskAtWork,
+} from "../task.ts";
 import type { MemoryEvents } from "./events.ts";
 
 const FEED_LENGTH_MAX = 1_000;
@@ -123,7 +134,7 @@ export function createMemoryStore({
       task.dueAtMs = nowMs + leaseMs;
       return {
         type: "begun",
-        task: render(task),
+        task: renderAtWork(task),
         journal: structuredClone(task.journal),
         journalSize: sizeOf(task.journal),
         attempt: task.attempt,
@@ -167,10 +178,11 @@ export function createMemoryStore({
         return { type: "due", run: task.run + 1 };
       }
       let changed = write(task, entries);
-      for (const ask of asks) {
+      for (const [position, ask] of asks.entries()) {
         // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
         if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
-        happen(task, { type: "asked", ask: structuredClone(ask) });
+        const since = { revision: task.revision + 1, position };
+        happen(task, { type: "asked", ask: { ...structuredClone(ask), since } });
         changed = true;
       }
       if (message !== undefined) task.message = message;
@@ -231,7 +243,8 @@ export function createMemoryStore({
       const ask = task?.state.asks.find((open) => open.key === key);
       if (!task || ask?.digest !== digest) return undefined; // I4
       const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
-      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused } : open)) };
+      const since = { revision: task.revision + 1, position: ask.since?.position ?? 0 };
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused, since } : open)) };
       tell(task, nowMs);
       return refused.count;
     },
@@ -254,17 +267,24 @@ export function createMemoryStore({
         .map((task) => ({ taskId: task.id, run: expectedRun(task) }));
     },
 
+    async summaries(taskIds) {
+      return taskIds.map((taskId) => {
+        const task = find(taskId);
+        return task && summarize(task);
+      });
+    },
+
     async list({ principal, limit, cursor }) {
       const listed = [...tasks.keys()]
         .toReversed()
         .flatMap((taskId) => find(taskId) ?? [])
         .filter(({ call }) => call.principal === principal && !call.hidden);
       const start = cursor === undefined ? 0 : listed.findIndex(({ id }) => id === cursor) + 1;
-      if (cursor !== undefined && start === 0) throw new ParleyError("INVALID_CURSOR", "the cursor names no task of this list");
-      const page = listed.slice(start, start + limit);
+      if (cursor !== undefined && start === 0) throw invalidCursor();
+      const page = withinSize(listed.slice(start, start + limit).map(summarize));
       const last = page.at(-1);
-      const nextCursor = last && start + limit < listed.length ? { nextCursor: last.id } : {};
-      return { tasks: page.map(render), ...nextCursor };
+      const nextCursor = last && start + page.length < listed.length ? { nextCursor: last.id } : {};
+      return { tasks: page, ...nextCursor };
     },
 
     async feed(taskId, cursor) {
@@ -337,9 +357,33 @@ function expectedRun({ hold, run }: Stored): number {
   return hold ? run : run + 1;
 }
 
-function render({
+function summarize(task: Stored): TaskSummary {
+  return summaryOf(render(task));
+}
+
+/** As many of them as a page may hold. */
+function withinSize(page: readonly TaskSummary[]): TaskSummary[] {
+  let size = 0;
+  return page.filter((summary, index) => {
+    size += JSON.stringify(summary).length;
+    return index === 0 || size <= PAGE_SIZE_MAX;
+  });
+}
+
+function render(stored: Stored): Task {
+  return structuredClone({ ...visible(stored), call: factsOf(stored.call) });
+}
+
+function renderAtWork(stored: Stored): TaskAtWork {
+  return structuredClone({ ...visible(stored), call: stored.call });
+}
+
+function factsOf({ arguments: _arguments, seed: _seed, replies: _replies, ...facts }: Call): CallFacts {
+  return facts;
+}
+
+function visible({
   id,
-  call,
   state,
   revision,
   run,
@@ -350,11 +394,10 @@ function render({
   message,
   immediateResponse,
   outcome,
-}: Stored): Task {
+}: Stored): Omit<Task, "call"> {
   const asks: readonly Ask[] = state.asks;
-  return structuredClone({
+  return {
     id,
-    call,
     status: state.status,
     revision,
     run,
@@ -366,5 +409,5 @@ function render({
     ...(message !== undefined && { message }),
     ...(immediateResponse !== undefined && { immediateResponse }),
     ...(outcome && { outcome }),
-  });
+  };
 }

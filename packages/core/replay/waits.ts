@@ -11,7 +11,7 @@ import type { Entry } from "../journal.ts";
 import type { Clock, Digest, ValidateSchema } from "../ports.ts";
 import { readReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
-import type { Answer, Ask, AskRequest, Task } from "../task.ts";
+import type { Answer, Ask, AskRequest, TaskAtWork } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Call, Recorded } from "./recollection.ts";
 import type { Records } from "./records.ts";
@@ -40,7 +40,7 @@ export interface Slept {
 }
 
 export interface WaitsOptions {
-  readonly task: Task;
+  readonly task: TaskAtWork;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly digest: Digest;

@@ -9,21 +9,26 @@ export interface CreateTask {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
+  /** The request of a session that a hidden task carries. */
+  readonly request?: NonNullable<Call["request"]>;
   /** Replies that came with the call, by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
   readonly retentionMs?: number;
   /** Given when the caller had to know the id before, to watch it. */
   readonly taskId?: string;
+  /** What is to be written with the task, in the same burst. Not called when nothing is written. */
+  readonly beside?: () => Promise<unknown>;
 }
 
 /**
  * Writes a task and adds its first run; returns once both are in the store (I6).
  *
- * Throws INVALID_ARGUMENTS before anything is written.
+ * Throws INVALID_ARGUMENTS and TOO_LARGE before anything is written.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
+  boundReplies(settings, runnable, request.replies);
   const violations = await runnable.validate(request.arguments);
   if (violations.length > 0) {
     throw new ParleyError("INVALID_ARGUMENTS", `arguments of ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`, {
@@ -45,9 +50,14 @@ export async function createTask(services: Services, runnable: Runnable, request
     hidden: request.hidden,
     ...(request.replies && runnable.earlyReplies && { replies: request.replies }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(request.request && { request: request.request }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
-  await Promise.all([store.create({ taskId, call, graceMs: settings.graceMs }), queue.add({ taskId, run: 1, cause: "created" })]);
+  await Promise.all([
+    store.create({ taskId, call, graceMs: settings.graceMs }),
+    queue.add({ taskId, run: 1, cause: "created" }),
+    request.beside?.(),
+  ]);
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {
@@ -60,6 +70,15 @@ export async function createTask(services: Services, runnable: Runnable, request
     updatedAtMs: nowMs,
     asks: [],
   };
+}
+
+/** They are stored as they came, to be judged when their questions are put. */
+function boundReplies({ storedValueMax }: Settings, { earlyReplies }: Runnable, replies: JsonObject | undefined): void {
+  if (!replies || !earlyReplies || JSON.stringify(replies).length <= storedValueMax) return;
+  throw new ParleyError(
+    "TOO_LARGE",
+    `inputResponses have more than ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX): answer when the tool asks`,
+  );
 }
 
 /** In whole milliseconds. `Infinity` becomes the longest that is kept. */

@@ -13,7 +13,7 @@ import { outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
 import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { replay, type RunEnd } from "../replay.ts";
-import type { Ask, Task } from "../task.ts";
+import type { Ask, JsonObject, Task } from "../task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
 import { isSuspect } from "./suspects.ts";
@@ -261,7 +261,7 @@ interface Park {
   readonly asks: readonly Ask[];
   readonly dueAtMs: number;
   readonly attempt: number;
-  readonly restart?: { readonly arguments: Task["call"]["arguments"] };
+  readonly restart?: { readonly arguments: JsonObject };
 }
 
 async function park(services: Services, { task, hold, ...request }: Park): Promise<RunReport> {

@@ -2,7 +2,19 @@
 import { LOG_LEVELS, type JsonObject, type LogLevel } from "@parley/core";
 import type { ProgressToken } from "../intents.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
-import { BadParams, complete, list, member, optional, required, strings } from "../params.ts";
+import {
+  BadParams,
+  complete,
+  isProgressToken,
+  isSubscribableUri,
+  list,
+  member,
+  optional,
+  PROGRESS_TOKEN,
+  required,
+  strings,
+  SUBSCRIBABLE_URI,
+} from "../params.ts";
 import type { CallToolInSession, GetPromptInSession, ReadResourceInSession, SessionIntent, SetLogLevel, Subscribe } from "./intents.ts";
 
 /** By method. What is not here does not exist. `initialize` opens the session and is read by `readInitialize`. */
@@ -37,7 +49,7 @@ function readResource(params: Wire): ReadResourceInSession {
 }
 
 function subscribe(type: Subscribe["type"]): (params: Wire) => Subscribe {
-  return (params) => ({ type, uri: required(params, "uri") });
+  return (params) => ({ type, uri: member(params, "uri", isSubscribableUri, SUBSCRIBABLE_URI) });
 }
 
 function setLogLevel(params: Wire): SetLogLevel {
@@ -52,12 +64,8 @@ export function metaOf(params: Wire): Wire {
 function tells(params: Wire): { readonly progressToken?: ProgressToken } {
   const progressToken = own(metaOf(params), "progressToken");
   if (progressToken === undefined) return {};
-  if (!isProgressToken(progressToken)) throw new BadParams("_meta.progressToken must be a string or an integer");
+  if (!isProgressToken(progressToken)) throw new BadParams(`_meta.progressToken must be ${PROGRESS_TOKEN}`);
   return { progressToken };
-}
-
-function isProgressToken(value: unknown): value is ProgressToken {
-  return typeof value === "string" || Number.isSafeInteger(value);
 }
 
 function isLogLevel(value: unknown): value is LogLevel {

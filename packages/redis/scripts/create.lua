@@ -2,7 +2,7 @@
 
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
-ARGV  task_id, call (JSON), created_at_ms, retention_ms, due_at_ms,
+ARGV  task_id, facts (JSON), given (JSON), created_at_ms, retention_ms, due_at_ms,
       owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever)
 
 Returns 'created' | 'exists' | 'expired'.
@@ -12,8 +12,8 @@ the caller dies before it adds the run, the sweep finds the task overdue.
 
 A command that waited for Redis longer than its sender did is still sent. By then the caller was told that it failed and has perhaps called
 again, so a task is not made after `not_after_ms`. This is the one script that reads the clock: nobody else is there any more to ask. ]]
-local task_id, call, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
 if redis.call('EXISTS', task) == 1 then return 'exists' end
 if not_after_ms then
@@ -27,7 +27,12 @@ local state = {
 }
 tell(state, created_at_ms)
 write_state(state)
-redis.call('HSET', task, 'call', call)
+if #given > GIVEN_INLINE_MAX then
+  write_field('call', facts)
+  redis.call('HSET', journal, 'given', given)
+else
+  write_field('call', facts .. '\n' .. given)
+end
 redis.call('ZADD', due, due_at_ms, task_id)
 
 -- A stream and not a sorted set: 45 bytes an entry instead of 140.

@@ -26,7 +26,7 @@ if restart ~= '' then
   for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5)) end
   redis.call('DEL', journal)
   redis.call('HDEL', task, 'message', 'immediate')
-  write_field('arguments', restart)
+  write_arguments(restart)
   state.status = 'working'
   state.attempt = 0
   state.generation = state.generation + 1
@@ -43,7 +43,7 @@ each_group(after, 3, function(key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
   -- An ask that is open already stays as it was put: its deadline does not move.
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.run .. ' ' .. ask) == 1 then changed = true end
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then changed = true end
 end)
 
 local status = status_by_asks()

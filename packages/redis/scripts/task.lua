@@ -2,18 +2,20 @@
 
 A task's hash holds
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
-  call         what was called, as JSON; written by create alone
-  arguments    what the handler last began again with, as JSON, in place of the call's arguments and early replies
-  ask:<key>    an open ask: digest run called_at JSON
-  refused:<key>   how often replies to an open ask did not fit, and what was wrong with the last: count JSON
+  call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
+  arguments    what the handler last began again with, as JSON, in place of what was given
+  ask:<key>    an open ask: digest revision called_at JSON; the revision is the one that the task had when it was put
+  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision JSON
   message, immediate, outcome   when there is one
+  problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
 until the task ends. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
 
 An entry of the journal is: place called_at digest outcome. The place is a number in the order in which effects settled for the handler,
 w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
-has not. The digest is - when there is none. The outcome is JSON with sorted keys.
+has not. The digest is - when there is none. The outcome is JSON with sorted keys. Large arguments stand with the journal, as `given` or
+`arguments`: runs alone need them, and every look at the task would carry them.
 
 Every script on one task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -105,6 +107,16 @@ local function end_task(state, task_id, status, now_ms)
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)
+end
+
+-- In characters: about what a task takes without them.
+local GIVEN_INLINE_MAX = 1024
+
+-- What the handler begins again with. Only for an empty journal.
+local function write_arguments(text)
+  local is_large = #text > GIVEN_INLINE_MAX
+  if is_large then redis.call('HDEL', task, 'arguments') end
+  redis.call('HSET', is_large and journal or task, 'arguments', text)
 end
 
 -- Lists in ARGV: a count, then that many groups of `width`. Returns the index behind the list.

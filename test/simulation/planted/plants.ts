@@ -31,8 +31,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "of the questions that are asked together only the first is shown",
     file: "packages/core/memory/store.ts",
-    find: "for (const ask of asks) {",
-    replace: "for (const ask of asks.slice(0, 1)) {",
+    find: "of asks.entries()) {",
+    replace: "of asks.slice(0, 1).entries()) {",
     breaks: ["shown"],
   },
   {

@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/ext-tasks/core/v1";
 import { CreateTaskResultSchema, GetTaskResultSchema, TaskStatusNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
-import { RpcFailure, type Json, type Task } from "@parley/core";
+import { RpcFailure, summaryOf, type Json, type Task } from "@parley/core";
 import { corpus } from "../../corpus.fixture.ts";
 import { rev20251125, taskFinished } from "./index.ts";
 
@@ -46,7 +46,7 @@ describe("the corpus of tasks", () => {
     expect({
       create: say.createTaskResult(task),
       get: say.task(task),
-      listed: (say.taskList({ tasks: [task] }) as { tasks: object[] }).tasks[0],
+      listed: (say.taskList({ tasks: [summaryOf(task)] }) as { tasks: object[] }).tasks[0],
       cancelled: say.cancelledTask(task),
       inputSent: say.inputSent(true, task),
       notification: say.taskStatus(task),
@@ -60,7 +60,7 @@ describe("the corpus of tasks", () => {
     GetTaskResultV1Schema.parse(say.task(task));
     GetTaskResultSchema.parse(say.task(task));
     GetTaskResultV1Schema.parse(say.inputSent(false, task));
-    ListTasksResultV1Schema.parse(say.taskList({ tasks: [task, task], nextCursor: "c" }));
+    ListTasksResultV1Schema.parse(say.taskList({ tasks: [summaryOf(task), summaryOf(task)], nextCursor: "c" }));
     CancelTaskResultV1Schema.parse(say.cancelledTask(task));
     TaskStatusNotificationV1Schema.parse(say.taskStatus(task));
     TaskStatusNotificationSchema.parse(say.taskStatus(task));

@@ -4,7 +4,17 @@
  * The handle that answers a call is said twice, nested as the specification has it and flat as the proposal has it: each kind of client
  * reads its own and ignores the other.
  */
-import { isFinished, ParleyError, RpcFailure, type Ask, type JsonObject, type Task, type TaskStatus } from "@parley/core";
+import {
+  isFinished,
+  ParleyError,
+  RpcFailure,
+  summaryOf,
+  type Ask,
+  type JsonObject,
+  type Task,
+  type TaskStatus,
+  type TaskSummary,
+} from "@parley/core";
 import type { ServerFacts } from "../../server-facts.ts";
 import { INVALID_PARAMS, isObject, notificationMessage } from "../../json-rpc.ts";
 import { messageOf } from "../../ask-message.ts";
@@ -21,7 +31,7 @@ export function related(taskId: string): { readonly [RELATED_TASK]: { readonly t
 }
 
 export function tasks(facts: ServerFacts): TaskEncoder {
-  const plain = (task: Task) => wireTask(task, facts);
+  const plain = (task: Task) => wireTask(summaryOf(task), facts);
   const asked = (task: Task) => ({ ...plain(task), _meta: { ...related(task.id), ...pending(task) } });
   return {
     createTaskResult(task) {
@@ -29,7 +39,7 @@ export function tasks(facts: ServerFacts): TaskEncoder {
       return { task: flat, ...flat, _meta: { ..._meta, ...immediateResponse(task) } };
     },
     task: asked,
-    taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => plain(task)), ...rest }),
+    taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => wireTask(task, facts)), ...rest }),
     cancelledTask: plain,
     inputSent: (accepted, task) => ({ accepted, ...asked(task) }),
     taskResult,
@@ -38,17 +48,18 @@ export function tasks(facts: ServerFacts): TaskEncoder {
 }
 
 /** A tool that says no has failed, in this revision: its result is there all the same. */
-export function wireStatus({ status, outcome }: Pick<Task, "status" | "outcome">): TaskStatus {
-  return outcome?.type === "result" && outcome.result["isError"] === true ? "failed" : status;
+export function wireStatus({ status, problem }: Pick<TaskSummary, "status" | "problem">): TaskStatus {
+  return problem === undefined ? status : "failed";
 }
 
 /** The error for a second end of a task. S25 basic/utilities/tasks, "Task Cancellation". */
 export function taskFinished(task: Task): ParleyError {
-  return new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${wireStatus(task)}'`);
+  return new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${wireStatus(summaryOf(task))}'`);
 }
 
-function wireTask(task: Task, facts: ServerFacts): object {
-  const message = statusMessage(task);
+function wireTask(task: TaskSummary, facts: ServerFacts): object {
+  // Of a failed task what went wrong, rather than what it was doing before.
+  const message = (task.problem || task.message)?.slice(0, STATUS_MESSAGE_CHARS);
   return {
     taskId: task.id,
     status: wireStatus(task),
@@ -57,22 +68,6 @@ function wireTask(task: Task, facts: ServerFacts): object {
     ttl: ttlMs(task),
     pollInterval: facts.pollIntervalMs,
   };
-}
-
-/** Of a failed task what went wrong, rather than what it was doing before. */
-function statusMessage({ message, outcome }: Task): string | undefined {
-  const problem =
-    outcome?.type === "error"
-      ? outcome.error.message
-      : outcome?.result["isError"] === true
-        ? firstText(outcome.result["content"])
-        : undefined;
-  return (problem ?? message)?.slice(0, STATUS_MESSAGE_CHARS);
-}
-
-function firstText(content: unknown): string | undefined {
-  const text: unknown = Array.isArray(content) ? content.find((block) => isObject(block) && block["type"] === "text") : undefined;
-  return isObject(text) && typeof text["text"] === "string" ? text["text"] : undefined;
 }
 
 /** Every question to a person that is open. Sampling and roots are the client's own, and are asked on the stream of tasks/result. */

@@ -42,12 +42,13 @@ export function acknowledgement(meta: JsonObject, receipts?: ReadonlyMap<string,
 
 function handle(task: Task, facts: ServerFacts): object {
   const message = task.message ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+  const times = { ...task, createdAtMs: task.call.createdAtMs, retentionMs: task.call.retentionMs };
   return {
     taskId: task.id,
     status: task.status,
     ...(message === undefined ? {} : { statusMessage: message }),
-    ...taskTimes(task),
-    ttlMs: ttlMs(task),
+    ...taskTimes(times),
+    ttlMs: ttlMs(times),
     pollIntervalMs: facts.pollIntervalMs,
   };
 }

@@ -1,7 +1,7 @@
 /** The envelope: what `params._meta` of every request says about its client (S26 basic/index, "Request metadata"). */
 import { LOG_LEVELS, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "../../intents.ts";
 import { isObject, own, type Wire } from "../../json-rpc.ts";
+import { isProgressToken, PROGRESS_TOKEN } from "../../params.ts";
 import { declaresTasks, readCapabilities } from "./capabilities.ts";
 import type { ClientFacts } from "./intents.ts";
 import { CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION } from "./names.ts";
@@ -40,7 +40,7 @@ export function readEnvelope(params: Wire): Envelope {
     return { type: "malformed", key: LOG_LEVEL, problem: `must be one of ${LOG_LEVELS.join(", ")}` };
   const progressToken = own(raw, "progressToken");
   if (progressToken !== undefined && !isProgressToken(progressToken)) {
-    return { type: "malformed", key: "progressToken", problem: "must be a string or an integer" };
+    return { type: "malformed", key: "progressToken", problem: `must be ${PROGRESS_TOKEN}` };
   }
   return {
     type: "read",
@@ -61,8 +61,4 @@ function isClientInfo(value: unknown): value is { name: string; version: string 
 
 function isLogLevel(value: unknown): value is LogLevel {
   return LOG_LEVELS.some((level) => level === value);
-}
-
-function isProgressToken(value: unknown): value is ProgressToken {
-  return typeof value === "string" || Number.isSafeInteger(value);
 }

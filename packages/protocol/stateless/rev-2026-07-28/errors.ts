@@ -55,6 +55,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TASK_REQUIRED: CALLER,
   TASK_UNSUPPORTED: CALLER,
   NOT_OPEN: CALLER,
+  TOO_MANY_CALLS: CALLER,
 };
 
 export interface Failure {

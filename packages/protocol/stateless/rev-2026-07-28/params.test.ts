@@ -43,7 +43,11 @@ const cases: readonly (readonly [string, (params: Wire) => unknown, Wire])[] = [
   ["inputResponses must be an object", updateTask, { taskId: "t", inputResponses: "a" }],
   ["notifications must be an object", listen, { notifications: ["t"] }],
   ["notifications.taskIds must be an array of strings", listen, { notifications: { taskIds: "t" } }],
-  ["notifications.resourceSubscriptions must be an array of strings", listen, { notifications: { resourceSubscriptions: [1] } }],
+  [
+    "notifications.resourceSubscriptions must be an array, each of its members a string of at most 2048 characters",
+    listen,
+    { notifications: { resourceSubscriptions: [1] } },
+  ],
   ["notifications.toolsListChanged must be a boolean", listen, { notifications: { toolsListChanged: 1 } }],
   ["notifications.promptsListChanged must be a boolean", listen, { notifications: { promptsListChanged: "yes" } }],
   ["notifications.resourcesListChanged must be a boolean", listen, { notifications: { resourcesListChanged: null } }],

@@ -1,7 +1,7 @@
 /** The params of this revision's methods; what older revisions read alike stands in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../../json-rpc.ts";
-import { isString, member, optional, required, strings } from "../../params.ts";
+import { isString, isSubscribableUri, member, optional, required, strings, SUBSCRIBABLE_URI } from "../../params.ts";
 import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "./intents.ts";
 
 export { cancelTask, complete, list } from "../../params.ts";
@@ -35,11 +35,11 @@ export function listen(params: Wire): Listen {
   const filter = member(params, "notifications", isObject, "an object");
   return {
     type: "listen",
-    taskIds: subscriptions(filter, "taskIds"),
+    taskIds: subscriptions(filter, "taskIds", isStrings, "an array of strings"),
     toolsListChanged: flag(filter, "toolsListChanged"),
     promptsListChanged: flag(filter, "promptsListChanged"),
     resourcesListChanged: flag(filter, "resourcesListChanged"),
-    resourceSubscriptions: subscriptions(filter, "resourceSubscriptions"),
+    resourceSubscriptions: subscriptions(filter, "resourceSubscriptions", isUris, `an array, each of its members ${SUBSCRIBABLE_URI}`),
   };
 }
 
@@ -56,8 +56,8 @@ function bare(replies: Wire): { readonly [key: string]: unknown } {
   };
 }
 
-function subscriptions(filter: Wire, key: string): readonly string[] {
-  const values = optional(filter, key, isStrings, "an array of strings", `notifications.${key}`) ?? [];
+function subscriptions(filter: Wire, key: string, is: (value: unknown) => value is readonly string[], what: string): readonly string[] {
+  const values = optional(filter, key, is, what, `notifications.${key}`) ?? [];
   return [...new Set(values)];
 }
 
@@ -71,4 +71,8 @@ function isBoolean(value: unknown): value is boolean {
 
 function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(isString);
+}
+
+function isUris(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isSubscribableUri);
 }

@@ -1,21 +1,31 @@
 --[[ claim.lua: settles on which of a session's streams a question is put.
 
 KEYS  session
-ARGV  ask (<task id>:<key>), stream, now_ms
+ARGV  ask (<task id>:<key>), stream, token, refusals, event, now_ms, most
 
-Returns 'claimed' | 'own' | 'elsewhere'.
+Returns 'claimed' | 'put' | 'elsewhere' | 'full'.
 
 Settles the race of two streams for one question: the first has it as long as it is held. A stream that was given up, or whose holder has
-let its lease run out, loses the question to whoever claims it next. In a session that is gone nothing is asked. ]]
-local ask, stream, now_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local field = 'asked:' .. ask
+let its lease run out, loses the question to whoever claims it next. A holder that was replaced claims nothing: its client would never see
+the question, and the new holder would think that it has. In a session that is gone nothing is asked. ]]
+local ask, stream, token, refusals = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local event, now_ms, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
-if not is_open() then return 'elsewhere' end
-local on = redis.call('HGET', session, field)
-if on == stream then return 'own' end
-if on then
+if not is_open() or hold_of(stream) ~= token then return 'elsewhere' end
+local event_before, refusals_before, on = claim_of(ask)
+if on == stream then
+  -- The same event: this claim was sent twice, as a client library does after a lost connection.
+  if refusals_before == refusals then return event_before == event and 'claimed' or 'put' end
+elseif on then
   local _, until_ms = hold_of(on)
   if until_ms and until_ms > now_ms then return 'elsewhere' end
+elseif redis.call('HLEN', session) > most then
+  -- Counted only where there could be too many, as in add.
+  local count = 0
+  for _, field in ipairs(redis.call('HKEYS', session)) do
+    if string.sub(field, 1, 6) == 'asked:' then count = count + 1 end
+  end
+  if count >= most then return 'full' end
 end
-redis.call('HSET', session, field, stream)
+redis.call('HSET', session, 'asked:' .. ask, ARGV[5] .. ' ' .. refusals .. ' ' .. stream)
 return 'claimed'

@@ -1,14 +1,38 @@
 --[[ hold.lua: makes `token` the holder of a stream, whoever held it before.
 
 KEYS  session
-ARGV  stream, token, lease_until_ms
+ARGV  stream, token, now_ms, lease_until_ms, after (the number of the last event that the stream's client has read), most
 
-Returns 'held' | 'gone'.
+Returns {'held', ask, refusals, ask, refusals, …} with the questions that are on the stream | {'full'} | {'gone'}.
 
-Settles the race of two connections for one stream: the later one has it, and the earlier is woken and finds that it lost. ]]
-local stream, token, lease_until_ms = ARGV[1], ARGV[2], ARGV[3]
+Settles the race of two connections for one stream: the later one has it, and the earlier is woken and finds that it lost. What was put on the
+stream behind `after` did not arrive. It is taken off the stream here, once for all: a later connection cannot tell any more what this one
+found unread. Holds of the dead go when there are too many. ]]
+local stream, token, now_ms, lease_until_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local after, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 
-if not is_open() then return 'gone' end
+if not is_open() then return { 'gone' } end
+local living, dead, unread, held = 0, {}, {}, { 'held' }
+for _, field in ipairs(redis.call('HKEYS', session)) do
+  if string.sub(field, 1, 7) == 'stream:' and field ~= 'stream:' .. stream then
+    local _, until_ms = hold_of(string.sub(field, 8))
+    if until_ms > now_ms then living = living + 1 else dead[#dead + 1] = field end
+  elseif string.sub(field, 1, 6) == 'asked:' then
+    local ask = string.sub(field, 7)
+    local event, refusals, on = claim_of(ask)
+    if on == stream and event > after then
+      unread[#unread + 1] = field
+    elseif on == stream then
+      held[#held + 1] = ask
+      held[#held + 1] = refusals
+    end
+  end
+end
+if living + #dead >= most then
+  for _, field in ipairs(dead) do redis.call('HDEL', session, field) end
+  if living >= most then return { 'full' } end
+end
+for _, field in ipairs(unread) do redis.call('HDEL', session, field) end
 redis.call('HSET', session, 'stream:' .. stream, token .. ' ' .. lease_until_ms)
 tell()
-return 'held'
+return held

@@ -7,7 +7,7 @@ A session is one hash with one expiry, set when it is opened and moved only by t
   task:<task id>        a task that its standalone stream tells about
   call:<request id>     task that carries a request under way
   stream:<name>         token lease_until_ms, while the stream is held
-  asked:<task id>:<key> name of the stream on which the question is put
+  asked:<task id>:<key> event refusals stream: where the question is put, as which event, and how often it had been refused then
 
 A plain HSET that comes after the session was closed or has expired would make a hash without an expiry, which nobody ever deletes. So
 whatever adds a field is a script that looks first. Removing a field makes nothing, and needs none. ]]
@@ -24,4 +24,12 @@ local function hold_of(stream)
   if not hold then return nil end
   local token, until_ms = string.match(hold, '^(.*) (%d+)$')
   return token, tonumber(until_ms)
+end
+
+-- Event, refusals and stream of a question that was put.
+local function claim_of(ask)
+  local claim = redis.call('HGET', session, 'asked:' .. ask)
+  if not claim then return nil end
+  local event, refusals, stream = string.match(claim, '^(%d+) (%d+) (.*)$')
+  return tonumber(event), refusals, stream
 end

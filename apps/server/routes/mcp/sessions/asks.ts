@@ -1,31 +1,34 @@
-/** Which of a task's open asks a stream has put and which it has not, in the marks that its cursor carries. */
-import type { Ask, Task } from "@parley/core";
+/** Which of a task's open asks are to be put on a stream: all of them, or those behind what its client has seen. */
+import type { Ask, AskMoment, PutAsk, Task } from "@parley/core";
 import type { Door } from "./door.ts";
 
 export interface ToPut {
   readonly ask: Ask;
   readonly requestId: string;
-  /** Short for the request id: a cursor stands in every event. */
+  /** Another one for an ask that was refused and is put again. */
   readonly mark: string;
+  readonly moment: AskMoment;
 }
 
-const MARK_CHARS = 8;
-
-function all({ askIds }: Door, sessionId: string, task: Task): ToPut[] {
-  return task.asks.map((ask) => {
-    const requestId = askIds.of(sessionId, task.id, ask);
-    return { ask, requestId, mark: requestId.slice(-MARK_CHARS) };
-  });
+/** In the order in which they were put or refused. */
+export function toPut({ askIds }: Door, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): ToPut[] {
+  return task.asks
+    .map((ask) => ({
+      ask,
+      requestId: askIds.of(sessionId, task.id, ask),
+      mark: markOf({ key: ask.key, refusals: ask.refused?.count ?? 0 }),
+      moment: ask.since ?? BEFORE_ALL,
+    }))
+    .filter(({ moment }) => seen === BEFORE_ALL || isLater(moment, seen))
+    .toSorted((a, b) => (isLater(a.moment, b.moment) ? 1 : -1));
 }
 
-/** In the order in which they were asked. */
-export function toPut(door: Door, sessionId: string, task: Task, put: readonly string[]): ToPut[] {
-  return all(door, sessionId, task).filter(({ mark }) => !put.includes(mark));
+const BEFORE_ALL: AskMoment = { revision: 0, position: 0 };
+
+function isLater(one: AskMoment, other: AskMoment): boolean {
+  return one.revision > other.revision || (one.revision === other.revision && one.position > other.position);
 }
 
-/** The marks of `put` that are open asks of the task: the others are over. */
-export function stillPut(door: Door, sessionId: string, task: Task, put: readonly string[]): string[] {
-  if (put.length === 0) return [];
-  const open = new Set(all(door, sessionId, task).map(({ mark }) => mark));
-  return put.filter((mark) => open.has(mark));
+export function markOf({ key, refusals }: Omit<PutAsk, "taskId">): string {
+  return `${refusals} ${key}`;
 }

@@ -10,9 +10,11 @@ import type { CallToolInSession, GetPromptInSession } from "@parley/protocol/ses
 import { watchTask } from "../../../streams/watch-task.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
+import { enterWaits } from "./enter-waits.ts";
 import { followCall } from "./follow-call.ts";
+import { forgetCall, noteCall } from "./note-call.ts";
 
-/** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, OVERLOADED. */
+/** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function callTool(door: Door, talk: Talk, intent: CallToolInSession, asked: Asked): Promise<void> {
   const tool = door.catalogue.tools.get(intent.name);
   if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `no tool ${JSON.stringify(intent.name.slice(0, 100))}`);
@@ -22,14 +24,14 @@ export async function callTool(door: Door, talk: Talk, intent: CallToolInSession
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
   }
-  await carry(door, talk, asked, { runnable: tool, intent, answers: "tool" });
+  await carry(door, talk, asked, { runnable: tool, intent });
 }
 
-/** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, OVERLOADED. */
+/** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function getPrompt(door: Door, talk: Talk, intent: GetPromptInSession, asked: Asked): Promise<void> {
   const prompt = door.catalogue.prompts.get(intent.name);
   if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(intent.name.slice(0, 100))}`);
-  await carry(door, talk, asked, { runnable: prompt, intent, answers: "prompt" });
+  await carry(door, talk, asked, { runnable: prompt, intent });
 }
 
 async function handOut(
@@ -43,17 +45,16 @@ async function handOut(
   const { principal, capabilities } = session;
   // The client may have left while its session was looked up: it would never learn of the task.
   if (voice.closed.aborted) return;
-  const [created, following] = await Promise.all([
-    createTask(services, tool, {
-      principal,
-      arguments: args,
-      capabilities,
-      hidden: false,
-      taskId,
-      ...(typeof wish.ttlMs === "number" && { retentionMs: wish.ttlMs }),
-    }),
-    sessions.follow(session.id, taskId, limits.sessionTasksMax),
-  ]);
+  let following: "following" | "full" | undefined;
+  const created = await createTask(services, tool, {
+    principal,
+    arguments: args,
+    capabilities,
+    hidden: false,
+    taskId,
+    ...(typeof wish.ttlMs === "number" && { retentionMs: wish.ttlMs }),
+    beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
+  });
   if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
   const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: voice.closed });
   voice.answer({ httpStatus: 200, message: resultMessage(id, encode.createTaskResult(task)) });
@@ -62,16 +63,15 @@ async function handOut(
 interface Carry {
   readonly runnable: Runnable;
   readonly intent: CallToolInSession | GetPromptInSession;
-  readonly answers: CallCursor["answers"];
 }
 
-async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, answers }: Carry): Promise<void> {
-  const { services, sessions, log } = door;
+async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent }: Carry): Promise<void> {
+  const { services } = door;
   const { session } = talk;
-  const { id } = asked;
-  const leave = door.waits.enter();
+  const { id: requestId } = asked;
+  const leave = enterWaits(door, talk, asked.batchWaits);
   const taskId = services.ids.taskId();
-  const requestId = JSON.stringify(id);
+  let isNoted = false;
   const watch = await watchTask(services, taskId).catch((error: unknown) => {
     leave();
     throw error;
@@ -79,30 +79,23 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
   try {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (asked.voice.closed.aborted) return;
-    const [task] = await Promise.all([
-      createTask(services, runnable, {
-        principal: session.principal,
-        arguments: { ...intent.arguments },
-        capabilities: session.capabilities,
-        hidden: true,
-        taskId,
-      }),
-      sessions.noteCall(session.id, requestId, taskId),
-    ]);
-    const cursor: CallCursor = {
-      stream: "call",
-      sequence: 0,
+    const task = await createTask(services, runnable, {
+      principal: session.principal,
+      arguments: { ...intent.arguments },
+      capabilities: session.capabilities,
+      hidden: true,
+      request: { id: requestId, ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }) },
       taskId,
-      requestId: id,
-      answers,
-      put: [],
-      ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }),
-    };
-    if ((await followCall(door, talk, asked, { cursor, task, watch })) === "answered") {
-      // Nobody waits for this: at worst the note stays until the session ends.
-      sessions.forgetCall(session.id, requestId).catch((error: unknown) => log.warn({ taskId, err: error }, "call not forgotten"));
-    }
+      async beside() {
+        isNoted = true;
+        await noteCall(door, talk, { taskId, requestId });
+      },
+    });
+    const cursor: CallCursor = { stream: "call", event: 0, taskId };
+    // A stream that was left may be resumed, and its call cancelled, on any front end.
+    if ((await followCall(door, talk, asked, { cursor, task, watch })) === "left") isNoted = false;
   } finally {
+    if (isNoted) forgetCall(door, talk, { taskId, requestId });
     watch.close();
     leave();
   }

@@ -10,13 +10,14 @@ import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask
 import { INTERNAL_ERROR, isDefect } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { TaskWatch } from "../../../streams/watch-task.ts";
-import { stillPut, toPut } from "./asks.ts";
+import { toPut } from "./asks.ts";
 import type { Asked, Door, Talk } from "./door.ts";
-import type { CallCursor } from "./event-ids.ts";
+import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
+import { callName } from "./note-call.ts";
 
 export interface FollowCall {
-  readonly cursor: CallCursor;
+  readonly cursor: CallCursor | ResultCursor;
   /** As it was read after `watch` began. */
   readonly task: Task;
   readonly watch: TaskWatch;
@@ -29,20 +30,39 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
   const { services, times, lifecycle, heartbeat } = door;
   const { session, dialect, encode } = talk;
   const { watch } = follow;
+  const { progressToken } = follow.task.call.request ?? {};
+  // Only a task that the client has a handle on can be asked about on several streams. Held before anything is sent: from the first event on its
+  // client may come back for what follows that.
+  const held =
+    follow.cursor.stream === "result"
+      ? await holdStream(door, {
+          sessionId: session.id,
+          stream: `result ${callName(door, id)}`,
+          after: follow.cursor.event,
+          onChange: watch.wake,
+        })
+      : undefined;
+  const isResumed = follow.cursor.event > 0;
   const done = new AbortController();
-  let { cursor, task } = follow;
+  let { task } = follow;
+  // Numbers of questions on a stream grow from one holder to the next: by the time, since one may not know how far the other came.
+  let cursor = { ...follow.cursor, event: Math.max(follow.cursor.event, services.clock.now()) };
 
-  const eventId = (change: Partial<CallCursor> = {}) => {
-    cursor = { ...cursor, ...change, sequence: cursor.sequence + 1 };
+  const eventId = (change: Partial<Omit<CallCursor, "stream">> = {}) => {
+    cursor = { ...cursor, ...change, event: cursor.event + 1 };
     return door.eventIds.write(session.id, cursor);
   };
   let primed = false;
   const prime = () => {
-    if (!primed && voice.acceptsStream && dialect.closesEarly) voice.prime(eventId(), times.retryMs);
+    if (primed) return;
     primed = true;
+    if (!voice.acceptsStream || !dialect.closesEarly) return;
+    const id = eventId();
+    if (id === undefined) voice.open();
+    else voice.prime(id, times.retryMs);
   };
   /** The id comes first, so that the client can come back for whatever follows it. */
-  const send = (message: object, change: Partial<CallCursor> = {}) => {
+  const send = (message: object, change: Partial<Omit<CallCursor, "stream">> = {}) => {
     prime();
     voice.send(message, eventId(change));
   };
@@ -60,15 +80,13 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
     () => done.abort(OVER),
   ];
   // A call that ends within a moment costs no stream; one that does not can be resumed from here on.
-  if (cursor.sequence > 0) prime();
+  if (isResumed) prime();
   else void services.clock.sleep(times.resumableAfterMs, done.signal).then(() => done.signal.aborted || prime());
 
-  let held: Held | undefined;
+  /** Questions that are on a held stream. */
+  const put = new Set(held?.putBefore(task.id));
   try {
     // Only a task that the client has a handle on can be asked about on several streams.
-    if (cursor.answers === "task") {
-      held = await holdStream(door, { sessionId: session.id, stream: `result ${JSON.stringify(id)}`, onChange: watch.wake });
-    }
     for (let feed = await services.store.feed(task.id, cursor.feed); ;) {
       let released = false;
       for (const item of feed.items) {
@@ -83,7 +101,7 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
         if (held) await door.sessions.unfollow(session.id, [task.id]);
         return "answered";
       }
-      await putAsks();
+      await (held ? putOnHeld(held) : putAsks());
       if (released && dialect.closesEarly && voice.acceptsStream) return leave();
       await watch.next();
       if (voice.closed.aborted) return "left";
@@ -107,9 +125,9 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
 
   async function tell(item: FeedItem): Promise<void> {
     const wants = {
-      ...(cursor.progressToken !== undefined && { progressToken: cursor.progressToken }),
+      ...(progressToken !== undefined && { progressToken }),
       logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL,
-      ...(cursor.answers === "task" && { taskId: task.id }),
+      ...(cursor.stream === "result" && { taskId: task.id }),
     };
     const notification = voice.acceptsStream ? encode.feedNotification(item, wants) : undefined;
     if (!notification) return;
@@ -117,39 +135,42 @@ export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, f
     await voice.drained();
   }
 
+  /** Of a hidden task: this stream is the only one that it can be asked on. */
   async function putAsks(): Promise<void> {
-    cursor = { ...cursor, put: stillPut(door, session.id, task, cursor.put) };
-    for (const { ask, requestId, mark } of toPut(door, session.id, task, cursor.put)) {
-      if (!(await mayPut(ask))) continue;
-      const put = encode.ask(ask, {
-        requestId,
-        elicitationId: elicitationId(task.id, ask.key),
-        ...(cursor.answers === "task" && { taskId: task.id }),
-      });
-      send(put, { put: [...cursor.put, mark] });
+    const { seen } = cursor as CallCursor;
+    for (const { ask, requestId, moment } of toPut(door, session.id, task, seen)) {
+      if (canPut(ask)) {
+        send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key) }), { seen: moment });
+        await voice.drained();
+        // Nobody else can be asked: the tool is told so.
+      } else await declareUnavailable(services, { taskId: task.id, principal: session.principal, key: ask.key });
+    }
+  }
+
+  /** Of a task that may be asked about on other streams, too. */
+  async function putOnHeld(stream: Held): Promise<void> {
+    for (const { ask, requestId, mark } of toPut(door, session.id, task)) {
+      if (put.has(mark) || !canPut(ask)) continue;
+      prime();
+      const claimed = await stream.claim({ taskId: task.id, ask, event: cursor.event + 1 });
+      if (claimed === "elsewhere") continue;
+      put.add(mark);
+      if (claimed === "put") continue;
+      send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }));
       await voice.drained();
     }
   }
 
-  async function mayPut(ask: Ask): Promise<boolean> {
-    const canAsk = voice.acceptsStream && dialect.canAsk(ask.request, session.capabilities);
-    if (task.call.hidden) {
-      // Nobody else can be asked: the tool is told so.
-      if (!canAsk) await declareUnavailable(services, { taskId: task.id, principal: session.principal, key: ask.key });
-      return canAsk;
-    }
-    return canAsk && held !== undefined && (await held.claims(task.id, ask.key));
+  function canPut(ask: Ask): boolean {
+    return voice.acceptsStream && dialect.canAsk(ask.request, session.capabilities);
   }
 
   /** Many clients give a request up after a minute without a sign of life; a person may take longer. */
   function keepClientWaiting(): void {
-    if (cursor.progressToken === undefined || !voice.acceptsStream || task.status !== "input_required") return;
+    if (cursor.stream !== "call" || progressToken === undefined || !voice.acceptsStream || task.status !== "input_required") return;
     // Progress must grow with each notification: by next to nothing, since nothing was done.
     const progress = (cursor.progress ?? 0) + 1e-6;
-    const notification = encode.feedNotification(
-      { type: "progress", progress, message: "Waiting for an answer." },
-      { progressToken: cursor.progressToken },
-    );
+    const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, { progressToken });
     if (notification) send(notification, { progress });
   }
 }
@@ -159,7 +180,7 @@ const DEFAULT_LOG_LEVEL = "info";
 
 interface Ended {
   readonly id: Asked["id"];
-  readonly cursor: CallCursor;
+  readonly cursor: CallCursor | ResultCursor;
   readonly task: Task;
 }
 
@@ -173,9 +194,9 @@ function answerOf({ services, log }: Door, { encode }: Talk, { id, cursor, task 
   }
 
   function resultOf(): object {
-    if (cursor.answers === "task") return encode.taskResult(task);
+    if (cursor.stream === "result") return encode.taskResult(task);
     if (task.outcome?.type === "result")
-      return cursor.answers === "tool" ? encode.callResult(task.outcome.result) : encode.promptResult(task.outcome.result);
+      return task.call.kind === "tool" ? encode.callResult(task.outcome.result) : encode.promptResult(task.outcome.result);
     if (task.outcome?.type === "error") throw new RpcFailure(task.outcome.error.code, task.outcome.error.message, task.outcome.error.data);
     throw new RpcFailure(INTERNAL_ERROR, task.message ?? `the call was ${task.status}`);
   }

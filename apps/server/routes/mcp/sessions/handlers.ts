@@ -10,7 +10,7 @@
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ParleyError, type SessionStore } from "@parley/core";
+import { type ErrorCode, ParleyError, type SessionStore } from "@parley/core";
 import {
   errorMessage,
   headerValue,
@@ -18,12 +18,12 @@ import {
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,
-  isDefect,
   resultMessage,
   SUPPORTED_VERSIONS,
   unsupportedVersion,
 } from "@parley/protocol";
 import { type Initialize, readInitialize, SESSION_DIALECTS, sessionDialect, type SessionMessage } from "@parley/protocol/sessions";
+import { gate, gates } from "../../../front-end/gate.ts";
 import { signatures } from "../../../seals/signatures.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
@@ -32,10 +32,14 @@ import { dispatch } from "./dispatch.ts";
 import type { Door, Talk } from "./door.ts";
 import { eventIds } from "./event-ids.ts";
 import { followOnce } from "./follow-once.ts";
+import { forgetEnded } from "./forget-ended.ts";
 import { takeNotice, takeReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { standalone } from "./standalone.ts";
 import { aloneIn, batch } from "./voice.ts";
+
+/** Errors that say nothing about the request itself. */
+const COMES_BACK: ReadonlySet<ErrorCode> = new Set(["UNAVAILABLE", "OVERLOADED", "TOO_MANY_CALLS"]);
 
 /** A request that HTTP itself refuses: it is no message of a session. */
 class Refused extends Error {
@@ -49,10 +53,11 @@ class Refused extends Error {
 export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions }: FamilyDeps, store: SessionStore): Family {
   const { services, times, limits, log } = frontEnd;
   const signed = signatures(keys);
-  const sessions = followOnce(store);
+  const sessions = followOnce(forgetEnded(store, services));
   const door: Door = {
     ...frontEnd,
     sessions,
+    sessionWaits: gates("calls of this session (PARLEY_SESSION_WAITS_MAX)", limits.sessionWaitsMax, "TOO_MANY_CALLS"),
     askIds: askIds(signed),
     eventIds: eventIds(signed),
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
@@ -97,10 +102,11 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
       return;
     }
     const voices = batch(outlet, reply, toAnswer.length);
+    const batchWaits = gate("calls of this batch (PARLEY_BATCH_WAITS_MAX)", limits.batchWaitsMax, "TOO_MANY_CALLS");
     const answered = toAnswer.map(async (message, index) => {
       const voice = voices[index];
       if (!voice) return;
-      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice });
+      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice, batchWaits });
       else voice.answer(message);
     });
     // A reply that could not be taken has no place in the answer to a batch: it is in the log.
@@ -118,6 +124,7 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     const talk = await talkOf(request);
     const { dialect } = talk;
     const outlet = new Outlet(request, reply, outletOptions);
+    if (!outlet.acceptsAnything) throw new Refused(406, "accept application/json and text/event-stream: answers are one of them");
     if (Array.isArray(body)) {
       if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
       if (body.length === 0 || body.length > limits.batchMax) {
@@ -145,16 +152,8 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : door.eventIds.read(talk.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
-    if (cursor?.stream !== "call") return await standalone(door, talk, outlet, cursor);
-    const voice = aloneIn(outlet);
-    try {
-      await resumeCall(door, talk, voice, cursor);
-    } catch (error) {
-      const defectId = services.ids.uuid();
-      if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
-      outlet.open();
-      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId }));
-    }
+    if (cursor === undefined || cursor.stream === "standalone") return await standalone(door, talk, outlet, cursor);
+    await resumeCall(door, talk, aloneIn(outlet), cursor);
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -179,7 +178,7 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
         if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
         if (error instanceof ParleyError) {
           const { hint, violations } = error;
-          const httpStatus = error.code === "UNAVAILABLE" || error.code === "OVERLOADED" ? 503 : 400;
+          const httpStatus = error.code === "TOO_MANY_CALLS" ? 429 : COMES_BACK.has(error.code) ? 503 : 400;
           const code = error.code === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
           return sendJson(
             reply,

@@ -1,4 +1,4 @@
-import { ParleyError } from "@parley/core";
+import { type Ask, ParleyError } from "@parley/core";
 import { createMemoryEvents, createMemorySessions } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
 import { describe, expect, test, vi } from "vitest";
@@ -6,6 +6,15 @@ import { holdStream } from "./hold-stream.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const HOUR_MS = 3_600_000;
+const ask: Ask = {
+  key: "k",
+  digest: "d",
+  calledAt: "0",
+  request: { type: "roots" },
+  askedAtMs: 0,
+  deadlineMs: HOUR_MS,
+  onTimeout: "cancel",
+};
 
 async function subject() {
   const events = createMemoryEvents();
@@ -20,8 +29,15 @@ async function subject() {
     stop: () => beats.clear(),
   };
   const services = { ids: { taskId: String, token: String, random: Math.random, uuid: () => crypto.randomUUID() }, clock: systemClock };
-  const door = { sessions, heartbeat, services, times: { keepAliveMs: HOUR_MS, sessionTtlMs: HOUR_MS }, log: silent };
-  const claim = { sessionId: "s", taskId: "t", key: "k", nowMs: Date.now() };
+  const door = {
+    sessions,
+    heartbeat,
+    services,
+    times: { keepAliveMs: HOUR_MS, sessionTtlMs: HOUR_MS },
+    limits: { sessionWaitsMax: 2 },
+    log: silent,
+  };
+  const claim = { sessionId: "s", taskId: "t", key: "k", refusals: 0, event: 1, nowMs: Date.now(), most: 10 };
   return { door, sessions, beats, claim, isWatched: () => events.isWatched("session:s") };
 }
 
@@ -35,13 +51,16 @@ describe("a hold on a stream", () => {
         throw new ParleyError("UNAVAILABLE", "Redis: Command timed out");
       },
     };
-    await sessions.claimAsk({ ...claim, stream: "one" });
+    const hold = { sessionId: "s", token: "token", nowMs: Date.now(), leaseMs: HOUR_MS, after: 0, most: 10 };
+    await sessions.holdStream({ ...hold, stream: "one" });
+    await sessions.claimAsk({ ...claim, stream: "one", token: "token" });
+    await sessions.holdStream({ ...hold, stream: "two" });
 
-    const held = holdStream({ ...door, sessions: late }, { sessionId: "s", stream: "one", onChange: () => undefined });
+    const held = holdStream({ ...door, sessions: late }, { sessionId: "s", stream: "one", after: 1, onChange: () => undefined });
 
     await expect(held).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect({ watched: isWatched(), beats: beats.size }).toEqual({ watched: false, beats: 0 });
-    expect(await sessions.claimAsk({ ...claim, stream: "two" })).toBe("claimed");
+    expect(await sessions.claimAsk({ ...claim, stream: "two", token: "token" })).toBe("claimed");
   });
 
   test("is not lost by what changes in the session before it is there, and looks once it is", async () => {
@@ -51,22 +70,73 @@ describe("a hold on a stream", () => {
       async holdStream(request: Parameters<typeof sessions.holdStream>[0]) {
         await sessions.follow("s", "task", 1);
         await systemClock.idle();
-        await sessions.holdStream(request);
+        return await sessions.holdStream(request);
       },
     };
     const onChange = vi.fn();
 
-    const held = await holdStream({ ...door, sessions: busy }, { sessionId: "s", stream: "one", onChange });
+    const held = await holdStream({ ...door, sessions: busy }, { sessionId: "s", stream: "one", after: 0, onChange });
 
     await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
     expect(held.lost).toBe(false);
   });
 
+  test("puts a question once, and knows from the holder before what was put and read", async () => {
+    const { door } = await subject();
+    const asked = (key: string, count = 0) => ({
+      taskId: "t",
+      ask: { ...ask, key, ...(count > 0 && { refused: { count, violations: [] } }) },
+    });
+    const first = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
+    expect(await first.claim({ ...asked("a"), event: 5 })).toBe("claimed");
+    expect(await first.claim({ ...asked("a"), event: 6 })).toBe("put");
+    expect(await first.claim({ ...asked("b", 2), event: 7 })).toBe("claimed");
+    expect(await first.claim({ ...asked("c"), event: 8 })).toBe("claimed");
+
+    const second = await holdStream(door, { sessionId: "s", stream: "one", after: 7, onChange: () => undefined });
+
+    expect(second.putBefore("t").toSorted()).toEqual(["0 a", "2 b"]);
+    expect(second.putBefore("other")).toEqual([]);
+    expect(await second.claim({ ...asked("c"), event: 9 })).toBe("claimed");
+    expect(await second.claim({ ...asked("b", 3), event: 10 })).toBe("claimed");
+    expect(await first.claim({ ...asked("d"), event: 11 })).toBe("elsewhere");
+  });
+
+  test("puts 2,000 questions on the streams of a session and no more, and says so", async () => {
+    const { door } = await subject();
+    const warn = vi.fn();
+    const held = await holdStream(
+      { ...door, log: { ...silent, warn } },
+      { sessionId: "s", stream: "one", after: 0, onChange: () => undefined },
+    );
+    for (let event = 1; event <= 2_000; event += 1)
+      expect(await held.claim({ taskId: "t", ask: { ...ask, key: String(event) }, event })).toBe("claimed");
+    expect(warn).not.toHaveBeenCalled();
+
+    expect(await held.claim({ taskId: "t", ask, event: 2_001 })).toBe("elsewhere");
+    expect(warn).toHaveBeenCalledWith({ taskId: "t", most: 2_000 }, expect.any(String));
+  });
+
+  test("is refused while its session holds as many others as it may, and is lost at once in one that has ended", async () => {
+    const { door, sessions, beats, isWatched } = await subject();
+    const hold = async (stream: string) => await holdStream(door, { sessionId: "s", stream, after: 0, onChange: () => undefined });
+    const held = [await hold("one"), await hold("two")];
+    await expect(hold("three")).rejects.toMatchObject({
+      code: "TOO_MANY_CALLS",
+      message: expect.stringContaining("PARLEY_SESSION_WAITS_MAX"),
+    });
+    await Promise.all(held.map((each) => each.drop()));
+    expect({ watched: isWatched(), beats: beats.size }).toEqual({ watched: false, beats: 0 });
+
+    await sessions.close("s");
+    expect((await hold("one")).lost).toBe(true);
+  });
+
   test("is lost to a later holder; dropped, it leaves neither watch nor heartbeat", async () => {
     const { door, beats, isWatched } = await subject();
     const lost = vi.fn();
-    const first = await holdStream(door, { sessionId: "s", stream: "one", onChange: () => first.lost && lost() });
-    const second = await holdStream(door, { sessionId: "s", stream: "one", onChange: () => undefined });
+    const first = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => first.lost && lost() });
+    const second = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
 
     await vi.waitFor(() => expect(lost).toHaveBeenCalled());
     expect(second.lost).toBe(false);

@@ -1,17 +1,26 @@
 /**
  * A stream's hold on its session: says to the other front ends that the stream lives, so that each question is put on one stream only.
  */
-import type { Services } from "@parley/core";
-import type { Times } from "../../../front-end/limits.ts";
+import { type Ask, ParleyError, type PutAsk, type Services } from "@parley/core";
+import type { Limits, Times } from "../../../front-end/limits.ts";
+import { markOf } from "./asks.ts";
 import type { Door } from "./door.ts";
 
 export interface Held {
   /** True once another holder has taken the stream over, or the session is gone. */
   readonly lost: boolean;
-  /** Whether the question is put on this stream: it is on no other that lives. */
-  claims(taskId: string, key: string): Promise<boolean>;
+  /** The questions of a task that were on the stream as it was taken over, as marks. */
+  putBefore(taskId: string): readonly string[];
+  /**
+   * Whether a question is to be put on this stream, as its event of that number (`claimed`), was put on it before, or is for another stream.
+   * Numbers of events must grow, also from one holder to the next.
+   */
+  claim(question: { readonly taskId: string; readonly ask: Ask; readonly event: number }): Promise<"claimed" | "put" | "elsewhere">;
   drop(): Promise<void>;
 }
+
+/** Questions that one session is asked on its streams at once. */
+const CLAIMS_MAX = 2_000;
 
 /** A hold lives this many heartbeats beyond its last renewal. */
 const LEASE_BEATS = 3;
@@ -19,23 +28,27 @@ const LEASE_BEATS = 3;
 export interface HoldStream {
   readonly sessionId: string;
   readonly stream: string;
+  /** The number of the last event that its client has read; 0 for a new one. */
+  readonly after: number;
   /** Called when the session has changed, `lost` included: another stream began or ended, what it follows is another. */
   readonly onChange: () => void;
 }
 
 /** As much of a door as a hold needs. */
 interface HoldDoor extends Pick<Door, "sessions" | "heartbeat" | "log"> {
+  readonly limits: Pick<Limits, "sessionWaitsMax">;
   readonly services: Pick<Services, "ids" | "clock">;
   readonly times: Pick<Times, "keepAliveMs" | "sessionTtlMs">;
 }
 
-/** Throws UNAVAILABLE; nothing is held then. */
-export async function holdStream(door: HoldDoor, { sessionId, stream, onChange }: HoldStream): Promise<Held> {
-  const { sessions, services, heartbeat, times, log } = door;
+/** Throws UNAVAILABLE, TOO_MANY_CALLS; nothing is held then. */
+export async function holdStream(door: HoldDoor, { sessionId, stream, after, onChange }: HoldStream): Promise<Held> {
+  const { sessions, services, heartbeat, limits, times, log } = door;
   const token = services.ids.uuid();
   const hold = () => ({ sessionId, stream, token, nowMs: services.clock.now(), leaseMs: LEASE_BEATS * times.keepAliveMs });
   let holds = false;
   let lost = false;
+  let put: ReadonlyMap<string, readonly PutAsk[]> = new Map();
   /** What holds the stream keeps the session, too. */
   const keep = async (after: () => void) => {
     try {
@@ -60,7 +73,11 @@ export async function holdStream(door: HoldDoor, { sessionId, stream, onChange }
     await sessions.dropStream({ sessionId, stream, token }).catch((error: unknown) => log.warn({ err: error }, "stream not given up yet"));
   }
   try {
-    await sessions.holdStream(hold());
+    const became = await sessions.holdStream({ ...hold(), after, most: limits.sessionWaitsMax });
+    if (became.type === "full")
+      throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} streams of this session (PARLEY_SESSION_WAITS_MAX) are open`);
+    lost = became.type === "gone";
+    put = became.type === "held" ? Map.groupBy(became.put, ({ taskId }) => taskId) : put;
   } catch (error) {
     // The hold may be written yet, and would block the questions of the session until its lease ends.
     void drop();
@@ -72,8 +89,15 @@ export async function holdStream(door: HoldDoor, { sessionId, stream, onChange }
     get lost() {
       return lost;
     },
-    claims: async (taskId, key) =>
-      (await sessions.claimAsk({ sessionId, taskId, key, stream, nowMs: services.clock.now() })) !== "elsewhere",
+    putBefore: (taskId) => (put.get(taskId) ?? []).map(markOf),
+    async claim({ taskId, ask: { key, refused }, event }) {
+      const refusals = refused?.count ?? 0;
+      const nowMs = services.clock.now();
+      const claimed = await sessions.claimAsk({ sessionId, stream, token, taskId, key, refusals, event, nowMs, most: CLAIMS_MAX });
+      if (claimed !== "full") return claimed;
+      log.warn({ taskId, most: CLAIMS_MAX }, "session has too many questions to be asked one more");
+      return "elsewhere";
+    },
     drop,
   };
 }

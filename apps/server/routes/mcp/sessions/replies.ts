@@ -5,6 +5,7 @@ import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type 
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import type { Door, Talk } from "./door.ts";
+import { notedTask } from "./note-call.ts";
 
 /**
  * Delivers the reply to an elicitation, sampling or roots request. A reply that does not fit is refused and its question put again, since the
@@ -44,12 +45,12 @@ function refuse(receipt: Receipt | undefined): void {
 }
 
 /** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
-export async function takeNotice({ services, sessions }: Door, { session }: Talk, { requestId, reason }: Notice): Promise<void> {
-  const taskId = await sessions.callTask(session.id, JSON.stringify(requestId));
+export async function takeNotice(door: Door, talk: Talk, { requestId, reason }: Notice): Promise<void> {
+  const taskId = await notedTask(door, talk, requestId);
   if (taskId === undefined) return;
-  await cancelTask(services, {
+  await cancelTask(door.services, {
     taskId,
-    principal: session.principal,
+    principal: talk.session.principal,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

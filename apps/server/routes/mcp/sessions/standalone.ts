@@ -16,8 +16,8 @@ import type { Door, Talk } from "./door.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
 
-/** Tasks that are read at once. */
-const READ_TOGETHER = 32;
+/** Tasks that are read at once. All of them are held until the client has taken what is told, and a task may ask much. */
+const READ_TOGETHER = 8;
 const STREAM = "standalone";
 /** How much longer the answer that names a task may take to a client than what this stream says of the task. */
 const OVERTAKING_MS = 50;
@@ -28,8 +28,8 @@ interface FollowedTask {
   named: boolean;
   /** What was told last, as far as it makes a difference to a client; undefined before the first look. */
   told: string | undefined;
-  /** Marks of the open asks that were put. */
-  put: readonly string[];
+  /** The open asks that are on this stream, as marks. */
+  put: ReadonlySet<string>;
 }
 
 /** Ends when the client is gone, another stream took over, or this front end closes; never by an error of a task. Throws OVERLOADED. */
@@ -39,23 +39,22 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
   const leave = door.listens.enter();
   const changed = marks();
   const followed = new Map<string, FollowedTask>();
-  const putBefore = resumed?.put ?? [];
+  const after = resumed?.event ?? 0;
   let resources: ReadonlySet<string> = new Set();
-  let sequence = resumed?.sequence ?? 0;
+  // Numbers of questions grow from one holder of the stream to the next: by the time, since one may not know how far the other came.
+  let event = Math.max(after, services.clock.now());
   let sessionChanged = true;
   let held: Held | undefined;
   const stops: (() => unknown)[] = [leave, () => followed.forEach(({ unwatch }) => unwatch())];
 
-  const eventId = () => {
-    sequence += 1;
-    return door.eventIds.write(session.id, { stream: STREAM, sequence, put: [...followed.values()].flatMap(({ put }) => put) });
-  };
+  const eventId = () => door.eventIds.write(session.id, { stream: STREAM, event: (event += 1) });
   const over = () => outlet.closed.aborted || lifecycle.closing.aborted;
 
   try {
     held = await holdStream(door, {
       sessionId: session.id,
       stream: STREAM,
+      after,
       onChange() {
         sessionChanged = true;
         changed.wake();
@@ -73,7 +72,8 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
         else if (resources.has(announcement.uri)) changed.resources.mark(announcement.uri);
       }),
     );
-    if (dialect.closesEarly) outlet.prime(door.eventIds.write(session.id, { stream: STREAM, sequence, put: putBefore }), times.retryMs);
+    const first = eventId();
+    if (dialect.closesEarly && first !== undefined) outlet.prime(first, times.retryMs);
     else outlet.open();
 
     while (!over()) {
@@ -103,7 +103,7 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
     const watches = await Promise.allSettled(
       added.map(async (taskId) => {
         const unwatch = await services.events.watch(taskId, () => changed.tasks.mark(taskId));
-        followed.set(taskId, { unwatch, named: false, told: undefined, put: [] });
+        followed.set(taskId, { unwatch, named: false, told: undefined, put: new Set(held?.putBefore(taskId)) });
       }),
     );
     // Not before all have settled: a watch that begins later would outlive the stream.
@@ -142,13 +142,15 @@ export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed
   }
 
   async function putAsks(task: Task, known: FollowedTask): Promise<void> {
-    const asks = toPut(door, session.id, task, []);
-    known.put = asks.map(({ mark }) => mark).filter((mark) => known.put.includes(mark) || putBefore.includes(mark));
+    const asks = toPut(door, session.id, task);
+    const put = new Set(asks.map(({ mark }) => mark).filter((mark) => known.put.has(mark)));
+    known.put = put;
     for (const { ask, requestId, mark } of asks) {
-      if (known.put.includes(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
-      if (!(await held?.claims(task.id, ask.key))) continue;
-      known.put = [...known.put, mark];
-      outlet.send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }), eventId());
+      if (put.has(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
+      const claimed = await held?.claim({ taskId: task.id, ask, event: event + 1 });
+      if (claimed === "claimed" || claimed === "put") put.add(mark);
+      if (claimed === "claimed")
+        outlet.send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }), eventId());
     }
   }
 }

@@ -24,6 +24,7 @@ import {
 import { watchTask } from "../../../streams/watch-task.ts";
 import { refuseInvalid } from "../shared/refusals.ts";
 import type { Asked, Door, Talk } from "./door.ts";
+import { enterWaits } from "./enter-waits.ts";
 import { followCall } from "./follow-call.ts";
 
 /**
@@ -55,16 +56,16 @@ export async function sendInput(
   return encode.inputSent(!late, task);
 }
 
-/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, OVERLOADED. */
+/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, TOO_MANY_CALLS, OVERLOADED. */
 export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult, asked: Asked): Promise<void> {
   const { services } = door;
-  const leave = door.waits.enter();
+  const leave = enterWaits(door, talk, asked.batchWaits);
   try {
     const watch = await watchTask(services, taskId);
     try {
       const task = await readTask(services, { taskId, principal: talk.session.principal });
       await followCall(door, talk, asked, {
-        cursor: { stream: "call", sequence: 0, taskId, requestId: asked.id, answers: "task", put: [] },
+        cursor: { stream: "result", event: 0, taskId, requestId: asked.id },
         task,
         watch,
       });

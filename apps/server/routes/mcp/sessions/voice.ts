@@ -10,7 +10,7 @@ export interface Voice {
   /** Makes the response a stream, whatever there is to say. */
   open(): void;
   prime(eventId: string, retryMs: number): void;
-  send(message: object, eventId: string): void;
+  send(message: object, eventId?: string): void;
   drained(): Promise<void>;
   /** The last of it. An event id is used where there is a stream. */
   answer(reply: Reply, eventId?: string): void;

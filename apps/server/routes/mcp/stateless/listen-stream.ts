@@ -14,8 +14,8 @@ import type { Outlet } from "../../../streams/outlet.ts";
 import { answerFailure } from "./answer-failure.ts";
 import type { Exchange, Mcp } from "./mcp.ts";
 
-/** Things that are told at once. */
-const TELL_TOGETHER = 32;
+/** Things that are told at once. All that is read for them is held until the client has taken it, and a task may ask much. */
+const TELL_TOGETHER = 8;
 
 type Followed = FollowedTask | Announcement;
 

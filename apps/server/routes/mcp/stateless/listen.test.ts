@@ -73,6 +73,29 @@ describe("a listen stream", () => {
     open.close();
   });
 
+  test("looks at whose tasks they are without reading the tasks, and reads a few at once to tell of them", async () => {
+    const { here, services } = await twoFronts();
+    const taskIds = await Promise.all(Array.from({ length: 20 }, () => task(here)));
+    const { load } = services.store;
+    let [underWay, most] = [0, 0];
+    const back = Promise.withResolvers<void>();
+    Object.assign(services.store, {
+      async load(taskId: string) {
+        most = Math.max(most, (underWay += 1));
+        await back.promise;
+        return await load(taskId).finally(() => (underWay -= 1));
+      },
+    });
+
+    const open = await listen(here, { taskIds });
+    expect((await open.next()).params!["notifications"]!["taskIds"]).toHaveLength(20);
+    back.resolve();
+    for (const _ of taskIds) expect((await open.next()).method).toBe("notifications/tasks");
+
+    expect(most).toBeLessThanOrEqual(8);
+    open.close();
+  });
+
   test("says nothing of tasks that are unknown or somebody else's", async () => {
     const { here } = await twoFronts();
     const foreign = await task(here, "greet", "alice");

@@ -29,7 +29,7 @@ function atMost(limit: number, followed: readonly string[], what: string, settin
 /** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
 async function agree({ services }: Mcp, intent: Listen, { principal }: Exchange): Promise<Filter> {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = intent;
-  const tasks = await Promise.all(intent.taskIds.map((taskId) => services.store.load(taskId)));
-  const taskIds = tasks.flatMap((task) => (task?.call.principal === principal && !task.call.hidden ? [task.id] : []));
+  const tasks = await services.store.summaries(intent.taskIds);
+  const taskIds = tasks.flatMap((task) => (task?.principal === principal && !task.hidden ? [task.id] : []));
   return { taskIds, toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions };
 }
