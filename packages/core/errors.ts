@@ -12,15 +12,16 @@ export const ERRORS = {
   INVALID_ARGUMENTS: "The arguments do not fit the schema; `violations` says where. Nothing was started.",
   INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
   INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
-  CAPABILITY_REQUIRED: "The client must declare the capability that `required` names to make this request.",
+  CAPABILITY_REQUIRED:
+    "The client did not declare what `requiredCapabilities` names. Turn it on in the client's settings, or use a client that has it.",
   REQUEST_STATE_INVALID:
     "requestState was changed, has expired, was used before, or belongs to another request. Call again without requestState and without inputResponses: a new call may ask something else.",
   CALL_TIMEOUT:
     "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
   TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
-  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: mend the tool's schema, or use url mode for secrets.",
+  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: fix the tool's schema, or use url mode for secrets.",
   INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
-  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: mend the tool or its schema.",
+  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: fix the tool or its schema.",
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
   REPLAY_DIVERGED:
     "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
@@ -56,7 +57,7 @@ export class ParleyError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;
   readonly violations?: readonly Violation[];
-  /** Further facts for the edge, such as `required` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
+  /** Further facts for the edge, such as `requiredCapabilities` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
   readonly data?: Readonly<Record<string, unknown>>;
 
   constructor(

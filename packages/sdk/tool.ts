@@ -104,7 +104,10 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
     const read = input ? await check(input, args) : { ok: true as const, value: args };
-    if (!read.ok) throw new ParleyError("INVALID_ARGUMENTS", describeViolations(read.violations), { violations: read.violations });
+    if (!read.ok) {
+      const { violations } = read;
+      throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for tool ${name}: ${describeViolations(violations)}`, { violations });
+    }
     try {
       const returned = await definition.run(read.value, createContext(effects));
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);

@@ -21,7 +21,7 @@ import {
 } from "../json-rpc.ts";
 import { BadParams, readParams } from "../params.ts";
 import { unsupportedVersion } from "../unsupported-version.ts";
-import { missingCapabilities, REQUIRED_TASKS, type RequiredCapabilities } from "./capabilities.ts";
+import { capabilityRequired, missingCapabilities, REQUIRED_TASKS, type RequiredCapabilities } from "./capabilities.ts";
 import { metaOf, readEnvelope } from "./envelope.ts";
 import { methodMismatch, nameMismatch, paramMismatch, type Mismatch } from "./headers.ts";
 import type { ClientFacts, Intent } from "./intents.ts";
@@ -158,6 +158,6 @@ function versionMismatch(header: string, version: string): Mismatch {
 }
 
 function missing(id: RequestId, what: string, requiredCapabilities: RequiredCapabilities): Rejected {
-  const message = `${what} needs a capability that the request did not declare`;
-  return rejected({ httpStatus: 400, message: errorMessage(id, { code: MISSING_CAPABILITY, message, data: { requiredCapabilities } }) });
+  const { message, code, hint, data } = capabilityRequired(what, requiredCapabilities);
+  return rejected({ httpStatus: 400, message: errorMessage(id, { code: MISSING_CAPABILITY, message, data: { ...data, code, hint } }) });
 }

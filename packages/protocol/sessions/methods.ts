@@ -2,7 +2,7 @@
 import { LOG_LEVELS, type JsonObject, type LogLevel } from "@parley/core";
 import type { ProgressToken } from "../dialect.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
-import { BadParams, complete, list, member, optional, required, strings } from "../params.ts";
+import { BadParams, callArguments, complete, list, member, optional, required, strings } from "../params.ts";
 import type { CallToolInSession, GetPromptInSession, ReadResourceInSession, SessionIntent, SetLogLevel, Subscribe } from "./intents.ts";
 
 /** By method. What is not here does not exist. `initialize` opens the session and is read by `readInitialize`. */
@@ -24,8 +24,7 @@ export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => Sessio
 ]);
 
 export function callTool(params: Wire): CallToolInSession {
-  const args = optional(params, "arguments", isObject, "an object") ?? {};
-  return { type: "callTool", name: required(params, "name"), arguments: args as JsonObject, ...tells(params) };
+  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...tells(params) };
 }
 
 function getPrompt(params: Wire): GetPromptInSession {
