@@ -51,6 +51,23 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * Which of the errors below one is. The mark is a registered symbol: a tool may come with a copy of its own of this package, whose errors are
+ * no instances of ours.
+ */
+const KIND = Symbol.for("parley.error");
+
+export type ErrorKind = "parley" | "tool" | "rpc" | "step";
+
+export function kindOf(error: unknown): ErrorKind | undefined {
+  try {
+    return (error as { readonly [KIND]?: ErrorKind } | null | undefined)?.[KIND];
+  } catch {
+    // What was thrown may be anything, also a proxy that throws itself.
+    return undefined;
+  }
+}
+
 /** A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. */
 export class ParleyError extends Error {
   override readonly name = "ParleyError";
@@ -59,6 +76,10 @@ export class ParleyError extends Error {
   readonly violations?: readonly Violation[];
   /** Further facts for the edge, such as `requiredCapabilities` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
   readonly data?: Readonly<Record<string, unknown>>;
+
+  get [KIND](): ErrorKind {
+    return "parley";
+  }
 
   constructor(
     code: ErrorCode,
@@ -74,12 +95,18 @@ export class ParleyError extends Error {
 }
 
 /**
- * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads.
+ * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads. Anything else
+ * that a tool throws is masked, but for RpcFailure and ParleyError.
  * `retryable` lets the run be tried again within the tool's `attempts` first.
  */
 export class ToolError extends Error {
   override readonly name = "ToolError";
   readonly retryable: boolean;
+
+  get [KIND](): ErrorKind {
+    return "tool";
+  }
+
   constructor(message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryable = options.retryable ?? false;
@@ -91,6 +118,11 @@ export class RpcFailure extends Error {
   override readonly name = "RpcFailure";
   readonly code: number;
   readonly data: unknown;
+
+  get [KIND](): ErrorKind {
+    return "rpc";
+  }
+
   constructor(code: number, message: string, data?: unknown) {
     super(message);
     this.code = code;
@@ -98,13 +130,27 @@ export class RpcFailure extends Error {
   }
 }
 
-/** A step that failed on every try. Recorded: replay throws it again. */
+/**
+ * A step that failed on every try. Recorded: replay throws it again. `message` is what the step threw, for the handler; a caller is not shown
+ * it, unless the step threw a ParleyError.
+ */
 export class StepFailed extends Error {
   override readonly name = "StepFailed";
   readonly step: string;
-  constructor(step: string, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** Under which the log has the step's own error: its stack and its causes are not recorded. */
+  readonly defectId?: string;
+  /** Whether the message may be shown to callers. */
+  readonly isForCaller: boolean;
+
+  get [KIND](): ErrorKind {
+    return "step";
+  }
+
+  constructor(step: string, message: string, options: { defectId?: string; isForCaller?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.step = step;
+    this.isForCaller = options.isForCaller ?? false;
+    if (options.defectId !== undefined) this.defectId = options.defectId;
   }
 }
 

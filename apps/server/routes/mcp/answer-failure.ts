@@ -1,3 +1,4 @@
+import { unmasked } from "@parley/core";
 import { isDefect, type Intent, type RequestId } from "@parley/protocol";
 import type { Outlet } from "../../outlet.ts";
 import type { Mcp } from "./mcp.ts";
@@ -13,5 +14,6 @@ interface Failed {
 export function answerFailure({ services, log, encode }: Mcp, outlet: Outlet, { method, error, ...rest }: Failed): void {
   const defectId = services.ids.uuid();
   if (isDefect(error)) log.error({ defectId, method, err: error }, "request failed");
-  outlet.end(encode.failure({ ...rest, error, defectId }));
+  const shown = unmasked(error, { defectId, showErrors: services.settings.showErrors });
+  outlet.end(encode.failure({ ...rest, error: shown, defectId }));
 }

@@ -1,4 +1,4 @@
-import { ParleyError } from "@parley/core";
+import { ParleyError, unmasked } from "@parley/core";
 import { isDefect, resultMessage, type SessionIntent } from "@parley/protocol";
 import { completionsOf } from "../mcp/complete.ts";
 import { contentsOf } from "../mcp/read-resource.ts";
@@ -59,6 +59,7 @@ export async function dispatch(door: Door, talk: Talk, intent: SessionIntent, as
   } catch (error) {
     const defectId = door.services.ids.uuid();
     if (isDefect(error)) door.log.error({ defectId, intent: intent.type, err: error }, "request failed");
-    voice.answer(talk.encode.failure({ id, intent, error, defectId }));
+    const shown = unmasked(error, { defectId, showErrors: door.services.settings.showErrors });
+    voice.answer(talk.encode.failure({ id, intent, error: shown, defectId }));
   }
 }
