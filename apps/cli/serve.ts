@@ -13,6 +13,8 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
   const embedded = process.env["REDIS_URL"] ? undefined : await startEmbeddedRedis({ dataDir });
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
+    // Nobody else's data is on a laptop's own Redis, and whoever writes a tool wants to see what it throws.
+    ...(embedded && { PARLEY_SHOW_ERRORS: "true" }),
     ...process.env,
     ...(embedded && { REDIS_URL: embedded.url }),
     ...(port !== undefined && { PARLEY_PORT: port }),
@@ -25,9 +27,10 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
     const server = await startServer(frontEnd, telemetry);
     const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)), telemetry);
     await telemetry.open();
+    const errors = frontEnd.core.showErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
     const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
     process.stdout.write(
-      `Parley serves ${server.url}\n  Redis: ${redis}\n  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
+      `Parley serves ${server.url}\n  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
     );
     if (embedded) endWith(embedded, dataDir);
     untilStopped(async () => {

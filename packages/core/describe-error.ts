@@ -1,12 +1,113 @@
-import { ParleyError } from "./errors.ts";
+/**
+ * What the log says of an error: its name, code, message and frames, and the same of its causes and of the errors that it gathers.
+ *
+ * Only these members are read. Libraries hang whole requests on their errors (`config`, `response`, `command`, `input`), with arguments and
+ * answers in them: those never reach a log. The message of an author's error does, since without it nobody could fix anything. What callers
+ * were told themselves is left out: it may quote what they sent.
+ *
+ * Bounded, and never throws: anything can be thrown, also an object whose getters throw.
+ */
+import { kindOf } from "./errors.ts";
 
-/** What may be logged of an error: its kind and where it came from. Its message can hold what a person answered. */
-export function describeError(error: unknown): object {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const code = error instanceof ParleyError ? { code: error.code } : {};
-  const frames = error.stack
-    ?.split("\n")
+export interface DescribedError {
+  /** Its name; the type of what is no object. */
+  readonly error: string;
+  readonly code?: string | number;
+  /** Of a step that failed: its key, and the id under which the log has the step's own error. */
+  readonly step?: string;
+  readonly defectId?: string;
+  readonly detail?: string;
+  readonly stack?: readonly string[];
+  readonly cause?: DescribedError;
+  /** Of an AggregateError. */
+  readonly errors?: readonly DescribedError[];
+}
+
+const DEPTH_MAX = 8;
+const GATHERED_MAX = 8;
+const FRAMES_MAX = 32;
+const FRAME_CHARS_MAX = 500;
+const NAME_CHARS_MAX = 100;
+/** Of an error's message, in the log and in the journal. */
+export const ERROR_TEXT_MAX = 8_192;
+
+export function describeError(error: unknown): DescribedError {
+  return described(error, []);
+}
+
+function described(error: unknown, within: readonly object[]): DescribedError {
+  if (typeof error !== "object" || error === null) return { error: typeof error, detail: errorText(error) };
+  const { code, step, defectId, cause, errors } = membersOf(error, ["code", "step", "defectId", "cause", "errors"]);
+  const stack = framesOf(error);
+  const inside = [...within, error];
+  const isShown = (inner: unknown) => inside.length < DEPTH_MAX && !inside.includes(inner as object);
+  return {
+    error: errorName(error),
+    ...((typeof code === "string" || typeof code === "number") && { code: typeof code === "string" ? cut(code, NAME_CHARS_MAX) : code }),
+    ...(kindOf(error) === "step" && typeof step === "string" && { step }),
+    ...(kindOf(error) === "step" && typeof defectId === "string" && { defectId }),
+    ...(!wasTold(error) && { detail: errorText(error) }),
+    ...(stack.length > 0 && { stack }),
+    ...(cause !== undefined && isShown(cause) && { cause: described(cause, inside) }),
+    ...(Array.isArray(errors) && {
+      errors: errors
+        .slice(0, GATHERED_MAX)
+        .filter(isShown)
+        .map((each) => described(each, inside)),
+    }),
+  };
+}
+
+/** Codes whose messages say what is wrong with something that a person or a caller sent. */
+const QUOTING: readonly unknown[] = ["INVALID_ARGUMENTS", "INVALID_ANSWER"];
+
+function wasTold(error: object): boolean {
+  const kind = kindOf(error);
+  return kind === "tool" || kind === "rpc" || (kind === "parley" && QUOTING.includes(membersOf(error, ["code"]).code));
+}
+
+/** The message; of what is no error its text. */
+export function errorText(error: unknown): string {
+  if (typeof error === "object" && error !== null) {
+    const { message } = membersOf(error, ["message"]);
+    if (typeof message === "string") return cut(message, ERROR_TEXT_MAX);
+  }
+  try {
+    return cut(String(error), ERROR_TEXT_MAX);
+  } catch {
+    return "(no text can be made of what was thrown)";
+  }
+}
+
+export function errorName(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "Error";
+  const { name } = membersOf(error, ["name"]);
+  return typeof name === "string" && name !== "" ? cut(name, NAME_CHARS_MAX) : "object";
+}
+
+function framesOf(error: object): string[] {
+  const { stack } = membersOf(error, ["stack"]);
+  if (typeof stack !== "string") return [];
+  return stack
+    .split("\n")
     .filter((line) => line.startsWith("    at "))
-    .map((line) => line.trim());
-  return { error: error.name, ...code, stack: frames };
+    .slice(0, FRAMES_MAX)
+    .map((line) => cut(line.trim(), FRAME_CHARS_MAX));
+}
+
+/** A getter that throws has nothing to say. */
+function membersOf<Name extends string>(of: object, names: readonly Name[]): { readonly [N in Name]?: unknown } {
+  return Object.fromEntries(
+    names.map((name) => {
+      try {
+        return [name, (of as { readonly [member: string]: unknown })[name]];
+      } catch {
+        return [name, undefined];
+      }
+    }),
+  ) as { readonly [N in Name]?: unknown };
+}
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)}…`;
 }

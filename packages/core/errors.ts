@@ -12,15 +12,16 @@ export const ERRORS = {
   INVALID_ARGUMENTS: "The arguments do not fit the schema; `violations` says where. Nothing was started.",
   INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
   INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
-  CAPABILITY_REQUIRED: "The client must declare the capability that `required` names to make this request.",
+  CAPABILITY_REQUIRED:
+    "The client did not declare what `requiredCapabilities` names. Turn it on in the client's settings, or use a client that has it.",
   REQUEST_STATE_INVALID:
     "requestState was changed, has expired, was used before, or belongs to another request. Call again without requestState and without inputResponses: a new call may ask something else.",
   CALL_TIMEOUT:
     "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
   TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
-  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: mend the tool's schema, or use url mode for secrets.",
+  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: fix the tool's schema, or use url mode for secrets.",
   INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
-  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: mend the tool or its schema.",
+  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: fix the tool or its schema.",
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
   REPLAY_DIVERGED:
     "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
@@ -52,14 +53,35 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * Which of the errors below one is. The mark is a registered symbol: a tool may come with a copy of its own of this package, whose errors are
+ * no instances of ours.
+ */
+const KIND = Symbol.for("parley.error");
+
+export type ErrorKind = "parley" | "tool" | "rpc" | "step";
+
+export function kindOf(error: unknown): ErrorKind | undefined {
+  try {
+    return (error as { readonly [KIND]?: ErrorKind } | null | undefined)?.[KIND];
+  } catch {
+    // What was thrown may be anything, also a proxy that throws itself.
+    return undefined;
+  }
+}
+
 /** A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. */
 export class ParleyError extends Error {
   override readonly name = "ParleyError";
   readonly code: ErrorCode;
   readonly hint: string;
   readonly violations?: readonly Violation[];
-  /** Further facts for the edge, such as `required` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
+  /** Further facts for the edge, such as `requiredCapabilities` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
   readonly data?: Readonly<Record<string, unknown>>;
+
+  get [KIND](): ErrorKind {
+    return "parley";
+  }
 
   constructor(
     code: ErrorCode,
@@ -75,12 +97,18 @@ export class ParleyError extends Error {
 }
 
 /**
- * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads.
+ * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads. Anything else
+ * that a tool throws is masked, but for RpcFailure and ParleyError.
  * `retryable` lets the run be tried again within the tool's `attempts` first.
  */
 export class ToolError extends Error {
   override readonly name = "ToolError";
   readonly retryable: boolean;
+
+  get [KIND](): ErrorKind {
+    return "tool";
+  }
+
   constructor(message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.retryable = options.retryable ?? false;
@@ -92,6 +120,11 @@ export class RpcFailure extends Error {
   override readonly name = "RpcFailure";
   readonly code: number;
   readonly data: unknown;
+
+  get [KIND](): ErrorKind {
+    return "rpc";
+  }
+
   constructor(code: number, message: string, data?: unknown) {
     super(message);
     this.code = code;
@@ -99,13 +132,27 @@ export class RpcFailure extends Error {
   }
 }
 
-/** A step that failed on every try. Recorded: replay throws it again. */
+/**
+ * A step that failed on every try. Recorded: replay throws it again. `message` is what the step threw, for the handler; a caller is not shown
+ * it, unless the step threw a ParleyError.
+ */
 export class StepFailed extends Error {
   override readonly name = "StepFailed";
   readonly step: string;
-  constructor(step: string, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** Under which the log has the step's own error: its stack and its causes are not recorded. */
+  readonly defectId?: string;
+  /** Whether the message may be shown to callers. */
+  readonly isForCaller: boolean;
+
+  get [KIND](): ErrorKind {
+    return "step";
+  }
+
+  constructor(step: string, message: string, options: { defectId?: string; isForCaller?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.step = step;
+    this.isForCaller = options.isForCaller ?? false;
+    if (options.defectId !== undefined) this.defectId = options.defectId;
   }
 }
 

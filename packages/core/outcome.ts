@@ -1,36 +1,111 @@
 /**
  * How an error that ended a handler looks to the caller.
  *
- * A tool that says no (ToolError) or breaks (any other error) gives a result with `isError`, for the model to read. A call that cannot have
- * a result fails with a JSON-RPC error: RpcFailure by the author's will, ParleyError for what the catalogue names. Prompts have no
- * `isError`; theirs all fail.
+ *   ToolError, RpcFailure, ParleyError   meant for callers: shown
+ *   anything else                        masked: its message can hold an address, a password, a path, a person's answer. The caller is given
+ *                                        an id, the operator's log has the rest under it
+ *
+ * A tool that says no or breaks gives a result with `isError`, for the model to read. A call that cannot have a result fails with a JSON-RPC
+ * error: RpcFailure by the author's will, ParleyError for what the catalogue names. Prompts have no `isError`; theirs all fail.
  */
-import { ParleyError, RpcFailure } from "./errors.ts";
-import type { Call, Json, Outcome } from "./task.ts";
+import { errorText } from "./describe-error.ts";
+import { kindOf, ParleyError, RpcFailure, type StepFailed } from "./errors.ts";
+import type { Call, Json, Outcome, RpcError } from "./task.ts";
 
 const INTERNAL_ERROR = -32603;
 const INVALID_PARAMS = -32602;
 
-export function outcomeOf(error: unknown, call: Pick<Call, "kind">): Outcome {
-  if (error instanceof RpcFailure) {
-    const data = error.data === undefined ? {} : { data: asJson(error.data) };
-    return { type: "error", error: { code: error.code, message: error.message, ...data } };
+export interface OutcomeOptions {
+  /** Under which the log has the error. */
+  readonly defectId: string;
+  /** Show what would be masked: for development. */
+  readonly showErrors: boolean;
+  /** Most characters of JSON that an outcome may have. */
+  readonly sizeMax: number;
+}
+
+/** Never throws: without an outcome the run would be tried again for ever. */
+export function outcomeOf(error: unknown, call: Pick<Call, "kind" | "name">, options: OutcomeOptions): Outcome {
+  let outcome: Outcome;
+  let size: number;
+  try {
+    outcome = outcomeFor(error, call, options);
+    size = JSON.stringify(outcome).length;
+  } catch (cause) {
+    return outcomeFor(
+      new ParleyError("NOT_SERIALIZABLE", `the error of ${call.kind} ${call.name} is not plain data`, { cause }),
+      call,
+      options,
+    );
   }
-  if (error instanceof ParleyError) {
-    const data = {
-      code: error.code,
-      hint: error.hint,
-      ...(error.violations && { violations: asJson(error.violations) }),
-      ...(error.data && asObject(error.data)),
-    };
-    return {
-      type: "error",
-      error: { code: error.code === "INVALID_ARGUMENTS" ? INVALID_PARAMS : INTERNAL_ERROR, message: error.message, data },
-    };
+  if (size <= options.sizeMax) return outcome;
+  const message = `the error of ${call.kind} ${call.name} has ${size} characters of JSON; the limit is ${options.sizeMax} (PARLEY_STORED_VALUE_MAX)`;
+  return outcomeFor(new ParleyError("TOO_LARGE", message), call, options);
+}
+
+function outcomeFor(error: unknown, call: Pick<Call, "kind" | "name">, { defectId, showErrors }: OutcomeOptions): Outcome {
+  switch (kindOf(error)) {
+    case "rpc":
+      return { type: "error", error: rpcError(error as RpcFailure) };
+    case "parley":
+      return { type: "error", error: catalogueError(error as ParleyError, defectId) };
+    case "tool":
+      return failed(call, errorText(error), {});
+    default:
+      return failed(call, showErrors || isShown(error) ? errorText(error) : maskedText(`${call.kind} ${call.name}`, defectId), {
+        defectId,
+      });
   }
-  const text = error instanceof Error ? error.message : String(error);
-  if (call.kind === "prompt") return { type: "error", error: { code: INTERNAL_ERROR, message: text } };
+}
+
+/** The id under which an error is logged: a step's own, where the log has it already. */
+export function defectIdOf(error: unknown, newId: () => string): string {
+  const known = kindOf(error) === "step" ? (error as StepFailed).defectId : undefined;
+  return known ?? newId();
+}
+
+/** What stands in place of an error that is not shown. */
+export function maskedText(what: string, defectId: string): string {
+  return `${what} failed. What went wrong is in the server's log, under defect ${defectId}.`;
+}
+
+/** As the reply to a request shows it: an error that would be masked, for development. Any other stays what it is. */
+export function unmasked(error: unknown, { defectId, showErrors }: Pick<OutcomeOptions, "defectId" | "showErrors">): unknown {
+  if (!showErrors || kindOf(error) === "parley" || kindOf(error) === "rpc") return error;
+  return new RpcFailure(INTERNAL_ERROR, errorText(error), { defectId });
+}
+
+function isShown(error: unknown): boolean {
+  return kindOf(error) === "step" && (error as StepFailed).isForCaller;
+}
+
+function failed({ kind }: Pick<Call, "kind">, text: string, data: { readonly defectId?: string }): Outcome {
+  if (kind === "prompt")
+    return { type: "error", error: { code: INTERNAL_ERROR, message: text, ...(data.defectId !== undefined && { data }) } };
   return { type: "result", result: { content: [{ type: "text", text }], isError: true } };
+}
+
+function rpcError({ code, message, data }: RpcFailure): RpcError {
+  return {
+    code: Number.isSafeInteger(code) ? code : INTERNAL_ERROR,
+    message: String(message),
+    ...(data !== undefined && { data: asJson(data) }),
+  };
+}
+
+/** Behind a cause there is more in the log. */
+function catalogueError({ code, message, hint, violations, data, cause }: ParleyError, defectId: string): RpcError {
+  return {
+    code: code === "INVALID_ARGUMENTS" ? INVALID_PARAMS : INTERNAL_ERROR,
+    message,
+    data: {
+      code,
+      hint,
+      ...(violations && { violations: asJson(violations) }),
+      ...(data && asObject(data)),
+      ...(cause !== undefined && { defectId }),
+    },
+  };
 }
 
 function asJson(value: unknown): Json {

@@ -3,7 +3,7 @@ import { createScope, createValidator, sha256Digest, systemClock } from "@parley
 import type { Effects } from "./effects.ts";
 import type { Entry, KeyedEntry } from "./journal.ts";
 import type { Report } from "./ports.ts";
-import { replay, type RunEnd } from "./replay.ts";
+import { type FailedStep, replay, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import type { Answer, Ask, AskRequest, JsonObject, TaskAtWork } from "./task.ts";
 
@@ -19,6 +19,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   const open = new Map<string, Ask>();
   const reports: Report[] = [];
   const recordings: string[][] = [];
+  const failures: FailedStep[] = [];
   let current = handler;
   let storeAway: Error | undefined;
   let recordMs = 0;
@@ -41,6 +42,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     journal,
     reports,
     recordings,
+    failures,
     open,
     /** Lets time pass between two runs. */
     skip: (ms: number) => (skippedMs += ms),
@@ -90,6 +92,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           clock,
           scope: createScope(),
           isHeld: () => true,
+          stepFailed: (failure) => void failures.push(failure),
           digest: sha256Digest,
           validate: createValidator(),
           record: async (entries) => {

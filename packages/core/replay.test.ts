@@ -196,9 +196,14 @@ describe("steps", () => {
     });
     const end = await task.run();
     expect(tries).toEqual(["1 0-task.charge", "2 0-task.charge", "3 0-task.charge"]);
-    expect(end).toMatchObject({ type: "threw", error: new StepFailed("charge", "no money") });
-    expect(await task.run()).toMatchObject({ type: "threw", error: new StepFailed("charge", "no money") });
+    expect(end).toMatchObject({ type: "threw", error: expect.any(StepFailed) });
+    expect(end).toMatchObject({ error: { step: "charge", message: "no money", isForCaller: false } });
+    const { error } = end as { error: StepFailed };
+    expect(await task.run()).toMatchObject({ type: "threw", error: { step: "charge", message: "no money", defectId: error.defectId } });
     expect(tries).toHaveLength(3);
+    // Told of with its error while there is one, and in no replay.
+    const failed = { step: "charge", defectId: error.defectId, error: expect.objectContaining({ message: "no money" }) };
+    expect(task.failures).toEqual([1, 2, 3].map((attempt) => ({ ...failed, attempt, isLast: attempt === 3 })));
   });
 
   test("a ToolError of a step is final and stays a ToolError on replay", async () => {
@@ -238,7 +243,8 @@ describe("steps", () => {
 
   test("a result that JSON cannot hold, or that is too large, fails the step with a clear error", async () => {
     const big = subject(async ({ step }) => ({ value: (await step("big", () => "x".repeat(100))) ?? null }), { storedValueMax: 50 });
-    expect(await big.run()).toMatchObject({ type: "threw", error: { message: expect.stringContaining("102 characters") } });
+    for (const end of [await big.run(), await big.run()])
+      expect(end).toMatchObject({ type: "threw", error: { message: expect.stringContaining("102 characters"), isForCaller: true } });
     const bigint = subject(async ({ step }) => ({ value: (await step("n", () => 1n)) ?? null }));
     expect(await bigint.run()).toMatchObject({ type: "threw", error: { message: expect.stringContaining("not plain data") } });
   });

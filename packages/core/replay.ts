@@ -46,7 +46,7 @@ import { type Call, type CalledKind, recollect, type Recorded } from "./replay/r
 import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
-import { HEED_SIGNAL_MS, tryStep } from "./replay/steps.ts";
+import { type FailedTry, HEED_SIGNAL_MS, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
 import { createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
 import type { Json, JsonObject, TaskAtWork } from "./task.ts";
@@ -70,8 +70,17 @@ export interface ReplayRequest {
     record(entries: readonly KeyedEntry[]): Promise<void>;
     /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
     isHeld(): boolean | Promise<boolean>;
+    /** For the log: a try of a step failed. */
+    stepFailed(failure: FailedStep): void;
   };
   readonly settings: Settings;
+}
+
+export interface FailedStep extends FailedTry {
+  /** Its key: the name, with `#2`, `#3` … for later steps of that name. */
+  readonly step: string;
+  /** Under which the error is to be logged: the same in every run, so that a caller who is told of it in a later one leads to the line. */
+  readonly defectId: string;
 }
 
 /** What was at hand when it was recorded may have to be fetched now, by a handler that awaits things outside ctx: how much longer it has. */
@@ -211,7 +220,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Rejections that the handler has been told of, by the effect that was rejected. */
-  const rejections = new Map<EffectPromise<unknown>, string>();
+  const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const unhandled = new Map<object, unknown>();
 
   /** Calls an effect that settles later; `wait` says by what. */
@@ -223,14 +232,14 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     try {
       call = called(kind, name);
     } catch (error) {
-      rejections.set(promise, `${kind} ${name}`);
+      rejections.set(promise, { what: `${kind} ${name}`, error });
       pending.reject(error);
       return promise;
     }
     const noted: Pending<T> = {
       ...pending,
       reject(error) {
-        rejections.set(promise, call.id);
+        rejections.set(promise, { what: call.id, error });
         pending.reject(error);
       },
     };
@@ -262,7 +271,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
         isWithdrawn: () => false,
         settle({ outcome }) {
           if (outcome.type === "value") resolve(outcome.value);
-          else reject(stepError(name, outcome));
+          else reject(stepError(name, outcome, defectIdOf(call)));
         },
       });
       if (call.entry && call.entry.outcome.type !== "begun") return;
@@ -293,6 +302,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),
+      failed: (failure) => ports.stepFailed({ ...failure, step: key, defectId: defectIdOf(call) }),
       mayAct() {
         if (isOver()) return false;
         // Other branches settle, and read the clock, while this one waits: each wait is followed by another look (R3).
@@ -305,6 +315,10 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     const entry = { digest: "", calledAt, outcome };
     if (!isOver()) settling.add({ id, entry, isStep: true });
     else if (outcome.type === "value") outlived.push({ id, entry });
+  }
+
+  function defectIdOf({ id }: Call): string {
+    return derivedUuid(digest, task.call.seed, `failure ${id}`);
   }
 
   /** Results of steps that outlived the handler: a run that tries again must not do them again (R5). */
@@ -394,7 +408,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     await clock.idle();
     const unheard = [...rejections].find(([promise]) => !promise.isHeard);
     const [rejection] = unhandled;
-    if (unheard) return stop(unhandledError(`nobody awaited ${unheard[1]}, which failed`, undefined));
+    if (unheard) return stop(unhandledError(`nobody awaited ${unheard[1].what}, which failed`, unheard[1].error));
     if (rejection) return stop(unhandledError("a promise was rejected and nobody handled it", rejection[1]));
     try {
       const value = (checked("the result", result) ?? {}) as JsonObject;
@@ -446,9 +460,10 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 }
 
-function stepError(name: string, outcome: EntryOutcome): Error {
+function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {
   if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
-  return outcome.name === "ToolError" ? new ToolError(outcome.message) : new StepFailed(name, outcome.message);
+  if (outcome.name === TOOL_ERROR) return new ToolError(outcome.message);
+  return new StepFailed(name, outcome.message, { defectId, isForCaller: outcome.name === PARLEY_ERROR });
 }
 
 function unhandledError(what: string, cause: unknown): ParleyError {

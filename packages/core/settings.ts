@@ -44,6 +44,8 @@ export interface Settings {
    * Read on every replay: a change of it reaches tasks that have gone on behind such an ask, and ends those that it makes diverge.
    */
   readonly withoutCapability: "fail" | "default";
+  /** Whether callers are shown what tools, prompts and resources throw. Otherwise they get an id, and the operator's log has the rest. */
+  readonly showErrors: boolean;
   /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
   readonly retentionMinMs: number;
   readonly retentionMaxMs: number;
@@ -73,6 +75,7 @@ export const DEFAULT_SETTINGS: Settings = {
   repliesMax: 64,
   refusalsMax: 10,
   withoutCapability: "fail",
+  showErrors: false,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 30 * DAY,
 };

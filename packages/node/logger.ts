@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { describeError } from "@parley/core";
 import { pino, type Logger } from "pino";
 import { z } from "zod";
 
@@ -9,10 +10,16 @@ export const logEnvironment = {
     .describe("Lines below this level are not written."),
 };
 
-/** JSON lines on standard error: standard output belongs to what a command prints. */
+/**
+ * JSON lines on standard error: standard output belongs to what a command prints. Of an error in `err` only what `describeError` takes is
+ * written: pino would write every member, and Redis' errors carry the command with its arguments.
+ */
 export function createLogger(name: string, level: string): Logger {
   const mixin = () => fieldsOfWork.getStore() ?? {};
-  return pino({ name, level, mixin, base: { name, pid: process.pid } }, pino.destination({ dest: 2, sync: false }));
+  return pino(
+    { name, level, mixin, serializers: { err: describeError }, base: { name, pid: process.pid } },
+    pino.destination({ dest: 2, sync: false }),
+  );
 }
 
 const fieldsOfWork = new AsyncLocalStorage<object>();

@@ -1,6 +1,6 @@
 import { DEFAULT_SETTINGS, type Settings } from "@parley/core";
 import { z } from "zod";
-import { duration, whole } from "./environment.ts";
+import { duration, flag, whole } from "./environment.ts";
 
 /** The settings of packages/core, by their names in the environment. */
 export const coreEnvironment = {
@@ -47,6 +47,9 @@ export const coreEnvironment = {
     .enum(["fail", "default"])
     .default(DEFAULT_SETTINGS.withoutCapability)
     .describe("What a question becomes that the client cannot be asked: fail, or its default for timeouts where it has one."),
+  PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
+    "Show callers what tools throw, for development. Otherwise they get an id, under which the log has it.",
+  ),
   PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
     "The shortest that a client may have its finished task kept; shorter wishes become this.",
   ),
@@ -79,6 +82,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
     withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,
+    showErrors: environment.PARLEY_SHOW_ERRORS,
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,
   };

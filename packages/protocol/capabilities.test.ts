@@ -35,7 +35,25 @@ test("all that is missing is named at once", () => {
 test("the error carries what is missing", () => {
   expect(capabilityRequired("the question", { roots: {} })).toMatchObject({
     code: "CAPABILITY_REQUIRED",
-    message: "the question needs a capability that the request did not declare",
-    data: { required: { roots: {} } },
+    hint: expect.stringContaining("`requiredCapabilities`"),
+    data: { requiredCapabilities: { roots: {} } },
   });
+});
+
+test.each([
+  [{ elicitation: { form: {} } }, "show forms to its user", "elicitation.form"],
+  [{ elicitation: { url: {} } }, "send its user to a page", "elicitation.url"],
+  [{ sampling: {} }, "lend its model to servers", "sampling"],
+  [{ sampling: { tools: {} } }, "lend its model to servers, with tools", "sampling.tools"],
+  [{ roots: {} }, "name its user's folders", "roots"],
+  [{ extensions: { "io.modelcontextprotocol/tasks": {} } }, "follow tasks", "the extension io.modelcontextprotocol/tasks"],
+  [
+    { elicitation: { form: {}, url: {} }, roots: {} },
+    "show forms to its user and send its user to a page and name its user's folders",
+    "elicitation.form, elicitation.url, roots",
+  ],
+])("the message alone says what is missing and what to do, for clients that show nothing else: %j", (required, ability, name) => {
+  expect(capabilityRequired("the tool pay", required).message).toBe(
+    `the tool pay needs a client that can ${ability}, and this client did not declare ${name}. Turn that on in the client's settings, or use a client that has it.`,
+  );
 });

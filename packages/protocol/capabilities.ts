@@ -67,5 +67,28 @@ export function requiredCapabilities(requests: readonly AskRequest[], declared: 
 
 /** The error to throw, with the table's code and the data that MCP wants. */
 export function capabilityRequired(what: string, required: RequiredCapabilities): ParleyError {
-  return new ParleyError("CAPABILITY_REQUIRED", `${what} needs a capability that the request did not declare`, { data: { required } });
+  const missing = ABILITIES.filter(({ isIn }) => isIn(required));
+  const extensions = Object.keys(required.extensions ?? {}).map((id) => ({ name: `the extension ${id}`, ability: `use the extension ${id}` }));
+  const all = [...missing, ...extensions];
+  const abilities = all.map(({ ability }) => ability).join(" and ");
+  const names = all.map(({ name }) => name).join(", ");
+  // Many clients show the message alone: it must say what to do without the hint and the data.
+  const message = `${what} needs a client that can ${abilities}, and this client did not declare ${names}. Turn that on in the client's settings, or use a client that has it.`;
+  return new ParleyError("CAPABILITY_REQUIRED", message, { data: { requiredCapabilities: required } });
 }
+
+interface Ability {
+  readonly isIn: (required: RequiredCapabilities) => boolean;
+  /** As the specification calls it. */
+  readonly name: string;
+  /** What it lets the client do, for people. */
+  readonly ability: string;
+}
+
+const ABILITIES: readonly Ability[] = [
+  { isIn: ({ elicitation }) => elicitation?.form !== undefined, name: "elicitation.form", ability: "show forms to its user" },
+  { isIn: ({ elicitation }) => elicitation?.url !== undefined, name: "elicitation.url", ability: "send its user to a page" },
+  { isIn: ({ sampling }) => sampling !== undefined && !sampling.tools, name: "sampling", ability: "lend its model to servers" },
+  { isIn: ({ sampling }) => sampling?.tools !== undefined, name: "sampling.tools", ability: "lend its model to servers, with tools" },
+  { isIn: ({ roots }) => roots !== undefined, name: "roots", ability: "name its user's folders" },
+];

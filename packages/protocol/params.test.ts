@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Wire } from "./json-rpc.ts";
-import { BadParams, cancelTask, complete, isProgressToken, isSubscribableUri, list, readParams, strings } from "./params.ts";
+import { BadParams, callArguments, cancelTask, complete, isProgressToken, isSubscribableUri, list, readParams, strings } from "./params.ts";
 
 const prompt = { ref: { type: "ref/prompt", name: "brief" }, argument: { name: "topic", value: "r" } };
 const template = { ...prompt, ref: { type: "ref/resource", uri: "test://{id}" } };
@@ -52,6 +52,14 @@ test("a param that is missing or wrong is named", () => {
   expect(problemOf(cancelTask, { taskId: 1 })).toBe("taskId must be a string");
   expect(problemOf(list("listTools"), { cursor: 1 })).toBe("cursor must be a string");
   expect(problemOf((params) => strings(params, "arguments"), { arguments: "a" })).toBe("arguments must be an object");
+});
+
+test("arguments that are null are none, as a nil map of Go is sent", () => {
+  expect(callArguments({ arguments: null })).toStrictEqual({});
+  expect(strings({ arguments: null }, "arguments")).toStrictEqual({});
+  expect(complete({ ...prompt, context: { arguments: null } })).toMatchObject({ others: {} });
+  for (const wrong of [[], "null", 0, false])
+    expect(problemOf(callArguments, { arguments: wrong } as Wire)).toBe("arguments must be an object");
 });
 
 test("a list without a cursor begins at the beginning", () => {

@@ -72,8 +72,14 @@ export function isProgressToken(value: unknown): value is ProgressToken {
 
 export const PROGRESS_TOKEN = `an integer or a string of at most ${PROGRESS_TOKEN_CHARS_MAX} characters`;
 
+/** `arguments` of a call. Clients whose language has nil maps (Go) send null for none. */
+export function callArguments(params: Wire): Wire {
+  return own(params, "arguments") === null ? {} : (optional(params, "arguments", isObject, "an object") ?? {});
+}
+
+/** Null is an empty map, as in `callArguments`. */
 export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
-  const values = optional(params, key, isObject, "an object", name) ?? {};
+  const values = own(params, key) === null ? {} : (optional(params, key, isObject, "an object", name) ?? {});
   for (const item of Object.keys(values)) {
     if (typeof values[item] !== "string") throw new BadParams(`${name}.${item} must be a string`);
   }

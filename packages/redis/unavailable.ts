@@ -12,8 +12,14 @@ export async function reached<T>(command: Promise<T>): Promise<T> {
     return await command;
   } catch (cause) {
     if (!(cause instanceof Error) || !isUnavailable(cause)) throw cause;
-    throw new ParleyError("UNAVAILABLE", `Redis: ${cause.message}`, { cause });
+    throw new ParleyError("UNAVAILABLE", problemOf(cause), { cause });
   }
+}
+
+/** For callers. Redis' own words stay with the cause: they name addresses, keys, and the script with its line. */
+function problemOf({ name, message }: Error): string {
+  if (name === "ReplyError") return `Redis cannot serve now: ${CANNOT_SERVE.exec(message)?.[1]}`;
+  return message.startsWith("Command timed out") ? "Redis did not answer in time" : "Redis cannot be reached";
 }
 
 function isUnavailable(error: Error): boolean {

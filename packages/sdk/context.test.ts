@@ -374,7 +374,7 @@ describe("a client that cannot be asked", () => {
       {},
       { answers: { question: unavailable } },
     );
-    expect(thrown).toMatchObject({ name: "ParleyError", code: "CAPABILITY_REQUIRED", data: { required: required[kind] } });
+    expect(thrown).toMatchObject({ name: "ParleyError", code: "CAPABILITY_REQUIRED", data: { requiredCapabilities: required[kind] } });
     expect(run.task.status).toBe("completed");
     expect(run.result).toMatchObject({ isError: true });
     const capability = { form: "elicitation", ask: "elicitation", url: "elicitation.url", tools: "sampling.tools" } as Record<

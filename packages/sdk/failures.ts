@@ -48,11 +48,14 @@ export class Withdrawn extends Unanswered {
   }
 }
 
-/** The client cannot be asked what the tool asks: CAPABILITY_REQUIRED, with what it would have to declare in `data.required`. */
+/**
+ * The client cannot be asked what the tool asks: CAPABILITY_REQUIRED, with what it would have to declare in
+ * `data.requiredCapabilities`.
+ */
 export function cannotAsk(ask: string, request: AskRequest): ParleyError {
   const { does, capability, required } = NEEDS[needOf(request)];
   const message = `To go on, the tool ${does} ("${ask}"), and this client cannot be asked that. Call the tool from a client that declares the capability ${capability} and accepts event streams.`;
-  return new ParleyError("CAPABILITY_REQUIRED", message, { data: { required } });
+  return new ParleyError("CAPABILITY_REQUIRED", message, { data: { requiredCapabilities: required } });
 }
 
 type Need = AskRequest["type"] | "samplingWithTools";

@@ -76,6 +76,8 @@ export interface TestOptions {
   readonly interrupt?: boolean;
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
   readonly withoutCapability?: "fail" | "default";
+  /** PARLEY_SHOW_ERRORS: whether `text` and `error` hold what the tool threw, or what a caller is shown in its place. True by default. */
+  readonly showErrors?: boolean;
   /**
    * Whether a handler that waits after it called `Date.now`, `new Date()`, `Math.random`, `crypto.randomUUID`, `fetch` or `setTimeout` outside
    * of a step fails the test with ImpureHandler: the next run starts from the top and reads something else. True by default; with false such
@@ -243,6 +245,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
         ...DEFAULT_SETTINGS,
         inlineSleepMaxMs: 0,
         divergenceWaitMs: 50,
+        showErrors: options.showErrors ?? true,
         ...present({ withoutCapability: options.withoutCapability }),
       },
     },

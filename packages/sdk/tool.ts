@@ -85,7 +85,8 @@ type DataReturn<O extends Schema> = InputOf<O> | StructuredResult<InputOf<O>>;
  * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes.
  *
  * What `run` throws: ToolError becomes a result with `isError`, RpcFailure an error of the call, an unanswered question a result with `isError`
- * that says so; anything else is tried again within `attempts`. Throws DefinitionError when the tool cannot be served as written.
+ * that says so. Anything else is tried again within `attempts`, and then becomes a result with `isError` that names an id in the operator's log
+ * and nothing of the error. Throws DefinitionError when the tool cannot be served as written.
  */
 export function defineTool<I extends Schema = Schema<JsonObject>>(definition: ToolDefinition<I>): Tool;
 export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(definition: DataToolDefinition<I, O>): Tool;
@@ -104,7 +105,10 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
     const read = input ? await check(input, args) : { ok: true as const, value: args };
-    if (!read.ok) throw new ParleyError("INVALID_ARGUMENTS", describeViolations(read.violations), { violations: read.violations });
+    if (!read.ok) {
+      const { violations } = read;
+      throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for tool ${name}: ${describeViolations(violations)}`, { violations });
+    }
     try {
       const returned = await definition.run(read.value, createContext(effects));
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);

@@ -1,17 +1,19 @@
 /** Tries of a step's work, on a clock that the test turns. */
 import { describe, expect, test } from "vitest";
+import { ERROR_TEXT_MAX } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { ParleyError, ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import type { Json } from "../task.ts";
-import { HEED_SIGNAL_MS, tryStep } from "./steps.ts";
+import { type FailedTry, HEED_SIGNAL_MS, tryStep } from "./steps.ts";
 
 function trying(work: (attempt: StepAttempt) => unknown, options: StepOptions = {}) {
   const { clock, ...time } = createHandClock();
   const startMs = clock.now();
   const run = new AbortController();
   const triedAtMs: number[] = [];
+  const failures: FailedTry[] = [];
   const held = { mayAct: true };
   let outcome: { readonly is: EntryOutcome | undefined } | undefined;
   const tried = tryStep({
@@ -26,8 +28,9 @@ function trying(work: (attempt: StepAttempt) => unknown, options: StepOptions = 
     signal: run.signal,
     checked: (value) => value as Json | undefined,
     mayAct: () => held.mayAct,
+    failed: (failure) => void failures.push(failure),
   }).then((is) => (outcome = { is }));
-  return { ...time, tried, run, triedAtMs, held, outcome: () => outcome };
+  return { ...time, tried, run, triedAtMs, failures, held, outcome: () => outcome };
 }
 const fail = (message: string) => () => Promise.reject(new Error(message));
 const failed = (message: string, name = "Error") => ({ is: { type: "error", name, message } });
@@ -83,6 +86,42 @@ describe("tries", () => {
   test("that throw something other than an Error are failures with its text", async () => {
     expect(await trying(() => Promise.reject("a text" as unknown as Error)).tried).toStrictEqual(failed("a text"));
     expect(await trying(() => Promise.reject(new TypeError("a type"))).tried).toStrictEqual(failed("a type", "TypeError"));
+  });
+
+  test("are failures whatever is thrown, and by no name that is not their own", async () => {
+    const throwing = new Error("x");
+    for (const member of ["name", "message", "stack"])
+      Object.defineProperty(throwing, member, {
+        get: () => {
+          throw new Error("gotcha");
+        },
+      });
+    expect(await trying(() => Promise.reject(throwing)).tried).toStrictEqual({
+      is: { type: "error", name: "object", message: expect.any(String) },
+    });
+    // A message is for callers by its name: no other error may come by it.
+    for (const name of ["ToolError", "ParleyError"]) {
+      expect(await trying(() => Promise.reject(Object.assign(new Error("secret"), { name }))).tried).toStrictEqual(failed("secret"));
+    }
+    class NoTable extends ToolError {}
+    expect(await trying(() => Promise.reject(new NoTable("none left"))).tried).toStrictEqual(failed("none left", "ToolError"));
+    expect(await trying(() => Promise.reject(new ParleyError("TOO_LARGE", "large"))).tried).toStrictEqual(failed("large", "ParleyError"));
+  });
+
+  test("are recorded with so much of their message as a log line has", async () => {
+    const fits = "x".repeat(ERROR_TEXT_MAX);
+    expect(await trying(fail(fits)).tried).toStrictEqual(failed(fits));
+    expect(await trying(fail(`${fits}x`)).tried).toStrictEqual(failed(`${fits}…`));
+  });
+
+  test("are told of as they fail, with the error itself and whether it was the last", async () => {
+    const { pass, failures } = trying(fail("no"), { attempts: 2 });
+    await pass(1_000);
+    const error = expect.objectContaining({ message: "no", stack: expect.stringContaining("steps.test.ts") });
+    expect(failures).toStrictEqual([
+      { error, attempt: 1, isLast: false },
+      { error, attempt: 2, isLast: true },
+    ]);
   });
 
   test("are not repeated for what comes out the same each time, unless a ToolError says that it may not", async () => {

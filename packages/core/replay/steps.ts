@@ -1,6 +1,7 @@
 /** Doing a step's work: tries, waits between them, time limits. What becomes of it is what the journal keeps. */
+import { errorName, errorText } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
-import { ParleyError, ToolError } from "../errors.ts";
+import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";
 import { OVER } from "../over.ts";
 import type { Clock } from "../ports.ts";
@@ -26,11 +27,20 @@ export interface StepWork {
    * answers at once, so that nothing comes between the answer and the work. False ends the step without an outcome.
    */
   readonly mayAct: () => boolean | Promise<boolean>;
+  /** Told of each try that failed, while there is its error: what is recorded has neither stack nor causes. */
+  readonly failed: (failure: FailedTry) => void;
+}
+
+export interface FailedTry {
+  readonly error: unknown;
+  readonly attempt: number;
+  /** It is not tried again. */
+  readonly isLast: boolean;
 }
 
 /** The step's outcome; undefined when the run ended before there was one. */
 export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined> {
-  const { options, clock, signal, checked, mayAct } = step;
+  const { options, clock, signal, checked, mayAct, failed } = step;
   const attempts = options.attempts ?? 1;
   for (let attempt = 1; ; attempt += 1) {
     for (let may = mayAct(); may !== true; may = mayAct()) {
@@ -42,16 +52,31 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
     } catch (error) {
       // It may have failed for no other reason: the next run tries again.
       if (signal.aborted) return undefined;
-      // Plain data and size stay as they are on every try, and a ToolError is the author's final word unless it says otherwise.
-      const isFinal = error instanceof ParleyError ? error.code !== "STEP_TIMEOUT" : error instanceof ToolError && !error.retryable;
-      if (isFinal || attempt >= attempts) {
-        const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
-        return { type: "error", name, message };
-      }
+      const isLast = isFinal(error) || attempt >= attempts;
+      failed({ error, attempt, isLast });
+      if (isLast) return { type: "error", name: recordedName(error), message: errorText(error) };
       await clock.sleep((options.backoffMs ?? 1_000) * 2 ** (attempt - 1), signal);
     }
   }
 }
+
+/** Plain data and size stay as they are on every try, and a ToolError is the author's final word unless it says otherwise. */
+function isFinal(error: unknown): boolean {
+  if (kindOf(error) === "parley") return (error as ParleyError).code !== "STEP_TIMEOUT";
+  return kindOf(error) === "tool" && !(error as ToolError).retryable;
+}
+
+/** On replay the name says for whom the message is: see `stepError` in replay.ts. So no other error may come by one of these two. */
+function recordedName(error: unknown): string {
+  const kind = kindOf(error);
+  if (kind === "parley") return PARLEY_ERROR;
+  if (kind === "tool") return TOOL_ERROR;
+  const name = errorName(error);
+  return name === PARLEY_ERROR || name === TOOL_ERROR ? "Error" : name;
+}
+
+export const PARLEY_ERROR = "ParleyError";
+export const TOOL_ERROR = "ToolError";
 
 async function tryOnce({ key, idempotencyKey, work, options: { timeoutMs }, clock, signal }: StepWork, attempt: number): Promise<unknown> {
   if (timeoutMs === undefined) return work({ attempt, idempotencyKey, signal });

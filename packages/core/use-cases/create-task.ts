@@ -31,9 +31,13 @@ export async function createTask(services: Services, runnable: Runnable, request
   boundReplies(settings, runnable, request.replies);
   const violations = await runnable.validate(request.arguments);
   if (violations.length > 0) {
-    throw new ParleyError("INVALID_ARGUMENTS", `arguments of ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`, {
-      violations,
-    });
+    throw new ParleyError(
+      "INVALID_ARGUMENTS",
+      `invalid arguments for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`,
+      {
+        violations,
+      },
+    );
   }
   const taskId = request.taskId ?? ids.taskId();
   const nowMs = clock.now();

@@ -7,12 +7,12 @@
  */
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
-import { describeViolations, ParleyError } from "../errors.ts";
+import { describeViolations, kindOf, ParleyError, type ToolError } from "../errors.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import { outcomeOf } from "../outcome.ts";
+import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
 import type { Begun, RunRef, RunReport } from "../ports.ts";
-import { replay, type RunEnd } from "../replay.ts";
+import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { Ask, JsonObject, Task } from "../task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
@@ -185,6 +185,7 @@ async function work(
         validate,
         record: (entries) => hold.record(entries),
         isHeld: hold.isHeld,
+        stepFailed: (failure) => logFailedStep(services, task, failure),
         report: (report) => hold.report(report),
         announce: (announcement) => events.announce(announcement),
       },
@@ -193,6 +194,18 @@ async function work(
   } finally {
     done.abort(OVER);
   }
+}
+
+/** A ToolError is the tool's answer; anything else may have to be fixed. */
+function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failure }: FailedStep): void {
+  const fields = { ...about(task), ...failure, ...describeError(error) };
+  if (!isLast) log.info(fields, "step failed, to be tried again");
+  else if (kindOf(error) === "tool") log.info(fields, "step failed");
+  else log.warn(fields, "step failed");
+}
+
+function about({ id, run, call }: Task): object {
+  return { taskId: id, run, [call.kind]: call.name };
 }
 
 interface Ended {
@@ -219,14 +232,14 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
     case "threw":
       if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
         const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
-        log.warn({ taskId: task.id, attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
+        log.warn({ ...about(task), attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
         // What is open stays open: the store keeps asks that are not named here.
         const report = await park(services, { task, hold, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
         return report.type === "parked" ? { type: "retrying" } : report;
       }
       return await finish(services, task, hold, end.entries, end.error);
     case "diverged":
-      log.error({ taskId: task.id, ...describeError(end.error), detail: end.error.message }, "replay diverged");
+      log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
     case "restarted": {
       const violations = await runnable.validate(end.arguments);
@@ -273,11 +286,13 @@ async function park(services: Services, { task, hold, ...request }: Park): Promi
 }
 
 async function finish(services: Services, task: Task, hold: Hold, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
-  const outcome = outcomeOf(error, task.call);
+  const { ids, settings, log } = services;
+  const defectId = defectIdOf(error, () => ids.uuid());
+  const outcome = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
   const finished = await hold.finish({ entries, outcome });
   if (finished === "refused") return { type: "fenced" };
   const status = outcome.type === "error" ? "failed" : "completed";
-  services.log.warn({ taskId: task.id, run: task.run, status, ...describeError(error) }, "task finished with an error");
+  log.warn({ ...about(task), status, defectId, ...describeError(error) }, "task finished with an error");
   return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
 }
 
@@ -290,7 +305,6 @@ function runTimeout(runnable: Runnable): ParleyError {
 
 /** ParleyErrors and recorded failures come out the same however often one tries. */
 function isRetryable(error: unknown): boolean {
-  if (!(error instanceof Error)) return true;
-  if (error.name === "ToolError") return "retryable" in error && error.retryable === true;
-  return error.name !== "ParleyError" && error.name !== "RpcFailure" && error.name !== "StepFailed";
+  const kind = kindOf(error);
+  return kind === "tool" ? (error as ToolError).retryable : kind === undefined;
 }

@@ -15,6 +15,8 @@ const shared = corpus<Case>("corpus/messages", import.meta.url);
 const OWN_WAYS: { readonly [file: string]: string } = {
   "send-input.json": "FastMCP's dialect is in no specification",
   "send-input-to-the-open-one.json": "the same",
+  "call-arguments-null.json": "null is no map in the schema; clients of languages with nil maps send it all the same",
+  "prompt-arguments-null.json": "the same",
   "call-task-unlimited.json": "null is no ttl of a request in the schema; clients send it for no limit all the same",
   "call-task-malformed.json": "the schema is of 2025-11-25, where params.task has a meaning",
   "response-text.json": "a reply of the wrong shape is judged with its question, which is then asked again",

@@ -10,7 +10,7 @@ if (!newest) throw new Error("no dialect");
 
 const call: SessionIntent = { type: "callTool", name: "book", arguments: {} };
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
-const badArguments = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
+const badArguments = new ParleyError("INVALID_ARGUMENTS", "invalid arguments: /partySize must be at most 20", { violations });
 
 test("the catalogue's codes are those that these revisions know", () => {
   const codes = Object.keys(ERRORS) as ErrorCode[];
@@ -63,10 +63,10 @@ describe.each(ALL)("a request of $version that failed", ({ say }) => {
   test("carries further facts", () => {
     const error = new ParleyError("RESOURCE_NOT_FOUND", "no resource fits", { data: { uri: "test://x" } });
     expect(say.failure({ id: "a", error, defectId: "x" }).message).toMatchObject({ error: { code: -32002, data: { uri: "test://x" } } });
-    const lacking = new ParleyError("CAPABILITY_REQUIRED", "needs sampling", { data: { required: { sampling: {} } } });
+    const lacking = new ParleyError("CAPABILITY_REQUIRED", "needs sampling", { data: { requiredCapabilities: { sampling: {} } } });
     expect(say.failure({ id: 1, error: lacking, defectId: "x" })).toMatchObject({
       httpStatus: 200,
-      message: { error: { code: -32602, data: { required: { sampling: {} } } } },
+      message: { error: { code: -32602, data: { requiredCapabilities: { sampling: {} } } } },
     });
   });
 
@@ -101,7 +101,7 @@ describe("arguments that do not fit", () => {
       message: {
         jsonrpc: "2.0",
         id: 1,
-        result: { content: [{ type: "text", text: "the arguments do not fit: /partySize must be at most 20" }], isError: true },
+        result: { content: [{ type: "text", text: "invalid arguments: /partySize must be at most 20" }], isError: true },
       },
     });
   });

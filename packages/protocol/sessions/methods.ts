@@ -4,6 +4,7 @@ import type { ProgressToken } from "../intents.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 import {
   BadParams,
+  callArguments,
   complete,
   isProgressToken,
   isSubscribableUri,
@@ -36,8 +37,7 @@ export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => Sessio
 ]);
 
 export function callTool(params: Wire): CallToolInSession {
-  const args = optional(params, "arguments", isObject, "an object") ?? {};
-  return { type: "callTool", name: required(params, "name"), arguments: args as JsonObject, ...tells(params) };
+  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...tells(params) };
 }
 
 function getPrompt(params: Wire): GetPromptInSession {

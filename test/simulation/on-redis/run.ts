@@ -81,6 +81,7 @@ const WORKER_ENV = {
   PARLEY_GRACE: "300ms",
   PARLEY_INLINE_SLEEP_MAX: "50ms",
   PARLEY_TAKEOVERS_MAX: "1000",
+  PARLEY_SHOW_ERRORS: "true",
 };
 const TOOL = join(import.meta.dirname, "tool.ts");
 const WORKER = "test/simulation/on-redis/worker.ts";

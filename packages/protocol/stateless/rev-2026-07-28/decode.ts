@@ -5,7 +5,7 @@
  * Capabilities come before anything is looked up, so that a client without the extension learns nothing about task ids.
  */
 import type { Decoded, Inbound } from "../dialect.ts";
-import { missingCapabilities, type RequiredCapabilities } from "../../capabilities.ts";
+import { capabilityRequired, missingCapabilities, type RequiredCapabilities } from "../../capabilities.ts";
 import { headerValue } from "../../header-value.ts";
 import {
   errorMessage,
@@ -159,6 +159,6 @@ function versionMismatch(header: string, version: string): Mismatch {
 }
 
 function missing(id: RequestId, what: string, requiredCapabilities: RequiredCapabilities): Rejected {
-  const message = `${what} needs a capability that the request did not declare`;
-  return rejected({ httpStatus: 400, message: errorMessage(id, { code: MISSING_CAPABILITY, message, data: { requiredCapabilities } }) });
+  const { message, code, hint, data } = capabilityRequired(what, requiredCapabilities);
+  return rejected({ httpStatus: 400, message: errorMessage(id, { code: MISSING_CAPABILITY, message, data: { ...data, code, hint } }) });
 }

@@ -5,7 +5,6 @@
  * end could not even take up travels with 503, which load balancers and monitors understand without reading the body.
  */
 import { ParleyError, RpcFailure, type ErrorCode, type JsonObject } from "@parley/core";
-import { explained } from "../../failures.ts";
 import { errorMessage, INTERNAL_ERROR, INVALID_PARAMS, resultMessage, type Reply, type RequestId } from "../../json-rpc.ts";
 import { callResult } from "./encode-call.ts";
 import type { Intent } from "./intents.ts";
@@ -70,7 +69,7 @@ export interface Failure {
 
 export function failure({ id, intent, error, defectId }: Failure, meta: JsonObject): Reply {
   if (error instanceof ParleyError) {
-    // The model can mend its arguments only if it sees what is wrong with them, and errors of the protocol do not reach it (SEP-1303).
+    // The model can fix its arguments only if it sees what is wrong with them, and errors of the protocol do not reach it (SEP-1303).
     if (error.code === "INVALID_ARGUMENTS" && intent?.type === "callTool") {
       return { httpStatus: 200, message: resultMessage(id, argumentsResult(error, meta)) };
     }
@@ -88,10 +87,11 @@ export function failure({ id, intent, error, defectId }: Failure, meta: JsonObje
 }
 
 function dataOf({ code, hint, violations, data }: ParleyError): object {
-  if (code === "CAPABILITY_REQUIRED") return { code, hint, requiredCapabilities: data?.["required"] ?? {} };
+  // The specification wants the member, whoever threw the error.
+  if (code === "CAPABILITY_REQUIRED") return { requiredCapabilities: {}, ...data, code, hint };
   return { ...data, code, hint, ...(violations ? { violations } : {}) };
 }
 
 function argumentsResult(error: ParleyError, meta: JsonObject): object {
-  return callResult({ content: [{ type: "text", text: explained(error) }], isError: true }, meta);
+  return callResult({ content: [{ type: "text", text: error.message }], isError: true }, meta);
 }

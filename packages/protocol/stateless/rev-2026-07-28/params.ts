@@ -1,7 +1,7 @@
 /** The params of this revision's methods; what older revisions read alike stands in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../../json-rpc.ts";
-import { isString, isSubscribableUri, member, optional, required, strings, SUBSCRIBABLE_URI } from "../../params.ts";
+import { callArguments, isString, isSubscribableUri, member, optional, required, strings, SUBSCRIBABLE_URI } from "../../params.ts";
 import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "./intents.ts";
 
 export { cancelTask, complete, list } from "../../params.ts";
@@ -11,8 +11,7 @@ export function discover(): Discover {
 }
 
 export function callTool(params: Wire): CallTool {
-  const args = optional(params, "arguments", isObject, "an object") ?? {};
-  return { type: "callTool", name: required(params, "name"), arguments: args as JsonObject, ...retry(params) };
+  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...retry(params) };
 }
 
 export function getPrompt(params: Wire): GetPrompt {

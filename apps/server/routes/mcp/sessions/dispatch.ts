@@ -1,4 +1,4 @@
-import { ParleyError } from "@parley/core";
+import { ParleyError, unmasked } from "@parley/core";
 import { isDefect, resultMessage } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
 import { completionsOf } from "../shared/completion.ts";
@@ -60,6 +60,7 @@ export async function dispatch(door: Door, talk: Talk, intent: SessionIntent, as
   } catch (error) {
     const defectId = door.services.ids.uuid();
     if (isDefect(error)) door.log.error({ defectId, intent: intent.type, err: error }, "request failed");
-    voice.answer(talk.encode.failure({ id, intent, error, defectId }));
+    const shown = unmasked(error, { defectId, showErrors: door.services.settings.showErrors });
+    voice.answer(talk.encode.failure({ id, intent, error: shown, defectId }));
   }
 }

@@ -1,3 +1,4 @@
+import { unmasked } from "@parley/core";
 import { isDefect, type RequestId } from "@parley/protocol";
 import type { Intent } from "@parley/protocol/stateless";
 import type { Outlet } from "../../../streams/outlet.ts";
@@ -14,5 +15,6 @@ interface Failed {
 export function answerFailure({ services, log, encode }: Mcp, outlet: Outlet, { method, error, ...rest }: Failed): void {
   const defectId = services.ids.uuid();
   if (isDefect(error)) log.error({ defectId, method, err: error }, "request failed");
-  outlet.end(encode.failure({ ...rest, error, defectId }));
+  const shown = unmasked(error, { defectId, showErrors: services.settings.showErrors });
+  outlet.end(encode.failure({ ...rest, error: shown, defectId }));
 }

@@ -1,0 +1,48 @@
+/** How long a task is promised to be kept: the same from every mouth, until the task changes. */
+import { describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { rpc, stream } from "./client.fixture.ts";
+import { deploy } from "./deployment.fixture.ts";
+import { openSession } from "./session-client.fixture.ts";
+import { offered } from "./tools.fixture.ts";
+
+async function twoFronts() {
+  const deployment = await deploy({ catalogue: offered });
+  const [here, there] = deployment.fronts;
+  if (!here || !there) throw new Error("two front ends are needed");
+  return { ...deployment, here, there };
+}
+
+describe("ttlMs of a task that waits", () => {
+  test("is the same in every read, at every front end, and in a notification, however much time passes", async () => {
+    const { here, there, skip } = await twoFronts();
+    const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"]!;
+    const read = async (front: typeof here) => (await rpc(front, "tasks/get", { taskId })).result!;
+    await until(async () => (await read(here))["status"] === "input_required");
+    const { ttlMs } = await read(here);
+    expect(ttlMs).toBeGreaterThan(0);
+    for (const front of [here, there, here]) {
+      skip(10_000);
+      expect((await read(front))["ttlMs"]).toBe(ttlMs);
+    }
+    const listening = await stream(there, "subscriptions/listen", { notifications: { taskIds: [taskId] } });
+    await listening.next();
+    expect((await listening.next()).params).toMatchObject({ taskId, ttlMs });
+    listening.close();
+  });
+
+  test("is the same in every read of a session", async () => {
+    const { here, there, skip } = await twoFronts();
+    const client = await openSession(here);
+    const taskId = (await client.request(here, "tools/call", { name: "greet", arguments: {}, task: {} })).messages.at(-1)!.result![
+      "taskId"
+    ]!;
+    const ttl = async (front: typeof here) => (await client.request(front, "tasks/get", { taskId })).messages.at(-1)!.result!["ttl"];
+    const first = await ttl(here);
+    expect(first).toBeGreaterThan(0);
+    for (const front of [there, here]) {
+      skip(10_000);
+      expect(await ttl(front)).toBe(first);
+    }
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { describeError, ERROR_TEXT_MAX, errorName, errorText } from "./describe-error.ts";
+import { ParleyError, RpcFailure, StepFailed, ToolError } from "./errors.ts";
+
+const here = expect.stringContaining("describe-error.test.ts");
+
+describe("what the log says of an error", () => {
+  test("is its name, code, message and frames", () => {
+    const error = Object.assign(new TypeError("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    expect(describeError(error)).toEqual({
+      error: "TypeError",
+      code: "ECONNREFUSED",
+      detail: "connect ECONNREFUSED",
+      stack: expect.arrayContaining([here]),
+    });
+  });
+
+  test("is the same of its causes, and of the errors that it gathers", () => {
+    const pool = new Error("pool is closed", { cause: new RangeError("no sockets") });
+    const gathered = new AggregateError([pool, "a text"], "all failed", { cause: new StepFailed("charge", "no", { defectId: "d-1" }) });
+    const { cause, errors } = describeError(gathered);
+    expect(cause).toMatchObject({ error: "StepFailed", step: "charge", defectId: "d-1", detail: "no" });
+    expect(errors).toMatchObject([
+      { error: "Error", detail: "pool is closed", cause: { error: "RangeError", detail: "no sockets" } },
+      { error: "string", detail: "a text" },
+    ]);
+    expect(errors?.[0]?.stack).toEqual(expect.arrayContaining([here]));
+  });
+
+  test("is nothing else that hangs on it", () => {
+    const error = Object.assign(new Error("refused"), {
+      command: { name: "evalsha", args: ["SECRET"] },
+      config: { data: "SECRET" },
+      issues: [{ input: "SECRET" }],
+      violations: [{ path: "/SECRET", message: "SECRET" }],
+    });
+    expect(JSON.stringify(describeError(error))).not.toContain("SECRET");
+  });
+
+  test.each([
+    new ToolError("no table for SECRET"),
+    new RpcFailure(-32_050, "SECRET", "SECRET"),
+    new ParleyError("INVALID_ARGUMENTS", "SECRET", { violations: [{ path: "/a", message: "SECRET" }] }),
+    new ParleyError("INVALID_ANSWER", "SECRET"),
+  ])("is no message that the caller was told: it may quote what the caller sent", (error) => {
+    expect(JSON.stringify({ ...describeError(error), stack: [] })).not.toContain("SECRET");
+    expect(describeError(error).stack).toEqual(expect.arrayContaining([here]));
+  });
+
+  test("is what the catalogue says otherwise, with what is behind it", () => {
+    const error = new ParleyError("UNHANDLED_REJECTION", "a callback threw", { cause: new Error("disk full") });
+    expect(describeError(error)).toMatchObject({
+      error: "ParleyError",
+      code: "UNHANDLED_REJECTION",
+      detail: "a callback threw",
+      cause: { detail: "disk full", stack: expect.arrayContaining([here]) },
+    });
+  });
+
+  test.each([
+    ["a text", { error: "string", detail: "a text" }],
+    [undefined, { error: "undefined", detail: "undefined" }],
+    [null, { error: "object", detail: "null" }],
+    [Symbol("s"), { error: "symbol", detail: "Symbol(s)" }],
+    [7n, { error: "bigint", detail: "7" }],
+    [
+      { message: "not an Error", password: "x" },
+      { error: "object", detail: "not an Error" },
+    ],
+    [Object.create(null), { error: "object", detail: "(no text can be made of what was thrown)" }],
+  ])("is there for anything that can be thrown", (thrown, expected) => {
+    expect(describeError(thrown)).toEqual(expected);
+  });
+
+  test("never throws, whatever throws in the error", () => {
+    const bad = () => {
+      throw new Error("gotcha");
+    };
+    const getters = new Error("x");
+    for (const member of ["name", "message", "stack", "cause", "code", "errors", "toString"])
+      Object.defineProperty(getters, member, { get: bad });
+    expect(describeError(getters)).toEqual({ error: "object", detail: expect.any(String) });
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(describeError(proxy)).toEqual({ error: "object", detail: "(no text can be made of what was thrown)" });
+    expect(describeError(Object.assign(new Error("x"), { name: 5, stack: { a: 1 }, code: {}, errors: "no" }))).toEqual({
+      error: "object",
+      detail: "x",
+    });
+  });
+});
+
+describe("bounds", () => {
+  test("hold for messages, names and codes, at the limit and one beyond", () => {
+    expect(errorText(new Error("x".repeat(ERROR_TEXT_MAX)))).toHaveLength(ERROR_TEXT_MAX);
+    expect(errorText(new Error("x".repeat(ERROR_TEXT_MAX + 1)))).toBe(`${"x".repeat(ERROR_TEXT_MAX)}…`);
+    expect(errorText("x".repeat(ERROR_TEXT_MAX + 1))).toBe(`${"x".repeat(ERROR_TEXT_MAX)}…`);
+    expect(errorName({ name: "n".repeat(101) })).toBe(`${"n".repeat(100)}…`);
+    expect(describeError(Object.assign(new Error("x"), { code: "c".repeat(101) })).code).toBe(`${"c".repeat(100)}…`);
+  });
+
+  test("hold for frames", () => {
+    const error = new Error("x");
+    error.stack = `Error: x\n${Array.from({ length: 40 }, (_, n) => `    at f${n} ${"p".repeat(600)}`).join("\n")}`;
+    const { stack } = describeError(error);
+    expect(stack).toHaveLength(32);
+    expect(stack?.[0]).toHaveLength(501);
+  });
+
+  test("hold for causes and gathered errors, which may go in circles", () => {
+    const loop = new Error("loop");
+    loop.cause = loop;
+    expect(describeError(loop)).not.toHaveProperty("cause");
+    let deep = new Error("innermost");
+    for (let level = 0; level < 20; level += 1) deep = new Error(`level ${level}`, { cause: deep });
+    let levels = 1;
+    for (let at = describeError(deep); at.cause; at = at.cause) levels += 1;
+    expect(levels).toBe(8);
+    expect(describeError(new AggregateError(Array.from({ length: 20 }, () => new Error("one")))).errors).toHaveLength(8);
+  });
+});

@@ -1,0 +1,47 @@
+/** `npm start`: everything in one process, with a Redis of its own. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
+import { until } from "../support/until.ts";
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "parley-start-"));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+
+/** Calls a tool that throws; what the caller reads. */
+async function textOfThrown(env: Record<string, string>): Promise<string | undefined> {
+  const tools = join(import.meta.dirname, "tools/throws.ts");
+  const { REDIS_URL: _shared, ...rest } = process.env;
+  const child = spawn(process.execPath, ["apps/cli/main.ts", "start", "--port", "0", "--tools", tools, "--data-dir", dataDir], {
+    cwd: resolve(import.meta.dirname, "../.."),
+    env: { ...rest, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  try {
+    const url = await until(() => /^Parley serves (http\S+)\n/.exec(printed)?.[1], { timeoutMs: 60_000 });
+    const client = createClient(url, 1);
+    const { taskId } = await client.call("throws", {});
+    const task = await until(async () => {
+      const got = await client.get(taskId);
+      return got.status === "working" ? undefined : got;
+    });
+    client.close();
+    return task.result?.content?.[0]?.text;
+  } finally {
+    child.kill("SIGTERM");
+    if (child.exitCode === null) await once(child, "exit");
+  }
+}
+
+test("shows what tools throw, unless it is told not to", async () => {
+  expect(await textOfThrown({})).toBe("connect ECONNREFUSED postgres://admin:hunter2@db");
+  expect(await textOfThrown({ PARLEY_SHOW_ERRORS: "false" })).toMatch(/^tool throws failed\. .* under defect [0-9a-f-]{36}\.$/);
+});
