@@ -24,7 +24,6 @@ RUN mkdir /data && chown node:node /data
 USER node
 ENV NODE_ENV=production \
     PARLEY_HOST=0.0.0.0 \
-    PARLEY_PORT=3000 \
     PARLEY_METRICS_HOST=0.0.0.0 \
     PARLEY_METRICS_PORT=9464 \
     PARLEY_SHUTDOWN_DELAY=3s \

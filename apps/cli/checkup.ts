@@ -131,7 +131,7 @@ export function redisFindings({
 
 async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
   const host = environment["PARLEY_HOST"] || "127.0.0.1";
-  const number = Number(environment["PARLEY_PORT"] || 3000);
+  const number = Number(environment["PARLEY_PORT"] || environment["PORT"] || 3000);
   const about = "port";
   const server = createServer();
   try {

@@ -15,6 +15,16 @@ test("the defaults serve the gallery to this machine alone", () => {
   });
 });
 
+test.each([
+  [{}, 3000],
+  [{ PORT: "8080" }, 8080],
+  [{ PORT: "8080", PARLEY_PORT: "" }, 8080],
+  [{ PORT: "8080", PARLEY_PORT: "4000" }, 4000],
+  [{ PORT: "8080", PARLEY_PORT: "0" }, 0],
+])("with %o it listens on %i", (environment, port) => {
+  expect(serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL, ...environment })).port).toBe(port);
+});
+
 test("durations carry units, lists have commas, and the config is frozen through and through", () => {
   const environment = {
     REDIS_URL,
@@ -32,6 +42,7 @@ test("all problems are told at once, each by the name of its setting", () => {
   const environment = {
     REDIS_URL: "http://nowhere",
     PARLEY_PORT: "70000",
+    PORT: "tcp://10.0.0.1:3000",
     PARLEY_CALL_TIMEOUT: "soon",
     PARLEY_SECRET: "short",
     PARLEY_WAITS_MAX: "0",

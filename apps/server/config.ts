@@ -24,7 +24,20 @@ export const SERVER_SETTINGS = z.object({
     .min(1)
     .default("127.0.0.1")
     .describe("Address to listen on. Use 0.0.0.0 in a container, and set PARLEY_ALLOWED_HOSTS."),
-  PARLEY_PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe("Port to listen on; 0 takes a free one."),
+  PARLEY_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe("Port to listen on; 0 takes a free one. Unset: PORT, else 3000."),
+  PORT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe("The same, by the name that Cloud Run, Heroku, Render and other platforms give it."),
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -100,7 +113,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     redis: toRedisSettings(environment),
     core: coreSettings(environment),
     host: environment.PARLEY_HOST,
-    port: environment.PARLEY_PORT,
+    port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,

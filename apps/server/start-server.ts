@@ -4,7 +4,7 @@ import type { Services } from "@parley/core";
 import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
-import { createTelemetry, type Telemetry } from "@parley/telemetry";
+import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous } from "./front-end/principal.ts";
@@ -63,6 +63,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
+    // A worker in the same process shows it already.
+    if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
     const operator = shared ? undefined : await telemetry.open();

@@ -1,11 +1,8 @@
 import type { RunReport, Settings } from "@parley/core";
 import type { RedisBackend, TakenRun } from "@parley/redis";
-import { type Telemetry, toolLabel } from "@parley/telemetry";
+import { showDeployment, type Telemetry, toolLabel } from "@parley/telemetry";
 import type { BegunRun } from "./runs-at-work.ts";
 import type { StrayOf } from "./stray-errors.ts";
-
-/** A task that is this late is no longer on its way: the sweep adds what is late by the grace, each second. */
-const OVERDUE_AFTER_MS = 5_000;
 
 export interface WatchWorker {
   readonly redis: Pick<RedisBackend, "censuses" | "writable">;
@@ -40,31 +37,11 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
     return { run: (_run, work) => work(), sweep: (_partition, work) => work(), begun: nothing, stray: nothing, blocked: nothing };
   }
 
-  /** What was true before Redis went away is not shown as if it still were. */
-  function forget(error: unknown): never {
-    const { unfinished, parked, overdue, openAsks, oldestAsk, censusAge } = telemetry.metrics ?? {};
-    for (const gauge of [unfinished, parked, overdue, openAsks, oldestAsk, censusAge]) gauge?.set(NaN);
-    telemetry.metrics?.queue.reset();
-    throw error;
-  }
-
   metrics.slots.set(concurrency);
   // A counter that appears with its first event has no increase that an alert could see.
   for (const whose of ["run", "ended_run", "process"] as const) metrics.strays.inc({ of: whose }, 0);
-  telemetry.beforeReading(async () => {
-    metrics.draining.set(draining.aborted ? 1 : 0);
-    const nowMs = Date.now();
-    const census = await redis.censuses.read({ nowMs, parkedBeyondMs: core.leaseMs, overdueAfterMs: OVERDUE_AFTER_MS }).catch(forget);
-    metrics.unfinished.set(census.unfinished);
-    metrics.parked.set(census.parked);
-    metrics.overdue.set(census.overdue);
-    metrics.queue.set({ state: "waiting" }, census.waitingRuns);
-    metrics.queue.set({ state: "active" }, census.activeRuns);
-    if (!census.asks) return;
-    metrics.openAsks.set(census.asks.open);
-    metrics.oldestAsk.set(census.asks.oldestAtMs === undefined ? 0 : (nowMs - census.asks.oldestAtMs) / 1_000);
-    metrics.censusAge.set((nowMs - census.asks.countedAtMs) / 1_000);
-  });
+  telemetry.beforeReading(async () => metrics.draining.set(draining.aborted ? 1 : 0));
+  showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: core.leaseMs });
 
   return {
     async run({ cause, queuedAtMs }, work) {

@@ -68,7 +68,10 @@ export function requiredCapabilities(requests: readonly AskRequest[], declared: 
 /** The error to throw, with the table's code and the data that MCP wants. */
 export function capabilityRequired(what: string, required: RequiredCapabilities): ParleyError {
   const missing = ABILITIES.filter(({ isIn }) => isIn(required));
-  const extensions = Object.keys(required.extensions ?? {}).map((id) => ({ name: `the extension ${id}`, ability: `use the extension ${id}` }));
+  const extensions = Object.keys(required.extensions ?? {}).map((id) => ({
+    name: `the extension ${id}`,
+    ability: `use the extension ${id}`,
+  }));
   const all = [...missing, ...extensions];
   const abilities = all.map(({ ability }) => ability).join(" and ");
   const names = all.map(({ name }) => name).join(", ");

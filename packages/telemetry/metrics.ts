@@ -93,7 +93,7 @@ export function createMetrics() {
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter("parley_sweep_runs_total", "Overdue runs that sweeps added: deadlines, sleeps, and whatever was left behind."),
 
-    // The deployment, as any worker sees it.
+    // The deployment, as any of its processes sees it.
     queue: gauge("parley_queue_jobs", "Jobs in the run queue, by state (waiting, active).", ["state"]),
     unfinished: gauge("parley_tasks_unfinished", "Tasks that have not ended."),
     parked: gauge("parley_tasks_parked", "Tasks that wait for an answer or a time, and will not run within a lease unless answered."),

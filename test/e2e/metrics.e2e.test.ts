@@ -88,6 +88,14 @@ describe("what is counted", () => {
     expect(await value(worker, "parley_run_wait_seconds_count", 'cause="answered"')).toBe(1);
   });
 
+  test("the deployment, on front ends as on workers: what waits", async () => {
+    for (const url of [server, worker]) {
+      expect(await value(url, "parley_tasks_unfinished")).toBe(1);
+      expect(await value(url, "parley_queue_jobs", 'state="waiting"')).toBe(0);
+      expect((await text(url)).match(/^parley_queue_jobs\{/gm)).toHaveLength(2);
+    }
+  });
+
   test("the deployment: what waits, and since when", async () => {
     expect(await value(worker, "parley_tasks_unfinished")).toBe(1);
     expect(await value(worker, "parley_tasks_parked")).toBe(1);

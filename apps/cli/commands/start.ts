@@ -10,7 +10,7 @@ export function addStart(program: Command): void {
   program
     .command("start")
     .description("everything in one process: Redis (unless REDIS_URL is set), a front end and a worker")
-    .option("-p, --port <port>", "port to listen on (PARLEY_PORT, 3000)")
+    .option("-p, --port <port>", "port to listen on (PARLEY_PORT, PORT, 3000)")
     .option("-t, --tools <modules>", "tool modules, separated by commas (PARLEY_TOOLS, the gallery)")
     .option("-d, --data-dir <directory>", "where the embedded Redis keeps its data", ".parley/redis")
     .action(async (options: StartOptions) => (await import("../serve.ts")).serveAll(options));

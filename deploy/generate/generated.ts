@@ -1,0 +1,49 @@
+/**
+ * What is derived and committed all the same, so that neither kustomize nor Helm needs a build step: alerts and dashboard where they look
+ * for them, and the settings in the chart's schema. `npm run generate` writes it, a test holds it.
+ */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { settingSchemas } from "./setting-schemas.ts";
+
+export interface GeneratedFile {
+  /** From the root of the repository. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const CHART = "deploy/helm/parley";
+const SCHEMA = `${CHART}/values.schema.json`;
+
+export function generatedFiles(): GeneratedFile[] {
+  const alerts = read("deploy/prometheus/alerts.yml");
+  return [
+    { path: `${CHART}/files/alerts.yml`, text: alerts },
+    { path: `${CHART}/files/parley.json`, text: read("deploy/grafana/parley.json") },
+    { path: "deploy/kubernetes/components/monitoring/prometheus-rule.yaml", text: prometheusRule(alerts) },
+    { path: SCHEMA, text: withSettings(read(SCHEMA)) },
+  ];
+}
+
+const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
+
+function prometheusRule(alerts: string): string {
+  return `# Generated from deploy/prometheus/alerts.yml by \`npm run generate\`.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: parley
+  labels:
+    app.kubernetes.io/name: parley
+    app.kubernetes.io/instance: parley
+spec:
+${alerts.replace(/^(?=.)/gm, "  ")}`;
+}
+
+/** The chart's schema is written by hand but for the settings, of which zod knows more than anybody would keep up to date. */
+function withSettings(schema: string): string {
+  const document = JSON.parse(schema) as { properties: { config: { properties: object } } };
+  document.properties.config.properties = settingSchemas();
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

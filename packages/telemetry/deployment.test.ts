@@ -1,0 +1,29 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type DeploymentCensus, showDeployment } from "./deployment.ts";
+import { NO_TELEMETRY } from "./settings.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
+
+const CENSUS: DeploymentCensus = { unfinished: 7, parked: 4, overdue: 1, waitingRuns: 3, activeRuns: 2, asks: undefined };
+
+let telemetry: Telemetry;
+let read: () => Promise<DeploymentCensus>;
+let metrics: () => Promise<string[]>;
+
+beforeEach(async () => {
+  const options = { process: "test", version: "1", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
+  telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
+  showDeployment(telemetry, { read: () => read(), leaseMs: 7_000 });
+  const url = `${await telemetry.open()}/metrics`;
+  metrics = async () => (await (await fetch(url)).text()).split("\n").filter((line) => /^parley_(queue|tasks_unf)/.test(line));
+});
+afterEach(() => telemetry.close());
+
+test("what waits and what is at work is there to scale by, and is gone while the store is: no autoscaler takes away by an old figure", async () => {
+  const shown = ['parley_queue_jobs{state="waiting"} 3', 'parley_queue_jobs{state="active"} 2', "parley_tasks_unfinished 7"];
+  read = async () => CENSUS;
+  expect(await metrics()).toEqual(shown);
+  read = () => Promise.reject(new Error("Redis is away"));
+  expect(await metrics()).toEqual(["parley_tasks_unfinished Nan"]);
+  read = async () => CENSUS;
+  expect(await metrics()).toEqual(shown);
+});

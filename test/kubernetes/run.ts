@@ -1,0 +1,297 @@
+/**
+ * npm run test:kubernetes -- [--quick] [--report FILE]
+ *
+ *   schemas      schemas.json is what the pinned sources of Kubernetes and others say
+ *   kubeconform  every overlay and every row of the matrix of values, strict
+ *   server       a real kube-apiserver takes them as the deployer and without a warning, keeps what was said, and finds a second apply unchanged
+ *   rights       the deployer's role has no right too many
+ *   restricted   pods of both roles pass the admission of a namespace that is restricted
+ *   helm         installs, upgrades, rolls back; says which Secret is missing
+ *   docs         every command of docs/kubernetes.md
+ *
+ * `--quick` leaves the server out. What is not there is built where there is a Go (tools.ts); what cannot be had is skipped with a line, and
+ * nothing is then said to have passed.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startEmbeddedRedis } from "@parley/redis/embedded";
+import { type ApiServer, startApiServer } from "./api-server.ts";
+import { runJobs } from "./jobs.ts";
+import { MATRIX } from "./matrix.ts";
+import type { Deployment } from "./promises.ts";
+import { CHART, helmText, KUSTOMIZE, kustomizeText, type KubernetesObject, OVERLAYS, parseObjects, ROOT } from "./render.ts";
+import { customDefinitions, derived } from "./schemas/derive.ts";
+import { obtainTool } from "./tools.ts";
+
+const { values } = parseArgs({ options: { quick: { type: "boolean", default: false }, report: { type: "string" } } });
+const folders = ["base", ...OVERLAYS.map((name) => `overlays/${name}`)];
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+
+function check(what: string, problem: string): void {
+  console.log(`${problem === "" ? "✓" : "✗"} ${what}${problem === "" ? "" : `\n    ${problem.trim().replaceAll("\n", "\n    ")}`}`);
+  if (problem === "") passed += 1;
+  else failed += 1;
+}
+
+/** Undefined, with a line, where it cannot be had. */
+async function had<Thing>(what: string, get: () => Thing | Promise<Thing>): Promise<Thing | undefined> {
+  try {
+    return await get();
+  } catch (error) {
+    console.log(`- ${what} skipped: ${error instanceof Error ? error.message : String(error)}`);
+    skipped += 1;
+    return undefined;
+  }
+}
+
+const helm = await had("what Helm renders", () => obtainTool("helm"));
+await had("the chart's own tests", () => obtainTool("helm-unittest"));
+const kustomize = await had("what kustomize builds", () => obtainTool("kubectl"));
+const sets = [
+  ...(kustomize === undefined ? [] : folders.map((folder) => [folder, kustomizeText(folder)] as const)),
+  ...(helm === undefined
+    ? []
+    : Object.entries(MATRIX).map(([name, options]) => [`values: ${name}`, helmText({ ...options, hooks: true })] as const)),
+];
+
+const schemas = await had("schemas", derived);
+if (schemas !== undefined) {
+  const committed = readFileSync(join(import.meta.dirname, "schemas/schemas.json"), "utf8");
+  check("schemas.json is what its sources say", committed === schemas ? "" : "node test/kubernetes/schemas/derive.ts writes it anew");
+}
+await kubeconform();
+if (!values.quick) {
+  const server = await had("a real kube-apiserver", startApiServer);
+  if (server) {
+    try {
+      await onServer(server);
+    } finally {
+      await server.close();
+    }
+  }
+}
+
+console.log(`${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
+process.exit(failed === 0 ? 0 : 1);
+
+async function kubeconform(): Promise<void> {
+  const tool = await had("kubeconform", () => obtainTool("kubeconform"));
+  if (tool === undefined) return;
+  const directory = mkdtempSync(join(tmpdir(), "parley-schemas-"));
+  try {
+    const all = JSON.parse(readFileSync(join(import.meta.dirname, "schemas/schemas.json"), "utf8")) as Record<string, object>;
+    for (const [name, schema] of Object.entries(all)) {
+      // As kubeconform names them: deployment-apps-v1, httproute-gateway-v1, service-v1.
+      const [kind = "", version = "", group] = name.toLowerCase().split("/").toReversed();
+      const file = [kind, ...(group === undefined ? [] : [group.split(".")[0]]), version].join("-");
+      writeFileSync(join(directory, `${file}.json`), JSON.stringify(schema));
+    }
+    const where = `${directory}/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
+    const conforms = (yaml: string) => {
+      const { status, stdout, stderr } = spawnSync(tool, ["-strict", "-summary", "-schema-location", where], {
+        input: yaml,
+        encoding: "utf8",
+      });
+      return status === 0 && / 0, Skipped: 0$/m.test(stdout) && !/Summary: 0 /.test(stdout) ? "" : `${stdout}${stderr}`;
+    };
+    for (const [name, yaml] of sets) check(`kubeconform: ${name}`, conforms(yaml));
+    const misspelt = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {selektor: {a: b}}\n";
+    check("kubeconform: finds a misspelt field", conforms(misspelt).includes("selektor") ? "" : "it did not");
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function onServer(server: ApiServer): Promise<void> {
+  const { kubectl } = server;
+  /** What went wrong, or was warned of. */
+  const problems = ({ status, problems: said }: ReturnType<typeof kubectl>) => (status === 0 ? said : said || `exit code ${status}`);
+
+  for (const file of customDefinitions()) check(`server: takes ${file.split("/").at(-1)}`, problems(kubectl(["create", "-f", file])));
+  kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  check("server: takes the namespace and the deployer's role", problems(kubectl(["apply", "-k", join(KUSTOMIZE, "namespace")])));
+  const token = kubectl(["create", "token", "deployer", "-n", "parley"]).out.trim();
+  // Namespaces get this by a controller, which is not run here; the chart looks for it.
+  for (const namespace of ["parley", "tools"]) {
+    if (namespace !== "parley") kubectl(["create", "namespace", namespace]);
+    kubectl(["create", "configmap", "kube-root-ca.crt", "-n", namespace, "--from-literal=ca.crt=none"]);
+  }
+
+  if (kustomize !== undefined) {
+    for (const folder of folders) {
+      const from = ["-k", join(KUSTOMIZE, folder)];
+      check(`server: would take ${folder}`, problems(kubectl(["apply", ...from, "--dry-run=server", "--validate=strict"], { token })));
+      check(`server: takes ${folder}`, problems(kubectl(["apply", ...from, "--validate=strict"], { token })));
+      check(`server: keeps all of ${folder}`, lost(kustomizeText(folder)));
+      check(`server: finds nothing to change in ${folder}`, changed(kubectl(["apply", ...from], { token }).out));
+      kubectl(["delete", ...from, "--wait=false"]);
+    }
+    rights();
+    restricted();
+  }
+  if (helm !== undefined) {
+    for (const [name, options] of Object.entries(MATRIX)) {
+      const input = helmText({ ...options, hooks: true });
+      check(
+        `server: would take values: ${name}`,
+        problems(kubectl(["apply", "-f", "-", "--dry-run=server", "--validate=strict"], { input })),
+      );
+    }
+    releases(helm);
+  }
+  if (helm !== undefined && kustomize !== undefined) await documented(helm);
+
+  /** Fields of these objects that the server does not have, or has otherwise. */
+  function lost(yaml: string): string {
+    const kept = JSON.parse(kubectl(["get", "-f", "-", "-o", "json"], { input: yaml }).out) as { items: KubernetesObject[] };
+    return parseObjects(yaml)
+      .flatMap((object) => {
+        const found = kept.items.find(({ kind, metadata }) => kind === object.kind && metadata.name === object.metadata.name);
+        return missingParts(object, found, `${object.kind} ${object.metadata.name}`);
+      })
+      .join("\n");
+  }
+
+  /** Each right of the role is needed by something that is deployed, and Secrets are none of its business. */
+  function rights(): void {
+    const role = JSON.parse(kubectl(["get", "role", "deployer", "-n", "parley", "-o", "json"]).out) as { rules: { resources: string[] }[] };
+    const all = folders.map((folder) => kustomizeText(folder)).join("\n---\n");
+    role.rules.forEach((rule, index) => {
+      const without = JSON.stringify({ ...role, rules: role.rules.filter((_, other) => other !== index) });
+      kubectl(["replace", "-f", "-"], { input: without });
+      const { problems: said } = kubectl(["apply", "-f", "-", "--dry-run=server"], { input: all, token });
+      const refused = rule.resources.some((resource) => new RegExp(`forbidden: .*resource "${resource}"`).test(said));
+      check(`rights: ${rule.resources.join(", ")} are needed`, refused ? "" : `nothing was refused: ${said.slice(0, 500)}`);
+    });
+    kubectl(["replace", "-f", "-"], { input: JSON.stringify(role) });
+    const can = (...what: string[]) => kubectl(["auth", "can-i", ...what, "-n", "parley"], { token }).out.trim();
+    check(
+      "rights: the deployer reads no Secret, runs nothing in a pod, and gives no rights",
+      [can("get", "secrets"), can("list", "secrets"), can("create", "pods/exec"), can("create", "rolebindings")].every(
+        (answer) => answer === "no",
+      )
+        ? ""
+        : "it may",
+    );
+    check("rights: and is asked with its own rights", can("create", "deployments") === "yes" ? "" : "it may not even deploy");
+  }
+
+  function restricted(): void {
+    const deployments = (parseObjects(kustomizeText("base")) as Deployment[]).filter(({ kind }) => kind === "Deployment");
+    kubectl(["create", "serviceaccount", "parley", "-n", "parley"]);
+    const pod = (spec: object) => {
+      const input = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "x", namespace: "parley" }, spec });
+      return problems(kubectl(["create", "-f", "-", "--dry-run=server"], { input }));
+    };
+    for (const { metadata, spec } of deployments) {
+      check(`restricted: a pod of ${metadata.name} is let in`, pod(spec.template.spec));
+      const asRoot = { ...spec.template.spec, securityContext: { runAsUser: 0 } };
+      check(`restricted: one as root is not`, /violates PodSecurity "restricted/.test(pod(asRoot)) ? "" : "it was let in");
+    }
+    kubectl(["delete", "serviceaccount", "parley", "-n", "parley"]);
+  }
+
+  /** Without hooks: no pod runs here, so none would end. */
+  function releases(program: string): void {
+    const run = (...args: string[]) => {
+      const more = ["--namespace", "parley", "--kubeconfig", server.kubeconfig];
+      const { status, stdout, stderr } = spawnSync(program, [...args, ...more], { encoding: "utf8" });
+      // Built from source, it does not know which Kubernetes it is for, and says nothing else.
+      return { status, out: stdout, problems: stderr };
+    };
+    const install = ["install", "parley", CHART, "--no-hooks"];
+    const noSecret =
+      "there is no Secret parley-redis in namespace parley, which should hold the REDIS_URL: kubectl -n parley create secret generic parley-redis --from-literal=url=…";
+    check("helm: says which Secret is missing", containing(run(...install).problems, noSecret));
+    kubectl(["create", "secret", "generic", "parley-redis", "-n", "parley", "--from-literal=address=redis://redis"]);
+    const noKey = 'the Secret parley-redis in namespace parley has no key "url", which should hold the REDIS_URL.';
+    check("helm: says which key a Secret lacks", containing(run(...install).problems, noKey));
+    kubectl(["delete", "secret", "parley-redis", "-n", "parley"]);
+    kubectl(["create", "secret", "generic", "parley-redis", "-n", "parley", "--from-literal=url=redis://redis"]);
+    kubectl(["create", "secret", "generic", "parley-seal", "-n", "parley", `--from-literal=secret=${"s".repeat(32)}`]);
+    check("helm: installs", problems(run(...install)));
+    for (const name of OVERLAYS) {
+      check(
+        `helm: upgrades to ${name}`,
+        problems(run("upgrade", "parley", CHART, "--no-hooks", "-f", join(CHART, "examples", `${name}.yaml`))),
+      );
+    }
+    check("helm: rolls back", problems(run("rollback", "parley", "1", "--no-hooks")));
+    check("helm: and has then what it had", lost(helmText({})));
+    check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
+    kubectl(["delete", "secret", "parley-redis", "parley-seal", "-n", "parley"]);
+  }
+
+  /** In the order of the page. Jobs of hooks are run as processes, since no kubelet does it. */
+  async function documented(program: string): Promise<void> {
+    const directory = mkdtempSync(join(tmpdir(), "parley-docs-"));
+    const redis = await had("the commands of docs/kubernetes.md", () => startEmbeddedRedis({ dataDir: join(directory, "redis") }));
+    if (!redis) return;
+    symlinkSync(program, join(directory, "helm"));
+    writeFileSync(join(directory, "ca.crt"), "none");
+    const env = {
+      ...process.env,
+      PATH: `${directory}:${process.env["PATH"]}`,
+      KUBECONFIG: server.kubeconfig,
+      REDIS_URL: redis.url,
+      CA_FILE: join(directory, "ca.crt"),
+    };
+    const jobs = runJobs(server, ROOT);
+    try {
+      const page = readFileSync(join(ROOT, "docs/kubernetes.md"), "utf8");
+      for (const [, block = ""] of page.matchAll(/^ *```sh\n(.*?)^ *```$/gms)) {
+        for (const command of block
+          .split("\n")
+          .map((line) => line.trim())
+          .filter(Boolean))
+          check(`docs: ${command}`, await shell(command, env));
+      }
+      check("docs: the doctor ran before each install and upgrade", jobs.ran() >= 7 ? "" : `it ran ${jobs.ran()} times`);
+
+      // Once more, with a Redis that is away.
+      kubectl(["apply", "-k", join(KUSTOMIZE, "namespace")]);
+      kubectl(["create", "secret", "generic", "away", "-n", "parley", "--from-literal=url=redis://127.0.0.1:1"]);
+      const install = "helm install away deploy/helm/parley --namespace parley --set redis.existingSecret.name=away";
+      check("helm: nothing is installed while the doctor finds a problem", containing(await shell(install, env), "failed pre-install"));
+      check("helm: and its log says which", containing(jobs.log("away-parley-doctor"), "✗ Redis: redis://127.0.0.1:1 cannot be used"));
+      check("helm: and no Deployment is there", kubectl(["get", "deployments", "-n", "parley", "-o", "name"]).out);
+    } finally {
+      await jobs.stop();
+      await redis.close();
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+    }
+  }
+}
+
+/** What a command said on standard error if it failed, else nothing. */
+async function shell(command: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const child = spawn("bash", ["-eo", "pipefail", "-c", command], { cwd: ROOT, env, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const status = await new Promise<number | null>((ended) => child.once("close", ended));
+  return status === 0 ? "" : said || `exit code ${status}`;
+}
+
+const containing = (text: string, part: string) => (text.includes(part) ? "" : text || "it said nothing");
+
+/** Lines of `kubectl apply` about objects that it changed. */
+function changed(out: string): string {
+  const lines = out.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged"));
+  return out.includes(" unchanged") ? lines.join("\n") : "nothing was applied";
+}
+
+function missingParts(wanted: unknown, found: unknown, path: string): string[] {
+  if (typeof wanted !== "object" || wanted === null)
+    return sameValue(wanted, found) ? [] : [`${path}: ${String(wanted)} became ${String(found)}`];
+  if (typeof found !== "object" || found === null) return [`${path} is gone`];
+  return Object.entries(wanted).flatMap(([key, value]) => missingParts(value, (found as Record<string, unknown>)[key], `${path}.${key}`));
+}
+
+/** Amounts have several spellings: 1 and "1" of a CPU. */
+const sameValue = (a: unknown, b: unknown) => a === b || String(a) === String(b);

@@ -1,0 +1,200 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SERVER_SETTINGS } from "@parley/server";
+import { WORKER_SETTINGS } from "@parley/worker";
+import { describe, expect, test, vi } from "vitest";
+import { generatedFiles } from "../../deploy/generate/generated.ts";
+import { NOT_IN_CONFIG } from "../../deploy/generate/setting-schemas.ts";
+import { type Deployment, settingsOf } from "./promises.ts";
+import { helm, type HelmOptions, ROOT, tryHelm } from "./render.ts";
+import { findTool } from "./tools.ts";
+
+// Helm runs for each case; on a machine with other work to do that takes a while.
+vi.setConfig({ testTimeout: 30_000 });
+const noHelm = findTool("helm") === undefined;
+
+test.each(generatedFiles())("$path is what `npm run generate` writes", ({ path, text }) => {
+  expect(readFileSync(join(ROOT, path), "utf8")).toBe(text);
+});
+
+const HOSTS = "localhost,127.0.0.1,[::1],parley,parley.parley,parley.parley.svc,parley.parley.svc.cluster.local,parley-operator.parley.svc";
+/** Other values than the defaults, by what a setting takes. */
+const SAMPLES: readonly unknown[] = ["42s", true, 0.5, 7, "default", "always_off", "debug", "http://collector:4318"];
+const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
+const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
+
+describe.skipIf(noHelm)("every setting of .env.example reaches its processes from the values (needs helm)", () => {
+  const pods = (options: HelmOptions) => {
+    const objects = helm(options);
+    const configMaps = objects.filter(({ kind }) => kind === "ConfigMap") as never;
+    return (objects as Deployment[])
+      .filter(({ kind }) => kind === "Deployment")
+      .map(({ spec }) => ({
+        role: spec.template.spec.containers[0]!.name,
+        settings: settingsOf(spec.template.spec.containers[0]!, configMaps),
+        env: spec.template.spec.containers[0]!.env,
+      }));
+  };
+  const config = Object.fromEntries(
+    inConfig.map((name) => {
+      const unset = JSON.stringify(schemas[name].parse(undefined));
+      const sample = SAMPLES.find((each) => {
+        const parsed = schemas[name].safeParse(String(each));
+        return parsed.success && JSON.stringify(parsed.data) !== unset;
+      });
+      return [name, sample];
+    }),
+  );
+
+  test("by its name in `config`, and as the process reads it", () => {
+    const rendered = pods({ values: { config } });
+    expect(rendered.map(({ role }) => role)).toEqual(["server", "worker"]);
+    for (const { settings } of rendered) {
+      for (const name of inConfig) {
+        if (name === "PARLEY_ALLOWED_HOSTS") expect(settings[name]).toBe(`${HOSTS},${String(config[name])}`);
+        else expect(schemas[name].parse(settings[name]), name).toEqual(schemas[name].parse(String(config[name])));
+      }
+    }
+  });
+
+  test("large numbers are not written as powers of ten", () => {
+    const [server] = pods({ values: { config: { PARLEY_JOURNAL_SIZE_MAX: 123_456_789_012 } } });
+    expect(server?.settings["PARLEY_JOURNAL_SIZE_MAX"]).toBe("123456789012");
+  });
+
+  test("and rolls the pods that read it, which an address of Redis does too", () => {
+    const annotations = (values: object) =>
+      (helm({ values }) as Deployment[]).find(({ kind }) => kind === "Deployment")?.spec.template.metadata;
+    expect(annotations({ config: { PARLEY_LEASE: "8s" } })).not.toEqual(annotations({}));
+    expect(annotations({ redis: { url: "redis://a" } })).not.toEqual(annotations({ redis: { url: "redis://b" } }));
+    expect(annotations({ worker: { replicas: 3 } })).toEqual(annotations({}));
+  });
+
+  test("the five that are not in `config` from where they belong", () => {
+    expect(NOT_IN_CONFIG).toHaveLength(5);
+    const values = {
+      redis: { existingSecret: { name: "mine", key: "address" } },
+      seal: { existingSecret: { name: "sealed", key: "key" } },
+      // PORT is the same as PARLEY_PORT, which is always set.
+      ports: { http: 8080, operator: 8081 },
+    };
+    const secret = (name: string, key: string) => ({ valueFrom: { secretKeyRef: { name, key } } });
+    const [server, worker] = pods({ values });
+    expect(server?.env).toEqual([
+      { name: "REDIS_URL", ...secret("mine", "address") },
+      { name: "PARLEY_PORT", value: "8080" },
+      { name: "PARLEY_SECRET", ...secret("sealed", "key") },
+      { name: "PARLEY_METRICS_PORT", value: "8081" },
+    ]);
+    expect(worker?.env).toEqual([
+      { name: "REDIS_URL", ...secret("mine", "address") },
+      { name: "PARLEY_METRICS_PORT", value: "8081" },
+    ]);
+  });
+});
+
+describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence (needs helm)", () => {
+  const CASES: readonly [values: object, says: string | RegExp][] = [
+    // Wrong types.
+    [{ server: { replicas: "three", autoscaling: { enabled: false } } }, "at '/server/replicas': got string, want null or integer"],
+    [{ server: { autoscaling: { enabled: "yes" } } }, "at '/server/autoscaling/enabled': got string, want boolean"],
+    [{ httpRoute: { hostnames: "a.example" } }, "at '/httpRoute/hostnames': got string, want array"],
+    [{ image: { digest: "sha256:abc" } }, /at '\/image\/digest': 'sha256:abc' does not match pattern/],
+    [{ config: { PARLEY_CONCURRENCY: "many" } }, "at '/config/PARLEY_CONCURRENCY': got string, want integer"],
+    [{ config: { PARLEY_CONCURRENCY: 0 } }, "at '/config/PARLEY_CONCURRENCY': minimum: got 0, want 1"],
+    [{ config: { PARLEY_LEASE: "soon" } }, /at '\/config\/PARLEY_LEASE': .*'soon' does not match pattern/s],
+    [{ config: { PARLEY_LOG_LEVEL: "loud" } }, /at '\/config\/PARLEY_LOG_LEVEL': value must be one of 'trace', 'debug'/],
+    [{ redis: { url: "http://redis" } }, /at '\/redis\/url': 'http:\/\/redis' does not match pattern/],
+    // Unknown keys.
+    [{ servers: {} }, "additional properties 'servers' not allowed"],
+    [{ worker: { replicaCount: 2 } }, "at '/worker': additional properties 'replicaCount' not allowed"],
+    [{ config: { PARLEY_CONCURENCY: 80 } }, "at '/config': additional properties 'PARLEY_CONCURENCY' not allowed"],
+    [{ config: { REDIS_URL: "redis://x" } }, "at '/config': additional properties 'REDIS_URL' not allowed"],
+    // Zero workers.
+    [{ worker: { replicas: 0 } }, "at '/worker/replicas': minimum: got 0, want 1"],
+    [{ worker: { autoscaling: { type: "keda", min: 0 } } }, "at '/worker/autoscaling/min': minimum: got 0, want 1"],
+    // Contradictions.
+    [
+      { redis: { url: "redis://x", existingSecret: { name: "y" } } },
+      "redis.url and redis.existingSecret.name are both set: give the address in one of them.",
+    ],
+    [
+      { redis: { url: "redis-cluster://a:1,b:2" }, config: { PARLEY_REDIS_REPLICAS: 1 } },
+      "config.PARLEY_REDIS_REPLICAS is not for a Redis Cluster: remove it, or use Sentinel (docs/redis.md).",
+    ],
+    [{ ports: { http: 9464 } }, "ports.http and ports.operator are both 9464: the operator's port must be one that clients cannot reach."],
+    [
+      { server: { replicas: 3 } },
+      "server.replicas is 3 and server.autoscaling.enabled is true: a fixed number and an autoscaler fight each other. Remove one.",
+    ],
+    [
+      { worker: { replicas: 3, autoscaling: { type: "keda" } } },
+      "worker.replicas is 3 and worker.autoscaling.type is keda: a fixed number and an autoscaler fight each other. Remove one.",
+    ],
+    [{ server: { autoscaling: { min: 11 } } }, "server.autoscaling.min (11) is more than server.autoscaling.max (10)."],
+    [{ worker: { autoscaling: { type: "keda", min: 30 } } }, "worker.autoscaling.min (30) is more than worker.autoscaling.max (20)."],
+    [
+      { server: { disruptionBudget: { minAvailable: 1 } } },
+      "server.disruptionBudget has both minAvailable and maxUnavailable: set one of them to null.",
+    ],
+    [
+      { worker: { disruptionBudget: { maxUnavailable: null } } },
+      "worker.disruptionBudget has neither minAvailable nor maxUnavailable: set one of them, or enabled to false.",
+    ],
+    [
+      { server: { terminationGracePeriodSeconds: 27 } },
+      "server.terminationGracePeriodSeconds is 27 and draining takes up to 18 s: Kubernetes would kill what is about to end. Give at least 28, or null.",
+    ],
+    [
+      { worker: { terminationGracePeriodSeconds: 60 }, config: { PARLEY_DRAIN_TIMEOUT: "1m" } },
+      "worker.terminationGracePeriodSeconds is 60 and draining takes up to 60 s: Kubernetes would kill what is about to end. Give at least 70, or null.",
+    ],
+    [
+      { server: { resources: { requests: { cpu: null } } } },
+      "server.autoscaling counts in percent of server.resources.requests.cpu, which is not set.",
+    ],
+    [
+      { server: { podLabels: { "app.kubernetes.io/component": "mine" } } },
+      "server.podLabels has app.kubernetes.io/component, by which the chart selects its pods: use a label of your own.",
+    ],
+    [
+      { extraEnv: [{ name: "REDIS_URL", value: "redis://x" }] },
+      "extraEnv or server.extraEnv sets REDIS_URL, which is set already (REDIS_URL is at redis, PARLEY_SECRET at seal, ports at ports).",
+    ],
+    [
+      { extraEnv: [{ name: "A", value: "1" }], worker: { extraEnv: [{ name: "A", value: "2" }] } },
+      "extraEnv or worker.extraEnv sets A, which is set already",
+    ],
+    [
+      { worker: { autoscaling: { type: "keda", runsPerWorker: 51 } } },
+      "worker.autoscaling.runsPerWorker is 51 and a worker takes 50 runs at once (PARLEY_CONCURRENCY): workers would be full before another is started.",
+    ],
+    [{ httpRoute: { enabled: true, hostnames: ["a.example"] } }, "httpRoute.parentRefs is empty: name the Gateway that takes the route."],
+    [
+      { httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } },
+      "httpRoute.hostnames is empty: name the hosts that clients call, which Parley then serves.",
+    ],
+    [{ ingress: { enabled: true } }, "ingress.hosts is empty: name the hosts that clients call, which Parley then serves."],
+  ];
+
+  test.each(CASES)("%j", (values, says) => {
+    const rendered = tryHelm({ values });
+    expect("problem" in rendered && rendered.problem).toEqual(
+      typeof says === "string" ? expect.stringContaining(says) : expect.stringMatching(says),
+    );
+  });
+
+  test.each([
+    [{ server: { terminationGracePeriodSeconds: 28 } }],
+    [{ worker: { autoscaling: { type: "keda", runsPerWorker: 50 } } }],
+    [{ server: { autoscaling: { min: 10 } } }],
+    [{ server: { autoscaling: { enabled: false }, resources: { requests: { cpu: null } } } }],
+    [{ config: { PARLEY_CONCURRENCY: 10_000 } }],
+  ])("and what is just still meant is not: %j", (values) => {
+    expect(tryHelm({ values })).toHaveProperty("text");
+  });
+
+  test("a Kubernetes that is too old is named", () => {
+    expect(tryHelm({ kubeVersion: "1.29.9" })).toEqual({ problem: expect.stringContaining("requires kubeVersion: >=1.30.0-0") });
+  });
+});
