@@ -70,7 +70,7 @@ export function capabilityRequired(what: string, required: RequiredCapabilities)
   const missing = ABILITIES.filter(({ isIn }) => isIn(required));
   const extensions = Object.keys(required.extensions ?? {}).map((id) => ({
     name: `the extension ${id}`,
-    ability: `use the extension ${id}`,
+    ability: id.endsWith("/tasks") ? "follow tasks" : `use the extension ${id}`,
   }));
   const all = [...missing, ...extensions];
   const abilities = all.map(({ ability }) => ability).join(" and ");
