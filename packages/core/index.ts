@@ -27,3 +27,4 @@ export * from "./use-cases/run-task.ts";
 export * from "./use-cases/services.ts";
 export * from "./use-cases/suspects.ts";
 export * from "./use-cases/sweep.ts";
+export * from "./use-cases/watch-task.ts";

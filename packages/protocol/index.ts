@@ -14,6 +14,7 @@ export { jsonDepthExceeds } from "./json-depth.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,
+  internalError,
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,

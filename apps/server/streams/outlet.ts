@@ -78,8 +78,9 @@ export class Outlet {
     raw.flushHeaders();
     // A socket that breaks is an abort of `closed`, not an error of ours.
     raw.on("error", () => undefined);
-    this.onClose(() => this.#stopBeat?.());
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
+    // Last, since it is called at once for a client that is gone already.
+    this.onClose(this.#stopBeat);
   }
 
   /** Sends a message ahead of the answer. */

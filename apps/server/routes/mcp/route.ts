@@ -6,10 +6,11 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SessionStore } from "@parley/core";
-import { errorMessage, INTERNAL_ERROR, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
+import { internalError, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
 import { rev20260728 } from "@parley/protocol/stateless";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/handlers.ts";
+import { reportDefect } from "./shared/defects.ts";
 import type { Family, FamilyDeps } from "./shared/family.ts";
 import { statelessFamily } from "./stateless/handlers.ts";
 
@@ -25,7 +26,7 @@ declare module "fastify" {
 }
 
 export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute): void {
-  const { limits, times, services, log, heartbeat } = rest.frontEnd;
+  const { limits, times, heartbeat } = rest.frontEnd;
   const deps: FamilyDeps = { ...rest, outletOptions: { heartbeat, stallTimeoutMs: times.stallTimeoutMs } };
   const stateless = statelessFamily(deps);
   const withSessions = sessionFamily(deps, sessions);
@@ -55,14 +56,8 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
   });
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {
-    const refusal = refusalOf(error, limits.bodyBytesMax);
-    if (refusal) {
-      sendJson(reply, refusal.httpStatus, refusal.message);
-      return;
-    }
-    const defectId = services.ids.uuid();
-    log.error({ defectId, err: error }, "request failed");
-    sendJson(reply, 500, errorMessage(undefined, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }));
+    const { httpStatus, message } = refusalOf(error, limits.bodyBytesMax) ?? internalError(reportDefect(rest.frontEnd, error));
+    sendJson(reply, httpStatus, message);
   });
 }
 

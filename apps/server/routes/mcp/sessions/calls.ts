@@ -7,7 +7,7 @@
 import { createTask, isSettled, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
 import { capabilityRequired, missingCapabilities, resultMessage } from "@parley/protocol";
 import type { CallToolInSession, GetPromptInSession } from "@parley/protocol/sessions";
-import { watchTask } from "../../../streams/watch-task.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";
@@ -69,14 +69,9 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
   const { services, sessions, log } = door;
   const { session } = talk;
   const { id } = asked;
-  const leave = door.waits.enter();
   const taskId = services.ids.taskId();
   const requestId = JSON.stringify(id);
-  const watch = await watchTask(services, taskId).catch((error: unknown) => {
-    leave();
-    throw error;
-  });
-  try {
+  await holdOpen(door, taskId, async (watch) => {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (asked.voice.closed.aborted) return;
     const [task] = await Promise.all([
@@ -102,8 +97,5 @@ async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent, a
       // Nobody waits for this: at worst the note stays until the session ends.
       sessions.forgetCall(session.id, requestId).catch((error: unknown) => log.warn({ taskId, err: error }, "call not forgotten"));
     }
-  } finally {
-    watch.close();
-    leave();
-  }
+  });
 }

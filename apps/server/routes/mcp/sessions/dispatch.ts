@@ -1,8 +1,9 @@
 import { ParleyError } from "@parley/core";
-import { isDefect, resultMessage } from "@parley/protocol";
+import { resultMessage } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
 import { completionsOf } from "../shared/completion.ts";
 import { contentsOf } from "../shared/contents.ts";
+import { reportDefect } from "../shared/defects.ts";
 import { callTool, getPrompt } from "./calls.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import { cancelTask, getTask, listTasks, sendInput, taskResult } from "./tasks.ts";
@@ -58,8 +59,6 @@ export async function dispatch(door: Door, talk: Talk, intent: SessionIntent, as
     const result = await handle(door, talk, intent, asked);
     if (result) voice.answer({ httpStatus: 200, message: resultMessage(id, result) });
   } catch (error) {
-    const defectId = door.services.ids.uuid();
-    if (isDefect(error)) door.log.error({ defectId, intent: intent.type, err: error }, "request failed");
-    voice.answer(talk.encode.failure({ id, intent, error, defectId }));
+    voice.answer(talk.encode.failure({ id, intent, error, defectId: reportDefect(door, error, { intent: intent.type }) }));
   }
 }

@@ -6,10 +6,11 @@
  * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
-import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
-import { INTERNAL_ERROR, isDefect } from "@parley/protocol";
+import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
+import { type Reply, resultMessage } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
-import type { TaskWatch } from "../../../streams/watch-task.ts";
+import { reportDefect } from "../shared/defects.ts";
+import { resultOf } from "../shared/results.ts";
 import { stillPut, toPut } from "./asks.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
@@ -163,21 +164,15 @@ interface Ended {
   readonly task: Task;
 }
 
-function answerOf({ services, log }: Door, { encode }: Talk, { id, cursor, task }: Ended) {
+function answerOf(door: Door, { encode }: Talk, { id, cursor, task }: Ended): Reply {
   try {
-    return { httpStatus: 200, message: { jsonrpc: "2.0" as const, id, result: resultOf() } };
+    const result =
+      cursor.answers === "task"
+        ? encode.taskResult(task)
+        : resultOf(task, cursor.answers === "tool" ? encode.callResult : encode.promptResult);
+    return { httpStatus: 200, message: resultMessage(id, result) };
   } catch (error) {
-    const defectId = services.ids.uuid();
-    if (isDefect(error)) log.error({ defectId, taskId: task.id, err: error }, "request failed");
-    return encode.failure({ id, error, defectId });
-  }
-
-  function resultOf(): object {
-    if (cursor.answers === "task") return encode.taskResult(task);
-    if (task.outcome?.type === "result")
-      return cursor.answers === "tool" ? encode.callResult(task.outcome.result) : encode.promptResult(task.outcome.result);
-    if (task.outcome?.type === "error") throw new RpcFailure(task.outcome.error.code, task.outcome.error.message, task.outcome.error.data);
-    throw new RpcFailure(INTERNAL_ERROR, task.message ?? `the call was ${task.status}`);
+    return encode.failure({ id, error, defectId: reportDefect(door, error, { taskId: task.id }) });
   }
 }
 

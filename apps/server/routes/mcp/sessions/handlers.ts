@@ -14,11 +14,10 @@ import { ParleyError, type SessionStore } from "@parley/core";
 import {
   errorMessage,
   headerValue,
-  INTERNAL_ERROR,
+  internalError,
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,
-  isDefect,
   resultMessage,
   SUPPORTED_VERSIONS,
   unsupportedVersion,
@@ -26,6 +25,7 @@ import {
 import { type Initialize, readInitialize, SESSION_DIALECTS, sessionDialect, type SessionMessage } from "@parley/protocol/sessions";
 import { signatures } from "../../../seals/signatures.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { askIds } from "./ask-ids.ts";
 import { dispatch } from "./dispatch.ts";
@@ -34,7 +34,7 @@ import { eventIds } from "./event-ids.ts";
 import { followOnce } from "./follow-once.ts";
 import { takeNotice, takeReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
-import { standalone } from "./standalone.ts";
+import { openStandalone } from "./standalone.ts";
 import { aloneIn, batch } from "./voice.ts";
 
 /** A request that HTTP itself refuses: it is no message of a session. */
@@ -145,15 +145,13 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : door.eventIds.read(talk.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
-    if (cursor?.stream !== "call") return await standalone(door, talk, outlet, cursor);
+    if (cursor?.stream !== "call") return await openStandalone(door, talk, outlet, cursor);
     const voice = aloneIn(outlet);
     try {
       await resumeCall(door, talk, voice, cursor);
     } catch (error) {
-      const defectId = services.ids.uuid();
-      if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
       outlet.open();
-      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId }));
+      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId: reportDefect(door, error) }));
     }
   }
 
@@ -187,9 +185,8 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
             errorMessage(undefined, { code, message: error.message, data: { hint, ...(violations && { violations }) } }),
           );
         }
-        const defectId = services.ids.uuid();
-        log.error({ defectId, err: error }, "request failed");
-        sendJson(reply, 500, errorMessage(undefined, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }));
+        const { httpStatus, message } = internalError(reportDefect(door, error));
+        sendJson(reply, httpStatus, message);
       }
     };
   }

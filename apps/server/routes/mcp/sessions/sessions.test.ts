@@ -1,6 +1,5 @@
 /** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to another one than the step before. */
 import { ParleyError } from "@parley/core";
-import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { deploy, holdNext } from "../../../deployment.fixture.ts";
@@ -364,22 +363,24 @@ describe("a session's own stream", () => {
     };
     const [refused, slow] = [await create(), await create()];
     const { watch } = services.events;
-    const back = Promise.withResolvers<void>();
+    const [back, watched] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     Object.assign(services.events, {
       async watch(taskId: string, onChange: () => void) {
         if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
-        if (taskId === slow) await back.promise;
-        return await watch(taskId, onChange);
+        if (taskId !== slow) return await watch(taskId, onChange);
+        await back.promise;
+        const unwatch = await watch(taskId, onChange);
+        watched.resolve();
+        return unwatch;
       },
     });
 
     const stream = await client.listen(a);
-    const ended = stream.ended();
-    await Promise.race([ended, systemClock.sleep(20)]);
+    await stream.ended();
     back.resolve();
-    await ended;
+    await watched.promise;
 
-    expect(services.events.isWatched(slow)).toBe(false);
+    await until(() => !services.events.isWatched(slow));
   });
 
   test("cannot be resumed by what is no event id of the session", async () => {

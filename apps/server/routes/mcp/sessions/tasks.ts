@@ -21,7 +21,7 @@ import {
   taskFinished,
   type TaskResult,
 } from "@parley/protocol/sessions";
-import { watchTask } from "../../../streams/watch-task.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import { refuseInvalid } from "../shared/refusals.ts";
 import type { Asked, Door, Talk } from "./door.ts";
 import { followCall } from "./follow-call.ts";
@@ -57,23 +57,14 @@ export async function sendInput(
 
 /** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, OVERLOADED. */
 export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult, asked: Asked): Promise<void> {
-  const { services } = door;
-  const leave = door.waits.enter();
-  try {
-    const watch = await watchTask(services, taskId);
-    try {
-      const task = await readTask(services, { taskId, principal: talk.session.principal });
-      await followCall(door, talk, asked, {
-        cursor: { stream: "call", sequence: 0, taskId, requestId: asked.id, answers: "task", put: [] },
-        task,
-        watch,
-      });
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+  await holdOpen(door, taskId, async (watch) => {
+    const task = await readTask(door.services, { taskId, principal: talk.session.principal });
+    await followCall(door, talk, asked, {
+      cursor: { stream: "call", sequence: 0, taskId, requestId: asked.id, answers: "task", put: [] },
+      task,
+      watch,
+    });
+  });
 }
 
 /** tasks/list. Throws INVALID_CURSOR. */

@@ -7,7 +7,7 @@
  */
 import { createTask, isSettled, type JsonObject, ParleyError, waitForTask } from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
-import { watchTask } from "../../../streams/watch-task.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
@@ -41,22 +41,14 @@ async function handOut(mcp: Mcp, called: Called, exchange: Exchange, asTask: Exc
 
 async function carry(mcp: Mcp, called: Called, exchange: Exchange): Promise<Handled> {
   const { services } = mcp;
-  const leave = mcp.waits.enter();
-  try {
-    const taskId = services.ids.taskId();
-    // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
-    const watch = await watchTask(services, taskId);
-    try {
-      // The client may have left while this waited for Redis, and may have called again.
-      if (exchange.outlet.closed.aborted) return undefined;
-      const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
-      return await awaitTask(mcp, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+  const taskId = services.ids.taskId();
+  // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
+  return await holdOpen(mcp, taskId, async (watch) => {
+    // The client may have left while this waited for Redis, and may have called again.
+    if (exchange.outlet.closed.aborted) return undefined;
+    const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
+    return await awaitTask(mcp, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
+  });
 }
 
 function creation(called: Called, { principal }: Exchange) {

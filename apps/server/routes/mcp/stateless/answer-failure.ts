@@ -1,6 +1,7 @@
-import { isDefect, type RequestId } from "@parley/protocol";
+import type { RequestId } from "@parley/protocol";
 import type { Intent } from "@parley/protocol/stateless";
 import type { Outlet } from "../../../streams/outlet.ts";
+import { reportDefect } from "../shared/defects.ts";
 import type { Mcp } from "./mcp.ts";
 
 interface Failed {
@@ -10,9 +11,6 @@ interface Failed {
   readonly intent?: Intent;
 }
 
-/** What is nobody's fault but ours is logged, and the caller told under which id. */
-export function answerFailure({ services, log, encode }: Mcp, outlet: Outlet, { method, error, ...rest }: Failed): void {
-  const defectId = services.ids.uuid();
-  if (isDefect(error)) log.error({ defectId, method, err: error }, "request failed");
-  outlet.end(encode.failure({ ...rest, error, defectId }));
+export function answerFailure(mcp: Mcp, outlet: Outlet, { method, error, ...rest }: Failed): void {
+  outlet.end(mcp.encode.failure({ ...rest, error, defectId: reportDefect(mcp, error, { method }) }));
 }

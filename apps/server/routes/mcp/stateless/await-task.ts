@@ -3,9 +3,8 @@
  *
  * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, isSettled, OVER, ParleyError, RpcFailure, type Task } from "@parley/core";
-import { INTERNAL_ERROR } from "@parley/protocol";
-import type { TaskWatch } from "../../../streams/watch-task.ts";
+import { cancelTask, isSettled, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import { resultOf } from "../shared/results.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
 
@@ -60,18 +59,12 @@ export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, re
       if (lifecycle.ending.aborted) return await handOver(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
     if (seen.status === "input_required") return await askCaller(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
-    return finished(called, seen);
+    return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
     outlet.closed.removeEventListener("abort", watch.wake);
     lifecycle.ending.removeEventListener("abort", watch.wake);
   }
-}
-
-function finished(called: Called, { status, outcome, message }: Task): object {
-  if (outcome?.type === "result") return called.encodeResult(outcome.result);
-  if (outcome?.type === "error") throw new RpcFailure(outcome.error.code, outcome.error.message, outcome.error.data);
-  throw new RpcFailure(INTERNAL_ERROR, message ?? `the call was ${status}`);
 }
 
 interface FeedTeller {

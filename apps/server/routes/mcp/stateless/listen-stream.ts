@@ -1,21 +1,14 @@
 /**
- * An open stream of subscriptions/listen. Front ends hold ten thousand of them, most of the time in silence, so nothing of one waits: it is an
- * object that is told what has changed, and what runs, runs while there is something to say.
- *
- *   wake-up ─▶ mark ─▶ tell: read, send, at the reader's pace ─▶ silence
- *
- * A task that changes ten times while the reader takes one message is read once: what waits in memory is at most one mark for each thing
- * that is followed.
+ * An open stream of subscriptions/listen: pushes every state of the tasks that it follows, and says which lists and resources have changed.
+ * It is an object that is told what has changed, not a course that waits, since front ends hold ten thousand of them.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
 import type { Outlet } from "../../../streams/outlet.ts";
+import { Changes, type TellChanges } from "../shared/changes.ts";
 import { answerFailure } from "./answer-failure.ts";
 import type { Exchange, Mcp } from "./mcp.ts";
-
-/** Things that are told at once. */
-const TELL_TOGETHER = 32;
 
 type Followed = FollowedTask | Announcement;
 
@@ -33,7 +26,7 @@ export async function openListenStream(mcp: Mcp, exchange: Exchange, agreed: Fil
   await stream.open(agreed);
 }
 
-class ListenStream {
+class ListenStream implements TellChanges<Followed> {
   readonly #mcp: Mcp;
   readonly #id: Exchange["id"];
   readonly #outlet: Outlet;
@@ -41,14 +34,13 @@ class ListenStream {
   readonly #tasks = new Set<FollowedTask>();
   /** What else is followed. */
   readonly #announced: readonly Announcement[];
-  readonly #changed = new Set<Followed>();
-  #telling = false;
-  #over = false;
+  readonly #changes: Changes<Followed>;
 
   constructor(mcp: Mcp, { id, outlet }: Exchange, agreed: Filter) {
     this.#mcp = mcp;
     this.#id = id;
     this.#outlet = outlet;
+    this.#changes = new Changes(mcp.services, this);
     this.#announced = [
       ...(agreed.toolsListChanged ? [{ type: "tools" } as const] : []),
       ...(agreed.promptsListChanged ? [{ type: "prompts" } as const] : []),
@@ -63,7 +55,7 @@ class ListenStream {
     lifecycle.closing.addEventListener("abort", closing);
     const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#hear(each)) : undefined;
     this.#outlet.onClose(() => {
-      this.#over = true;
+      this.#changes.stop();
       lifecycle.closing.removeEventListener("abort", closing);
       unfollow?.();
       for (const task of this.#tasks) this.#leave(task);
@@ -75,10 +67,10 @@ class ListenStream {
   async #follow(taskId: string): Promise<void> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
-    task.unwatch = await this.#mcp.services.events.watch(taskId, () => this.#mark(task));
-    if (this.#over) this.#leave(task);
+    task.unwatch = await this.#mcp.services.events.watch(taskId, () => this.#changes.add(task));
+    if (this.#changes.stopped) this.#leave(task);
     // What happened before its watch began is told too.
-    else this.#mark(task);
+    else this.#changes.add(task);
   }
 
   #leave(task: FollowedTask): void {
@@ -88,43 +80,25 @@ class ListenStream {
 
   #hear(announcement: Announcement): void {
     const followed = this.#announced.find((each) => isSame(each, announcement));
-    if (followed) this.#mark(followed);
+    if (followed) this.#changes.add(followed);
   }
 
-  #mark(followed: Followed): void {
-    this.#changed.add(followed);
-    if (this.#telling) return;
-    this.#telling = true;
-    void this.#tell();
+  taskOf(followed: Followed): string | undefined {
+    return followed.type === "task" ? followed.taskId : undefined;
   }
 
-  async #tell(): Promise<void> {
-    const { services } = this.#mcp;
-    try {
-      for (let changed = this.#take(); changed.length > 0; changed = this.#take()) {
-        const tasks = await Promise.all(
-          changed.map(async (each) => (each.type === "task" ? await services.store.load(each.taskId) : undefined)),
-        );
-        for (const [index, each] of changed.entries()) {
-          if (each.type === "task") this.#tellTask(each, tasks[index]);
-          else this.#tellAnnounced(each);
-          await this.#outlet.drained();
-        }
-      }
-    } catch (error) {
-      this.#over = true;
-      answerFailure(this.#mcp, this.#outlet, { id: this.#id, method: "subscriptions/listen", error });
-    } finally {
-      this.#telling = false;
-    }
+  tell(followed: Followed, task: Task | undefined): void {
+    if (followed.type === "task") this.#tellTask(followed, task);
+    else this.#tellAnnounced(followed);
   }
 
-  /** Takes marks out, in the order in which they were made. */
-  #take(): readonly Followed[] {
-    if (this.#over) return [];
-    const taken = [...this.#changed].slice(0, TELL_TOGETHER);
-    for (const each of taken) this.#changed.delete(each);
-    return taken;
+  drained(): Promise<void> {
+    return this.#outlet.drained();
+  }
+
+  failed(error: unknown): void {
+    this.#changes.stop();
+    answerFailure(this.#mcp, this.#outlet, { id: this.#id, method: "subscriptions/listen", error });
   }
 
   #tellTask(followed: FollowedTask, task: Task | undefined): void {
@@ -144,8 +118,8 @@ class ListenStream {
 
   /** With its result, since this front end closes. */
   #end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#changes.stopped) return;
+    this.#changes.stop();
     this.#outlet.end({ httpStatus: 200, message: resultMessage(this.#id, this.#mcp.encode.listenEnd(this.#id)) });
   }
 }

@@ -1,6 +1,6 @@
 import { answerTask, ParleyError, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
-import { watchTask } from "../../../streams/watch-task.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import { refuseInvalid } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
@@ -20,22 +20,14 @@ export async function resumeCall(mcp: Mcp, called: Called, exchange: Exchange, r
   const { principal } = exchange;
   const state = await mcp.states.open(requestState, bindingOf(services, called, principal), services.clock.now());
   const { taskId, feedCursor } = state;
-  const leave = mcp.waits.enter();
-  try {
-    const watch = await watchTask(services, taskId);
-    try {
-      const task = await deliver(mcp, called, principal, state);
-      if (task.call.hidden || !called.intent.speaksTasks)
-        return await awaitTask(mcp, called, exchange, { task, watch, feedCursor, canComeBack: true });
-      const open = task.asks.some(({ key }) => state.asked.includes(key));
-      if (open) return await askCaller(mcp, called, exchange, { task, feedCursor });
-      return encode.createTaskResult(task);
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+  return await holdOpen(mcp, taskId, async (watch) => {
+    const task = await deliver(mcp, called, principal, state);
+    if (task.call.hidden || !called.intent.speaksTasks)
+      return await awaitTask(mcp, called, exchange, { task, watch, feedCursor, canComeBack: true });
+    const open = task.asks.some(({ key }) => state.asked.includes(key));
+    if (open) return await askCaller(mcp, called, exchange, { task, feedCursor });
+    return encode.createTaskResult(task);
+  });
 }
 
 /** The task as it is after the answers. */

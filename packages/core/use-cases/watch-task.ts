@@ -1,8 +1,9 @@
-import { OVER, type Services } from "@parley/core";
+import { OVER } from "../over.ts";
+import type { Services } from "./services.ts";
 
-/** A task's wake-ups, as something to wait for. */
+/** A task's wake-ups, as something to wait for. Read the task after it began, and again after each `next`: no change is missed. */
 export interface TaskWatch {
-  /** Resolves when something may have changed since the last call: a wake-up, `wake`, or a while without either. */
+  /** Resolves when something may have changed since the last call: a wake-up, `wake`, or five seconds without either. */
   next(): Promise<void>;
   wake(): void;
   close(): void;
@@ -19,7 +20,9 @@ export async function watchTask({ events, clock }: Services, taskId: string): Pr
     woken = true;
     resolveNext();
   };
-  const unwatch = await events.watch(taskId, wake);
+  const close = await events.watch(taskId, wake);
+  // What changed before is seen by the first read.
+  woken = false;
   return {
     async next() {
       if (!woken) {
@@ -33,6 +36,6 @@ export async function watchTask({ events, clock }: Services, taskId: string): Pr
       woken = false;
     },
     wake,
-    close: unwatch,
+    close,
   };
 }
