@@ -1,18 +1,18 @@
 /**
  * The MCP endpoint. It knows how MCP comes over HTTP and which family a request belongs to, and nothing else:
  *
- *   body ─▶ JSON ─▶ not too deep ─▶ claims 2026-07-28 ─▶ stateless
- *                               └─▶ any other ─────────▶ sessions
+ *   body ─▶ JSON ─▶ not too deep ─▶ names a revision without sessions ─▶ stateless
+ *                               └─▶ any other ────────────────────────▶ sessions
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SessionStore } from "@parley/core";
 import { internalError, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
-import { rev20260728 } from "@parley/protocol/stateless";
+import { statelessDialect } from "@parley/protocol/stateless";
 import { sendJson } from "../../streams/outlet.ts";
-import { sessionFamily } from "./sessions/handlers.ts";
+import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
 import type { Family, FamilyDeps } from "./shared/family.ts";
-import { statelessFamily } from "./stateless/handlers.ts";
+import { statelessFamily } from "./stateless/family.ts";
 
 export interface McpRoute extends Omit<FamilyDeps, "outletOptions"> {
   readonly sessions: SessionStore;
@@ -30,8 +30,7 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
   const deps: FamilyDeps = { ...rest, outletOptions: { heartbeat, stallTimeoutMs: times.stallTimeoutMs } };
   const stateless = statelessFamily(deps);
   const withSessions = sessionFamily(deps, sessions);
-  const familyOf = ({ headers }: FastifyRequest, body: unknown): Family =>
-    rev20260728.claims({ headers, body }) ? stateless : withSessions;
+  const familyOf = ({ headers }: FastifyRequest, body: unknown): Family => (statelessDialect({ headers, body }) ? stateless : withSessions);
 
   app.decorateRequest("rpcMethod", undefined);
   acceptJsonOnly(app);

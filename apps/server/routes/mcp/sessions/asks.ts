@@ -1,6 +1,6 @@
 /** Which of a task's open asks a stream has put and which it has not, in the marks that its cursor carries. */
 import type { Ask, Task } from "@parley/core";
-import type { Door } from "./door.ts";
+import type { SessionRoute } from "./session-route.ts";
 
 export interface ToPut {
   readonly ask: Ask;
@@ -11,7 +11,7 @@ export interface ToPut {
 
 const MARK_CHARS = 8;
 
-function all({ askIds }: Door, sessionId: string, task: Task): ToPut[] {
+function all({ askIds }: SessionRoute, sessionId: string, task: Task): ToPut[] {
   return task.asks.map((ask) => {
     const requestId = askIds.of(sessionId, task.id, ask);
     return { ask, requestId, mark: requestId.slice(-MARK_CHARS) };
@@ -19,13 +19,13 @@ function all({ askIds }: Door, sessionId: string, task: Task): ToPut[] {
 }
 
 /** In the order in which they were asked. */
-export function toPut(door: Door, sessionId: string, task: Task, put: readonly string[]): ToPut[] {
-  return all(door, sessionId, task).filter(({ mark }) => !put.includes(mark));
+export function toPut(route: SessionRoute, sessionId: string, task: Task, put: readonly string[]): ToPut[] {
+  return all(route, sessionId, task).filter(({ mark }) => !put.includes(mark));
 }
 
 /** The marks of `put` that are open asks of the task: the others are over. */
-export function stillPut(door: Door, sessionId: string, task: Task, put: readonly string[]): string[] {
+export function stillPut(route: SessionRoute, sessionId: string, task: Task, put: readonly string[]): string[] {
   if (put.length === 0) return [];
-  const open = new Set(all(door, sessionId, task).map(({ mark }) => mark));
+  const open = new Set(all(route, sessionId, task).map(({ mark }) => mark));
   return put.filter((mark) => open.has(mark));
 }

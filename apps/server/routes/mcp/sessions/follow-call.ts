@@ -12,9 +12,9 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { reportDefect } from "../shared/defects.ts";
 import { resultOf } from "../shared/results.ts";
 import { stillPut, toPut } from "./asks.ts";
-import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
+import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 export interface FollowCall {
   readonly cursor: CallCursor;
@@ -23,156 +23,198 @@ export interface FollowCall {
   readonly watch: TaskWatch;
 }
 
-/** What became of the stream: `answered` for good, or left to be resumed. */
-export type Followed = "answered" | "left";
-
-export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, follow: FollowCall): Promise<Followed> {
-  const { services, times, lifecycle, heartbeat } = door;
-  const { session, dialect, encode } = talk;
-  const { watch } = follow;
-  const done = new AbortController();
-  let { cursor, task } = follow;
-
-  const eventId = (change: Partial<CallCursor> = {}) => {
-    cursor = { ...cursor, ...change, sequence: cursor.sequence + 1 };
-    return door.eventIds.write(session.id, cursor);
-  };
-  let primed = false;
-  const prime = () => {
-    if (!primed && voice.acceptsStream && dialect.closesEarly) voice.prime(eventId(), times.retryMs);
-    primed = true;
-  };
-  /** The id comes first, so that the client can come back for whatever follows it. */
-  const send = (message: object, change: Partial<CallCursor> = {}) => {
-    prime();
-    voice.send(message, eventId(change));
-  };
-  const leave = () => {
-    prime();
-    voice.letGo(dialect.closesEarly ? times.retryMs : undefined);
-    return "left" as const;
-  };
-
-  const stops = [
-    onAbort(voice.closed, watch.wake),
-    onAbort(lifecycle.closing, watch.wake),
-    onAbort(lifecycle.ending, watch.wake),
-    heartbeat.onBeat(() => keepClientWaiting()),
-    () => done.abort(OVER),
-  ];
-  // A call that ends within a moment costs no stream; one that does not can be resumed from here on.
-  if (cursor.sequence > 0) prime();
-  else void services.clock.sleep(times.resumableAfterMs, done.signal).then(() => done.signal.aborted || prime());
-
-  let held: Held | undefined;
+/** Ends when the response was sent, or when the rest is left to another stream: the client comes back for it. */
+export async function followCall(route: SessionRoute, exchange: SessionExchange, follow: FollowCall): Promise<void> {
+  const stream = new CallStream(route, exchange, follow);
   try {
-    // Only a task that the client has a handle on can be asked about on several streams.
-    if (cursor.answers === "task") {
-      held = await holdStream(door, { sessionId: session.id, stream: `result ${JSON.stringify(id)}`, onChange: watch.wake });
-    }
-    for (let feed = await services.store.feed(task.id, cursor.feed); ;) {
-      let released = false;
-      for (const item of feed.items) {
-        released ||= item.type === "release";
-        await tell(item);
-      }
-      cursor = { ...cursor, ...(feed.cursor !== undefined && { feed: feed.cursor }) };
-      if (isFinished(task.status)) {
-        // A stream that began behind an answer in JSON would take the process down.
-        done.abort(OVER);
-        voice.answer(answerOf(door, talk, { id, cursor, task }), eventId());
-        if (held) await door.sessions.unfollow(session.id, [task.id]);
-        return "answered";
-      }
-      await putAsks();
-      if (released && dialect.closesEarly && voice.acceptsStream) return leave();
-      await watch.next();
-      if (voice.closed.aborted) return "left";
-      if (held?.lost || shouldLetGo()) return leave();
-      let now;
-      // In this order, in one round trip: what was reported before the end of the task is told before it.
-      [now, feed] = await Promise.all([services.store.load(task.id), services.store.feed(task.id, cursor.feed)]);
-      if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      task = now;
-    }
+    await stream.follow();
   } finally {
-    for (const stop of stops) stop();
-    await held?.drop();
+    await stream.close();
+  }
+}
+
+class CallStream {
+  readonly #route: SessionRoute;
+  readonly #exchange: SessionExchange;
+  readonly #watch: TaskWatch;
+  /** How far the client has been told; stands in every event. */
+  #cursor: CallCursor;
+  #task: Task;
+  /** The client has an event id to come back with, or cannot come back. */
+  #primed = false;
+  #held: Held | undefined;
+  readonly #done = new AbortController();
+  readonly #stops: readonly (() => void)[];
+
+  constructor(route: SessionRoute, exchange: SessionExchange, { cursor, task, watch }: FollowCall) {
+    this.#route = route;
+    this.#exchange = exchange;
+    this.#watch = watch;
+    this.#cursor = cursor;
+    this.#task = task;
+    const { lifecycle, heartbeat } = route;
+    this.#stops = [
+      onAbort(exchange.channel.closed, watch.wake),
+      onAbort(lifecycle.closing, watch.wake),
+      onAbort(lifecycle.ending, watch.wake),
+      heartbeat.onBeat(() => this.#keepClientWaiting()),
+      () => this.#done.abort(OVER),
+    ];
+  }
+
+  async follow(): Promise<void> {
+    const { services } = this.#route;
+    const { session, id, channel } = this.#exchange;
+    this.#primeInTime();
+    // Only a task that the client has a handle on can be asked about on several streams.
+    if (this.#cursor.answers === "task") {
+      const stream = `result ${JSON.stringify(id)}`;
+      this.#held = await holdStream(this.#route, { sessionId: session.id, stream, onChange: this.#watch.wake });
+    }
+    let feed = await services.store.feed(this.#task.id, this.#cursor.feed);
+    for (;;) {
+      for (const item of feed.items) await this.#tell(item);
+      if (feed.cursor !== undefined) this.#cursor = { ...this.#cursor, feed: feed.cursor };
+      if (isFinished(this.#task.status)) return await this.#answer();
+      await this.#putAsks();
+      if (feed.items.some(({ type }) => type === "release") && this.#canComeBack) return this.#leave();
+      await this.#watch.next();
+      if (channel.closed.aborted) return;
+      if (this.#held?.lost || this.#isLetGo) return this.#leave();
+      // In this order, in one round trip: what was reported before the end of the task is told before it.
+      const [task, next] = await Promise.all([services.store.load(this.#task.id), services.store.feed(this.#task.id, this.#cursor.feed)]);
+      if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
+      this.#task = task;
+      feed = next;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    await this.#held?.drop();
+  }
+
+  /** A call that ends within a moment costs no stream; one that does not can be resumed from here on. */
+  #primeInTime(): void {
+    if (this.#cursor.sequence > 0) return this.#prime();
+    const { services, times } = this.#route;
+    void services.clock.sleep(times.resumableAfterMs, this.#done.signal).then(() => {
+      if (!this.#done.signal.aborted) this.#prime();
+    });
+  }
+
+  #prime(): void {
+    if (this.#primed) return;
+    this.#primed = true;
+    if (this.#canComeBack) this.#exchange.channel.prime(this.#eventId(), this.#route.times.retryMs);
+  }
+
+  get #canComeBack(): boolean {
+    return this.#exchange.channel.acceptsStream && this.#exchange.dialect.closesEarly;
+  }
+
+  #eventId(change: Partial<CallCursor> = {}): string {
+    this.#cursor = { ...this.#cursor, ...change, sequence: this.#cursor.sequence + 1 };
+    return this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
+  }
+
+  /** The id comes first, so that the client can come back for what follows it. */
+  #send(message: object, change: Partial<CallCursor> = {}): void {
+    this.#prime();
+    this.#exchange.channel.send(message, this.#eventId(change));
+  }
+
+  async #answer(): Promise<void> {
+    const { sessions, log } = this.#route;
+    const { session, id, channel } = this.#exchange;
+    const { id: taskId, call } = this.#task;
+    // A stream that began behind an answer in JSON would take the process down.
+    this.#done.abort(OVER);
+    channel.answer(this.#reply(), this.#eventId());
+    if (this.#held) await sessions.unfollow(session.id, [taskId]);
+    // Nobody waits for this: at worst the note stays until the session ends.
+    if (call.hidden) {
+      sessions.forgetCall(session.id, JSON.stringify(id)).catch((error: unknown) => log.warn({ taskId, err: error }, "call not forgotten"));
+    }
+  }
+
+  #reply(): Reply {
+    const { id, method, encode } = this.#exchange;
+    try {
+      return { httpStatus: 200, message: resultMessage(id, this.#result()) };
+    } catch (error) {
+      return encode.failure({ id, error, defectId: reportDefect(this.#route, error, { method, taskId: this.#task.id }) });
+    }
+  }
+
+  #result(): object {
+    const { encode } = this.#exchange;
+    if (this.#cursor.answers === "tool") return resultOf(this.#task, encode.callResult);
+    if (this.#cursor.answers === "prompt") return resultOf(this.#task, encode.promptResult);
+    if (!hasTasks(this.#exchange)) throw new Error(`a task's result in a session of ${this.#exchange.session.version}, which has no tasks`);
+    return this.#exchange.encode.tasks.taskResult(this.#task);
+  }
+
+  #leave(): void {
+    const { channel, dialect } = this.#exchange;
+    this.#prime();
+    channel.letGo(dialect.closesEarly ? this.#route.times.retryMs : undefined);
   }
 
   /** A call that waits for a person goes on elsewhere as soon as this front end closes; one that works may end here yet. */
-  function shouldLetGo(): boolean {
-    const waits = dialect.closesEarly && task.status === "input_required";
+  get #isLetGo(): boolean {
+    const { lifecycle } = this.#route;
+    const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
     return lifecycle.ending.aborted || (waits && lifecycle.closing.aborted);
   }
 
-  async function tell(item: FeedItem): Promise<void> {
-    const wants = {
-      ...(cursor.progressToken !== undefined && { progressToken: cursor.progressToken }),
-      logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL,
-      ...(cursor.answers === "task" && { taskId: task.id }),
-    };
-    const notification = voice.acceptsStream ? encode.feedNotification(item, wants) : undefined;
-    if (!notification) return;
-    send(notification, item.type === "progress" ? { progress: item.progress } : {});
-    await voice.drained();
+  /** The task's id, where the client knows the task. */
+  get #knownTask(): string | undefined {
+    return this.#cursor.answers === "task" ? this.#task.id : undefined;
   }
 
-  async function putAsks(): Promise<void> {
-    cursor = { ...cursor, put: stillPut(door, session.id, task, cursor.put) };
-    for (const { ask, requestId, mark } of toPut(door, session.id, task, cursor.put)) {
-      if (!(await mayPut(ask))) continue;
-      const put = encode.ask(ask, {
+  async #tell(item: FeedItem): Promise<void> {
+    const { encode, wants, channel } = this.#exchange;
+    const notification = channel.acceptsStream ? encode.feedNotification(item, wants, this.#knownTask) : undefined;
+    if (!notification) return;
+    this.#send(notification, item.type === "progress" ? { progress: item.progress } : {});
+    await channel.drained();
+  }
+
+  async #putAsks(): Promise<void> {
+    const { session, encode, channel } = this.#exchange;
+    this.#cursor = { ...this.#cursor, put: stillPut(this.#route, session.id, this.#task, this.#cursor.put) };
+    for (const { ask, requestId, mark } of toPut(this.#route, session.id, this.#task, this.#cursor.put)) {
+      if (!(await this.#mayPut(ask))) continue;
+      const asked = encode.ask(ask, {
         requestId,
-        elicitationId: elicitationId(task.id, ask.key),
-        ...(cursor.answers === "task" && { taskId: task.id }),
+        elicitationId: elicitationId(this.#task.id, ask.key),
+        ...(this.#knownTask !== undefined && { taskId: this.#knownTask }),
       });
-      send(put, { put: [...cursor.put, mark] });
-      await voice.drained();
+      this.#send(asked, { put: [...this.#cursor.put, mark] });
+      await channel.drained();
     }
   }
 
-  async function mayPut(ask: Ask): Promise<boolean> {
-    const canAsk = voice.acceptsStream && dialect.canAsk(ask.request, session.capabilities);
-    if (task.call.hidden) {
+  async #mayPut({ key, request }: Ask): Promise<boolean> {
+    const { session, principal, dialect, channel } = this.#exchange;
+    const canAsk = channel.acceptsStream && dialect.canAsk(request, session.capabilities);
+    if (this.#task.call.hidden) {
       // Nobody else can be asked: the tool is told so.
-      if (!canAsk) await declareUnavailable(services, { taskId: task.id, principal: session.principal, key: ask.key });
+      if (!canAsk) await declareUnavailable(this.#route.services, { taskId: this.#task.id, principal, key });
       return canAsk;
     }
-    return canAsk && held !== undefined && (await held.claims(task.id, ask.key));
+    return canAsk && this.#held !== undefined && (await this.#held.claims(this.#task.id, key));
   }
 
   /** Many clients give a request up after a minute without a sign of life; a person may take longer. */
-  function keepClientWaiting(): void {
-    if (cursor.progressToken === undefined || !voice.acceptsStream || task.status !== "input_required") return;
+  #keepClientWaiting(): void {
+    const { wants, encode, channel } = this.#exchange;
+    if (!channel.acceptsStream || this.#task.status !== "input_required") return;
     // Progress must grow with each notification: by next to nothing, since nothing was done.
-    const progress = (cursor.progress ?? 0) + 1e-6;
-    const notification = encode.feedNotification(
-      { type: "progress", progress, message: "Waiting for an answer." },
-      { progressToken: cursor.progressToken },
-    );
-    if (notification) send(notification, { progress });
-  }
-}
-
-/** Until a client sets a level. S25 server/utilities/logging leaves it to the server. */
-const DEFAULT_LOG_LEVEL = "info";
-
-interface Ended {
-  readonly id: Asked["id"];
-  readonly cursor: CallCursor;
-  readonly task: Task;
-}
-
-function answerOf(door: Door, { encode }: Talk, { id, cursor, task }: Ended): Reply {
-  try {
-    const result =
-      cursor.answers === "task"
-        ? encode.taskResult(task)
-        : resultOf(task, cursor.answers === "tool" ? encode.callResult : encode.promptResult);
-    return { httpStatus: 200, message: resultMessage(id, result) };
-  } catch (error) {
-    return encode.failure({ id, error, defectId: reportDefect(door, error, { taskId: task.id }) });
+    const progress = (this.#cursor.progress ?? 0) + 1e-6;
+    const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, wants);
+    if (notification) this.#send(notification, { progress });
   }
 }
 

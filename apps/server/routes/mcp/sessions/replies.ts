@@ -4,21 +4,20 @@
 import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
-import type { Door, Talk } from "./door.ts";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
  * Delivers the reply to an elicitation, sampling or roots request. A reply that does not fit is refused and its question put again, since the
  * client that sent it holds its request for answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
 export async function takeReply(
-  door: Door,
-  { session, dialect }: Talk,
+  { services, askIds }: SessionRoute,
+  { session, principal, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
 ) {
-  const { services } = door;
-  const named = door.askIds.read(session.id, id);
+  const named = askIds.read(session.id, id);
   if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
-  const ref = { taskId: named.taskId, principal: session.principal };
+  const ref = { taskId: named.taskId, principal };
   const task = await getTask(services, ref);
   const ask = task.asks.find(({ key }) => key === named.key);
   const read = ask ? dialect.readReply(ask.request, reply) : reply;
@@ -44,12 +43,16 @@ function refuse(receipt: Receipt | undefined): void {
 }
 
 /** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
-export async function takeNotice({ services, sessions }: Door, { session }: Talk, { requestId, reason }: Notice): Promise<void> {
+export async function takeNotice(
+  { services, sessions }: SessionRoute,
+  { session, principal }: SessionContext,
+  { requestId, reason }: Notice,
+): Promise<void> {
   const taskId = await sessions.callTask(session.id, JSON.stringify(requestId));
   if (taskId === undefined) return;
   await cancelTask(services, {
     taskId,
-    principal: session.principal,
+    principal,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

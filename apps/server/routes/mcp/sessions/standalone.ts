@@ -13,9 +13,9 @@ import type { Outlet } from "../../../streams/outlet.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
 import { toPut } from "./asks.ts";
-import type { Door, Talk } from "./door.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 const STREAM = "standalone";
 /** How much longer the answer that names a task may take to a client than what this stream says of the task. */
@@ -40,14 +40,19 @@ interface FollowedTask {
  * Tells until the client is gone, another stream has taken over, or this front end closes: then the client comes back to another. So it does
  * when telling fails. Throws OVERLOADED, UNAVAILABLE.
  */
-export async function openStandalone(door: Door, talk: Talk, outlet: Outlet, resumed: StandaloneCursor | undefined): Promise<void> {
-  outlet.onClose(door.listens.enter());
-  await new StandaloneStream(door, talk, outlet, resumed).open();
+export async function openStandalone(
+  route: SessionRoute,
+  context: SessionContext,
+  outlet: Outlet,
+  resumed: StandaloneCursor | undefined,
+): Promise<void> {
+  outlet.onClose(route.listens.enter());
+  await new StandaloneStream(route, context, outlet, resumed).open();
 }
 
 class StandaloneStream implements TellChanges<Change> {
-  readonly #door: Door;
-  readonly #talk: Talk;
+  readonly #route: SessionRoute;
+  readonly #context: SessionContext;
   readonly #outlet: Outlet;
   /** Marks of the asks that were put before the client came back. */
   readonly #putBefore: readonly string[];
@@ -57,20 +62,20 @@ class StandaloneStream implements TellChanges<Change> {
   #sequence: number;
   #held: Held | undefined;
 
-  constructor(door: Door, talk: Talk, outlet: Outlet, resumed: StandaloneCursor | undefined) {
-    this.#door = door;
-    this.#talk = talk;
+  constructor(route: SessionRoute, context: SessionContext, outlet: Outlet, resumed: StandaloneCursor | undefined) {
+    this.#route = route;
+    this.#context = context;
     this.#outlet = outlet;
     this.#putBefore = resumed?.put ?? [];
     this.#sequence = resumed?.sequence ?? 0;
-    this.#changes = new Changes(door.services, this);
+    this.#changes = new Changes(route.services, this);
   }
 
   async open(): Promise<void> {
-    const { lifecycle, heartbeat, announcements, times } = this.#door;
-    const { session, dialect } = this.#talk;
+    const { lifecycle, heartbeat, announcements, times } = this.#route;
+    const { session, dialect } = this.#context;
     const lookAgain = () => this.#changes.add("session");
-    const held = await holdStream(this.#door, { sessionId: session.id, stream: STREAM, onChange: lookAgain });
+    const held = await holdStream(this.#route, { sessionId: session.id, stream: STREAM, onChange: lookAgain });
     this.#held = held;
     lifecycle.closing.addEventListener("abort", lookAgain);
     // A question that another stream had may be ours by now.
@@ -101,12 +106,11 @@ class StandaloneStream implements TellChanges<Change> {
   }
 
   async tell(change: Change, task: Task | undefined): Promise<void> {
-    const { encode } = this.#talk;
-    if (this.#held?.lost || this.#door.lifecycle.closing.aborted) this.#end();
+    const { encode } = this.#context;
+    if (this.#held?.lost || this.#route.lifecycle.closing.aborted) this.#end();
     else if (change === "session") await this.#refresh();
     else if (change.type === "task") await this.#tellTask(change, task);
-    else if (change.type === "resource") this.#outlet.send(encode.resourceUpdated(change.uri), this.#eventId());
-    else this.#outlet.send(encode.listChanged(change.type), this.#eventId());
+    else this.#outlet.send(encode.changed(change), this.#eventId());
   }
 
   drained(): Promise<void> {
@@ -114,20 +118,20 @@ class StandaloneStream implements TellChanges<Change> {
   }
 
   failed(error: unknown): void {
-    reportDefect(this.#door, error);
+    reportDefect(this.#route, error);
     this.#outlet.abandon();
   }
 
   /** A client whose stream was taken over is elsewhere already; one whose front end closes comes back to another. */
   #end(): void {
     this.#changes.stop();
-    this.#outlet.letGo(this.#held?.lost ? undefined : this.#door.times.retryMs);
+    this.#outlet.letGo(this.#held?.lost ? undefined : this.#route.times.retryMs);
   }
 
   /** Follows what the session follows now. */
   async #refresh(): Promise<void> {
-    const { sessions, services, times } = this.#door;
-    const { session } = this.#talk;
+    const { sessions, services, times } = this.#route;
+    const { session } = this.#context;
     const interests = await sessions.interests(session.id);
     this.#resources = new Map(interests.resources.map((uri) => [uri, { type: "resource", uri }]));
     const added = interests.taskIds.filter((taskId) => !this.#tasks.has(taskId)).map(followedTask);
@@ -139,7 +143,7 @@ class StandaloneStream implements TellChanges<Change> {
 
   async #follow(task: FollowedTask): Promise<void> {
     this.#tasks.set(task.taskId, task);
-    task.unwatch = await this.#door.services.events.watch(task.taskId, () => this.#changes.add(task));
+    task.unwatch = await this.#route.services.events.watch(task.taskId, () => this.#changes.add(task));
     // The client left, or another watch failed, meanwhile.
     if (this.#changes.stopped) this.#leave(task);
   }
@@ -156,26 +160,25 @@ class StandaloneStream implements TellChanges<Change> {
 
   async #tellTask(followed: FollowedTask, task: Task | undefined): Promise<void> {
     if (!followed.named) return;
-    const { encode, session } = this.#talk;
+    const { encode, session } = this.#context;
     if (task) {
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is at work when it is first seen is as the client got it.
-      if (followed.told === undefined ? task.status !== "working" : followed.told !== state) {
-        this.#outlet.send(encode.taskStatus(task), this.#eventId());
-      }
+      const differs = followed.told === undefined ? task.status !== "working" : followed.told !== state;
+      if (differs && encode.tasks) this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
       followed.told = state;
       await this.#putAsks(followed, task);
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) {
       this.#leave(followed);
-      await this.#door.sessions.unfollow(session.id, [followed.taskId]);
+      await this.#route.sessions.unfollow(session.id, [followed.taskId]);
     }
   }
 
   async #putAsks(followed: FollowedTask, task: Task): Promise<void> {
-    const { session, dialect, encode } = this.#talk;
-    const asks = toPut(this.#door, session.id, task, []);
+    const { session, dialect, encode } = this.#context;
+    const asks = toPut(this.#route, session.id, task, []);
     followed.put = asks.map(({ mark }) => mark).filter((mark) => followed.put.includes(mark) || this.#putBefore.includes(mark));
     for (const { ask, requestId, mark } of asks) {
       if (followed.put.includes(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
@@ -188,7 +191,7 @@ class StandaloneStream implements TellChanges<Change> {
 
   #eventId(put: readonly string[] = [...this.#tasks.values()].flatMap((task) => task.put)): string {
     this.#sequence += 1;
-    return this.#door.eventIds.write(this.#talk.session.id, { stream: STREAM, sequence: this.#sequence, put });
+    return this.#route.eventIds.write(this.#context.session.id, { stream: STREAM, sequence: this.#sequence, put });
   }
 }
 

@@ -5,10 +5,9 @@
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
-import type { Outlet } from "../../../streams/outlet.ts";
+import { answerFailure } from "../shared/answer.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
-import { answerFailure } from "./answer-failure.ts";
-import type { Exchange, Mcp } from "./mcp.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 type Followed = FollowedTask | Announcement;
 
@@ -21,26 +20,24 @@ interface FollowedTask {
 }
 
 /** Follows what was agreed until the client leaves, or this front end closes. */
-export async function openListenStream(mcp: Mcp, exchange: Exchange, agreed: Filter): Promise<void> {
-  const stream = new ListenStream(mcp, exchange, agreed);
+export async function openListenStream(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter): Promise<void> {
+  const stream = new ListenStream(route, exchange, agreed);
   await stream.open(agreed);
 }
 
 class ListenStream implements TellChanges<Followed> {
-  readonly #mcp: Mcp;
-  readonly #id: Exchange["id"];
-  readonly #outlet: Outlet;
+  readonly #route: StatelessRoute;
+  readonly #exchange: StatelessExchange;
   /** Tasks that may change yet. */
   readonly #tasks = new Set<FollowedTask>();
   /** What else is followed. */
   readonly #announced: readonly Announcement[];
   readonly #changes: Changes<Followed>;
 
-  constructor(mcp: Mcp, { id, outlet }: Exchange, agreed: Filter) {
-    this.#mcp = mcp;
-    this.#id = id;
-    this.#outlet = outlet;
-    this.#changes = new Changes(mcp.services, this);
+  constructor(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter) {
+    this.#route = route;
+    this.#exchange = exchange;
+    this.#changes = new Changes(route.services, this);
     this.#announced = [
       ...(agreed.toolsListChanged ? [{ type: "tools" } as const] : []),
       ...(agreed.promptsListChanged ? [{ type: "prompts" } as const] : []),
@@ -50,11 +47,11 @@ class ListenStream implements TellChanges<Followed> {
   }
 
   async open({ taskIds }: Filter): Promise<void> {
-    const { announcements, lifecycle } = this.#mcp;
+    const { announcements, lifecycle } = this.#route;
     const closing = () => this.#end();
     lifecycle.closing.addEventListener("abort", closing);
     const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#hear(each)) : undefined;
-    this.#outlet.onClose(() => {
+    this.#exchange.channel.onClose(() => {
       this.#changes.stop();
       lifecycle.closing.removeEventListener("abort", closing);
       unfollow?.();
@@ -67,7 +64,7 @@ class ListenStream implements TellChanges<Followed> {
   async #follow(taskId: string): Promise<void> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
-    task.unwatch = await this.#mcp.services.events.watch(taskId, () => this.#changes.add(task));
+    task.unwatch = await this.#route.services.events.watch(taskId, () => this.#changes.add(task));
     if (this.#changes.stopped) this.#leave(task);
     // What happened before its watch began is told too.
     else this.#changes.add(task);
@@ -93,34 +90,35 @@ class ListenStream implements TellChanges<Followed> {
   }
 
   drained(): Promise<void> {
-    return this.#outlet.drained();
+    return this.#exchange.channel.drained();
   }
 
   failed(error: unknown): void {
     this.#changes.stop();
-    answerFailure(this.#mcp, this.#outlet, { id: this.#id, method: "subscriptions/listen", error });
+    answerFailure(this.#route, this.#exchange, { error });
   }
 
   #tellTask(followed: FollowedTask, task: Task | undefined): void {
     if (task && task.revision > followed.revision) {
       followed.revision = task.revision;
-      this.#outlet.send(this.#mcp.encode.taskNotification(task, { subscriptionId: this.#id }));
+      const { id, encode, channel } = this.#exchange;
+      channel.send(encode.taskNotification(task, { subscriptionId: id }));
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);
   }
 
   #tellAnnounced(announced: Announcement): void {
-    const { encode } = this.#mcp;
-    const { type } = announced;
-    this.#outlet.send(type === "resource" ? encode.resourceUpdated(announced.uri, this.#id) : encode.listChanged(type, this.#id));
+    const { id, encode, channel } = this.#exchange;
+    channel.send(encode.changed(announced, id));
   }
 
   /** With its result, since this front end closes. */
   #end(): void {
     if (this.#changes.stopped) return;
     this.#changes.stop();
-    this.#outlet.end({ httpStatus: 200, message: resultMessage(this.#id, this.#mcp.encode.listenEnd(this.#id)) });
+    const { id, encode, channel } = this.#exchange;
+    channel.answer({ httpStatus: 200, message: resultMessage(id, encode.listenEnd(id)) });
   }
 }
 

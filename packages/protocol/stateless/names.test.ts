@@ -1,7 +1,8 @@
 import * as sdk from "@modelcontextprotocol/server";
 import { TASKS_EXTENSION_ID_V2 } from "@modelcontextprotocol/ext-tasks/core/v2";
 import { expect, test } from "vitest";
-import { UNSUPPORTED_VERSION } from "../../versions.ts";
+import { RELATED_TASK } from "../related-task.ts";
+import { UNSUPPORTED_VERSION } from "../versions.ts";
 import * as names from "./names.ts";
 
 test("reserved names and codes are those of the official packages", () => {
@@ -18,6 +19,5 @@ test("reserved names and codes are those of the official packages", () => {
     UNSUPPORTED_VERSION: sdk.ProtocolErrorCode.UnsupportedProtocolVersion,
     // The classifier is the only place that shows it.
     HEADER_MISMATCH: -32020,
-    VERSION: "2026-07-28",
-  }).toStrictEqual({ ...names, UNSUPPORTED_VERSION });
+  }).toStrictEqual({ ...names, RELATED_TASK, UNSUPPORTED_VERSION });
 });

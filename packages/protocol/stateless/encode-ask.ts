@@ -1,6 +1,6 @@
 /** Asks as entries of `inputRequests` (S26 basic/patterns/mrtr, client/elicitation). */
 import type { Ask } from "@parley/core";
-import { messageOf } from "../../ask-message.ts";
+import { messageOf } from "../ask-message.ts";
 
 /** Every ask by its key. Built from entries: an ask may be called `__proto__`. */
 export function inputRequests(asks: readonly Ask[]): object {

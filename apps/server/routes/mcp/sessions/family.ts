@@ -18,24 +18,38 @@ import {
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,
+  type Request,
   resultMessage,
   SUPPORTED_VERSIONS,
   unsupportedVersion,
+  type Wants,
 } from "@parley/protocol";
-import { type Initialize, readInitialize, SESSION_DIALECTS, sessionDialect, type SessionMessage } from "@parley/protocol/sessions";
+import {
+  type Initialize,
+  readInitialize,
+  SESSION_DIALECTS,
+  sessionDialect,
+  type SessionIntent,
+  type SessionMessage,
+} from "@parley/protocol/sessions";
 import { signatures } from "../../../seals/signatures.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import type { ReplyChannel } from "../../../streams/reply-channel.ts";
+import { answer, answerFailure } from "../shared/answer.ts";
 import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { askIds } from "./ask-ids.ts";
+import { batch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
-import type { Door, Talk } from "./door.ts";
-import { eventIds } from "./event-ids.ts";
+import { type CallCursor, eventIds } from "./event-ids.ts";
 import { followOnce } from "./follow-once.ts";
 import { takeNotice, takeReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
+import type { SessionContext, SessionExchange, SessionRoute } from "./session-route.ts";
 import { openStandalone } from "./standalone.ts";
-import { aloneIn, batch } from "./voice.ts";
+
+/** Until a client sets a level. S25 server/utilities/logging leaves it to the server. */
+const DEFAULT_LOG_LEVEL = "info";
 
 /** A request that HTTP itself refuses: it is no message of a session. */
 class Refused extends Error {
@@ -46,11 +60,12 @@ class Refused extends Error {
   }
 }
 
-export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions }: FamilyDeps, store: SessionStore): Family {
-  const { services, times, limits, log } = frontEnd;
+export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
+  const { services, times, limits, log, catalogue } = frontEnd;
   const signed = signatures(keys);
   const sessions = followOnce(store);
-  const door: Door = {
+  const outletOptions = { ...options, streamWherePreferred: true };
+  const route: SessionRoute = {
     ...frontEnd,
     sessions,
     askIds: askIds(signed),
@@ -58,7 +73,7 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
   };
 
-  async function talkOf(request: FastifyRequest): Promise<Talk> {
+  async function contextOf(request: FastifyRequest): Promise<SessionContext> {
     const sessionId = headerValue(request.headers, "mcp-session-id");
     if (sessionId === undefined)
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
@@ -66,29 +81,46 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
     if (session?.principal !== principal) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
     const dialect = sessionDialect(session.version);
-    const encode = door.encoders.get(session.version);
+    const encode = route.encoders.get(session.version);
     if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
-    return { session, dialect, encode };
+    return { session, principal, catalogue, dialect, encode };
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
     const principal = await authenticate(request);
-    const encode = door.encoders.get(version);
+    const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
     const session = { id: services.ids.uuid(), principal, version, capabilities, ...(clientInfo && { clientInfo }) };
     await sessions.open(session, times.sessionTtlMs);
     log.info({ version, client: clientInfo?.name }, "session opened");
     void reply.header("mcp-session-id", session.id);
-    sendJson(reply, 200, resultMessage(id, encode.initialize(door.catalogue)));
+    sendJson(reply, 200, resultMessage(id, encode.initialize(catalogue)));
   }
 
-  async function takeMessages(reply: FastifyReply, talk: Talk, outlet: Outlet, messages: readonly SessionMessage[]): Promise<void> {
+  function wantsOf({ session }: SessionContext, { progressToken }: Pick<Wants, "progressToken">): Wants {
+    return { logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL, ...(progressToken !== undefined && { progressToken }) };
+  }
+
+  async function answerRequest(context: SessionContext, request: Request<SessionIntent>, channel: ReplyChannel): Promise<void> {
+    const { id, method, intent, wants } = request;
+    const exchange: SessionExchange = { ...context, id, method, wants: wantsOf(context, wants), channel };
+    await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
+  }
+
+  interface Messages {
+    readonly context: SessionContext;
+    readonly messages: readonly SessionMessage[];
+    readonly outlet: Outlet;
+    readonly reply: FastifyReply;
+  }
+
+  async function takeMessages({ context, messages, outlet, reply }: Messages): Promise<void> {
     const toAnswer = messages.filter((message) => message.type === "request" || message.type === "rejected");
     const others = messages.filter((message) => message.type === "response" || message.type === "notification");
     const taken = Promise.all(
       others.map(async (message) => {
-        if (message.type === "response") await takeReply(door, talk, message);
-        else if (message.notice) await takeNotice(door, talk, message.notice);
+        if (message.type === "response") await takeReply(route, context, message);
+        else if (message.notice) await takeNotice(route, context, message.notice);
       }),
     );
     if (toAnswer.length === 0) {
@@ -96,12 +128,12 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
       void reply.code(202).send();
       return;
     }
-    const voices = batch(outlet, reply, toAnswer.length);
+    const channels = batch(outlet, reply, toAnswer.length);
     const answered = toAnswer.map(async (message, index) => {
-      const voice = voices[index];
-      if (!voice) return;
-      if (message.type === "request") await dispatch(door, talk, message.intent, { id: message.id, voice });
-      else voice.answer(message);
+      const channel = channels[index];
+      if (!channel) return;
+      if (message.type === "request") await answerRequest(context, message, channel);
+      else channel.answer(message);
     });
     // A reply that could not be taken has no place in the answer to a batch: it is in the log.
     await Promise.all([...answered, taken.catch((error: unknown) => log.warn({ err: error }, "message of a batch not taken"))]);
@@ -115,8 +147,8 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
       request.rpcMethod = "initialize";
       return await initialize(request, reply, first.initialize);
     }
-    const talk = await talkOf(request);
-    const { dialect } = talk;
+    const context = await contextOf(request);
+    const { dialect } = context;
     const outlet = new Outlet(request, reply, outletOptions);
     if (Array.isArray(body)) {
       if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
@@ -124,39 +156,39 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
         throw new Refused(400, `a batch holds 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
       }
       request.rpcMethod = "batch";
-      return await takeMessages(
-        reply,
-        talk,
-        outlet,
-        body.map((message) => dialect.decode(message)),
-      );
+      return await takeMessages({ context, messages: body.map((message) => dialect.decode(message)), outlet, reply });
     }
     const message = dialect.decode(body);
     if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
-    if (message.type === "request") return await dispatch(door, talk, message.intent, { id: message.id, voice: aloneIn(outlet) });
-    await takeMessages(reply, talk, outlet, [message]);
+    if (message.type === "request") return await answerRequest(context, message, outlet);
+    await takeMessages({ context, messages: [message], outlet, reply });
   }
 
   async function get(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const talk = await talkOf(request);
+    const context = await contextOf(request);
     const outlet = new Outlet(request, reply, outletOptions);
     if (!outlet.acceptsStream) throw new Refused(406, "GET opens a stream: accept text/event-stream");
     const lastEventId = headerValue(request.headers, "last-event-id");
-    const cursor = lastEventId === undefined ? undefined : door.eventIds.read(talk.session.id, lastEventId);
+    const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
-    if (cursor?.stream !== "call") return await openStandalone(door, talk, outlet, cursor);
-    const voice = aloneIn(outlet);
+    if (cursor?.stream === "call") await resume(context, cursor, outlet);
+    else await openStandalone(route, context, outlet, cursor);
+  }
+
+  async function resume(context: SessionContext, cursor: CallCursor, channel: Outlet): Promise<void> {
+    const method = METHOD_OF[cursor.answers];
+    const exchange: SessionExchange = { ...context, id: cursor.requestId, method, wants: wantsOf(context, cursor), channel };
     try {
-      await resumeCall(door, talk, voice, cursor);
+      await resumeCall(route, exchange, cursor);
     } catch (error) {
-      outlet.open();
-      voice.answer(talk.encode.failure({ id: cursor.requestId, error, defectId: reportDefect(door, error) }));
+      channel.open();
+      answerFailure(route, exchange, { error });
     }
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { session } = await talkOf(request);
+    const { session } = await contextOf(request);
     await sessions.close(session.id);
     log.info({}, "session ended");
     void reply.code(204).send();
@@ -185,7 +217,7 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
             errorMessage(undefined, { code, message: error.message, data: { hint, ...(violations && { violations }) } }),
           );
         }
-        const { httpStatus, message } = internalError(reportDefect(door, error));
+        const { httpStatus, message } = internalError(reportDefect(route, error));
         sendJson(reply, httpStatus, message);
       }
     };
@@ -193,3 +225,6 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
 
   return { post: guarded(post), get: guarded(get), delete: guarded(end) };
 }
+
+/** The request whose stream is resumed. */
+const METHOD_OF = { tool: "tools/call", prompt: "prompts/get", task: "tasks/result" } as const;

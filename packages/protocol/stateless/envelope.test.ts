@@ -8,6 +8,7 @@ test("an envelope with what every request must carry has no other members", () =
     type: "read",
     version: "2026-07-28",
     client: { capabilities: {}, speaksTasks: false },
+    wants: {},
   });
 });
 

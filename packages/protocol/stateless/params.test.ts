@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Wire } from "../../json-rpc.ts";
-import { BadParams, readParams } from "../../params.ts";
+import type { Wire } from "../json-rpc.ts";
+import { BadParams, readParams } from "../params.ts";
 import { callTool, getPrompt, getTask, listen, readResource, updateTask } from "./params.ts";
 
 const retried = { inputResponses: { name: { action: "accept" } }, requestState: "sealed" };

@@ -3,8 +3,8 @@
  * body: otherwise a proxy judged another request than the one that is served (S26 basic/transports/streamable-http, "Request metadata").
  */
 import type { Tool } from "@parley/core";
-import { decodeHeaderValue, type Headers, headerValue } from "../../header-value.ts";
-import { isObject, own, type RpcRequest, type Wire } from "../../json-rpc.ts";
+import { decodeHeaderValue, type Headers, headerValue } from "../header-value.ts";
+import { isObject, own, type RpcRequest, type Wire } from "../json-rpc.ts";
 import { paramHeaders } from "./param-headers.ts";
 
 /** A header and the part of the body that it contradicts; becomes -32020 with `data.mismatch`. */

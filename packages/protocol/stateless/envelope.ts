@@ -1,13 +1,13 @@
 /** The envelope: what `params._meta` of every request says about its client (S26 basic/index, "Request metadata"). */
 import { LOG_LEVELS, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "../../intents.ts";
-import { isObject, own, type Wire } from "../../json-rpc.ts";
+import type { ProgressToken, Wants } from "../intents.ts";
+import { isObject, own, type Wire } from "../json-rpc.ts";
 import { declaresTasks, readCapabilities } from "./capabilities.ts";
 import type { ClientFacts } from "./intents.ts";
 import { CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION } from "./names.ts";
 
 export type Envelope =
-  | { readonly type: "read"; readonly version: string; readonly client: ClientFacts }
+  | { readonly type: "read"; readonly version: string; readonly client: ClientFacts; readonly wants: Wants }
   | { readonly type: "incomplete"; readonly missing: readonly string[] }
   | { readonly type: "malformed"; readonly key: string; readonly problem: string };
 
@@ -48,10 +48,9 @@ export function readEnvelope(params: Wire): Envelope {
     client: {
       capabilities,
       speaksTasks: declaresTasks(declared),
-      ...(logLevel === undefined ? {} : { logLevel }),
-      ...(progressToken === undefined ? {} : { progressToken }),
       ...(clientInfo === undefined ? {} : { clientInfo: { name: clientInfo.name, version: clientInfo.version } }),
     },
+    wants: { ...(logLevel === undefined ? {} : { logLevel }), ...(progressToken === undefined ? {} : { progressToken }) },
   };
 }
 

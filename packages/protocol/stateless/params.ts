@@ -1,10 +1,10 @@
-/** The params of this revision's methods; what older revisions read alike stands in ../params.ts. */
+/** The params of the methods of revisions without sessions; what both families read alike stands in ../params.ts. */
 import type { JsonObject } from "@parley/core";
-import { isObject, type Wire } from "../../json-rpc.ts";
-import { isString, member, optional, required, strings } from "../../params.ts";
-import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "./intents.ts";
+import { isObject, type Wire } from "../json-rpc.ts";
+import { isString, member, optional, required, strings } from "../params.ts";
+import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "../intents.ts";
 
-export { cancelTask, complete, list } from "../../params.ts";
+export { cancelTask, complete, list } from "../params.ts";
 
 export function discover(): Discover {
   return { type: "discover" };

@@ -1,6 +1,6 @@
 /** Which arguments of a tool travel in Mcp-Param-* headers too: those whose schema carries `x-mcp-header`, at any depth of `properties`. */
 import type { Tool } from "@parley/core";
-import { isObject, own } from "../../json-rpc.ts";
+import { isObject, own } from "../json-rpc.ts";
 
 export interface ParamHeader {
   readonly headerName: string;

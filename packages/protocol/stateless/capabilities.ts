@@ -1,7 +1,7 @@
 /** What clients of this revision declare beside what they can be asked for: extensions. */
 import type { ClientCapabilities } from "@parley/core";
-import { readCapabilities as askable, type RequiredCapabilities } from "../../capabilities.ts";
-import { isObject, own, type Wire } from "../../json-rpc.ts";
+import { readCapabilities as askable, type RequiredCapabilities } from "../capabilities.ts";
+import { isObject, own, type Wire } from "../json-rpc.ts";
 import { TASKS_EXTENSION } from "./names.ts";
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };

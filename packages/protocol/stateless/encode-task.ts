@@ -4,12 +4,12 @@
  * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
 import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
-import type { ServerFacts } from "../../server-facts.ts";
-import { notificationMessage, type RequestId, type RpcNotification } from "../../json-rpc.ts";
-import { taskTimes, ttlMs } from "../../task-times.ts";
+import type { ServerFacts } from "../server-facts.ts";
+import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
+import { taskTimes, ttlMs } from "../task-times.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
-import { SUBSCRIPTION_ID } from "./names.ts";
+import { subscribed } from "./encode-listen.ts";
 
 /** Parley's own, in `_meta` of an acknowledged tasks/update: ask key → what became of its answer. The specification has no word for it. */
 const RECEIPTS = "parley/receipts";
@@ -19,8 +19,9 @@ export function createTaskResult(task: Task, { facts, meta }: { readonly facts: 
   return { resultType: "task", ...handle(task, facts), _meta: meta };
 }
 
-export function detailedTask(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
-  return { resultType: "complete", ...handle(task, facts), ...detail(task), _meta: meta };
+/** What tasks/get is answered with. */
+export function detailedTask(task: Task, facts: ServerFacts): object {
+  return { ...handle(task, facts), ...detail(task) };
 }
 
 /** Exactly what tasks/get would say. */
@@ -29,15 +30,14 @@ export function taskNotification(
   { facts, subscriptionId }: { readonly facts: ServerFacts; readonly subscriptionId: RequestId },
 ): RpcNotification {
   return notificationMessage("notifications/tasks", {
-    _meta: { [SUBSCRIPTION_ID]: subscriptionId },
-    ...handle(task, facts),
-    ...detail(task),
+    ...subscribed(subscriptionId),
+    ...detailedTask(task, facts),
   });
 }
 
-export function acknowledgement(meta: JsonObject, receipts?: ReadonlyMap<string, Receipt>): object {
-  const told = receipts && { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) };
-  return { resultType: "complete", _meta: { ...meta, ...told } };
+/** What tasks/update and tasks/cancel are answered with. */
+export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefined): object {
+  return receipts ? { _meta: { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) } } : {};
 }
 
 function handle(task: Task, facts: ServerFacts): object {
