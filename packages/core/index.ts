@@ -1,5 +1,6 @@
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
+export * from "./caller.ts";
 export * from "./catalogue.ts";
 export * from "./describe-error.ts";
 export * from "./duration.ts";

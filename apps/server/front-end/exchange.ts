@@ -1,4 +1,4 @@
-import type { Catalogue } from "@parley/core";
+import type { Caller, Catalogue } from "@parley/core";
 import type { Encoder, RequestId, Wants } from "@parley/protocol";
 import type { ReplyChannel } from "../streams/reply-channel.ts";
 
@@ -6,7 +6,7 @@ import type { ReplyChannel } from "../streams/reply-channel.ts";
 export interface Exchange<Says extends Encoder = Encoder> {
   readonly id: RequestId;
   readonly method: string;
-  readonly principal: string;
+  readonly caller: Caller;
   /** What is served to this caller. */
   readonly catalogue: Catalogue;
   /** How its client wants to be told of what happens before the answer. */

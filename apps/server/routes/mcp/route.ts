@@ -5,13 +5,14 @@
  *                               └─▶ any other ────────────────────────▶ sessions
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { SessionStore } from "@parley/core";
+import { ParleyError, type SessionStore } from "@parley/core";
 import { internalError, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
 import { statelessDialect } from "@parley/protocol/stateless";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
 import type { Family, FamilyDeps } from "./shared/family.ts";
+import { refusalReply } from "./shared/refusals.ts";
 import { statelessFamily } from "./stateless/family.ts";
 
 export interface McpRoute extends Omit<FamilyDeps, "outletOptions"> {
@@ -68,6 +69,7 @@ interface RaisedError extends Error {
 /** What is wrong with a request that never became a message. Undefined for what is not the caller's fault. */
 function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
   if (error instanceof InvalidJson) return parseError();
+  if (error instanceof ParleyError) return refusalReply(error);
   const { statusCode = 500 } = error;
   if (statusCode >= 500) return undefined;
   switch (error.code) {

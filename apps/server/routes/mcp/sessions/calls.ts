@@ -33,7 +33,7 @@ export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange
 async function handOut(
   { services, sessions, times, limits, log }: SessionRoute,
   { task: wish, arguments: args }: CallTool,
-  { session, principal, encode, channel }: TaskExchange,
+  { session, caller, encode, channel }: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
@@ -42,7 +42,7 @@ async function handOut(
   if (channel.closed.aborted) return ANSWERED;
   const [created, following] = await Promise.all([
     createTask(services, tool, {
-      principal,
+      principal: caller.principal,
       arguments: args,
       capabilities: session.capabilities,
       hidden: false,
@@ -64,14 +64,14 @@ interface Carry {
 
 async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent, answers }: Carry): Promise<Handled> {
   const { services, sessions } = route;
-  const { session, principal, id, wants, channel } = exchange;
+  const { session, caller, id, wants, channel } = exchange;
   const taskId = services.ids.taskId();
   await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (channel.closed.aborted) return;
     const [task] = await Promise.all([
       createTask(services, runnable, {
-        principal,
+        principal: caller.principal,
         arguments: { ...intent.arguments },
         capabilities: session.capabilities,
         hidden: true,

@@ -12,11 +12,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
 import {
-  errorMessage,
   headerValue,
   internalError,
-  INVALID_PARAMS,
-  INVALID_REQUEST,
   invalidRequest,
   type Request,
   resultMessage,
@@ -38,6 +35,7 @@ import type { ReplyChannel } from "../../../streams/reply-channel.ts";
 import { answer, answerFailure } from "../shared/answer.ts";
 import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
+import { refusalReply } from "../shared/refusals.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
@@ -60,7 +58,7 @@ class Refused extends Error {
   }
 }
 
-export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
+export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
   const { services, times, limits, log, catalogue } = frontEnd;
   const signed = signatures(keys);
   const sessions = followOnce(store);
@@ -77,17 +75,19 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
     const sessionId = headerValue(request.headers, "mcp-session-id");
     if (sessionId === undefined)
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
-    const [principal, session] = await Promise.all([authenticate(request), sessions.touch(sessionId, times.sessionTtlMs)]);
+    const { caller } = request;
+    const session = await sessions.touch(sessionId, times.sessionTtlMs);
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
-    if (session?.principal !== principal) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
+    if (session?.principal !== caller.principal)
+      throw new Refused(404, "no such session: it has ended or never was; send initialize again");
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
     if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
-    return { session, principal, catalogue, dialect, encode };
+    return { session, caller, catalogue, dialect, encode };
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
-    const principal = await authenticate(request);
+    const { principal } = request.caller;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
     const session = { id: services.ids.uuid(), principal, version, capabilities, ...(clientInfo && { clientInfo }) };
@@ -207,17 +207,7 @@ export function sessionFamily({ frontEnd, facts, keys, authenticate, outletOptio
       } catch (error) {
         if (reply.raw.headersSent) return void reply.raw.destroy(); // the client comes back
         if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
-        if (error instanceof ParleyError) {
-          const { hint, violations } = error;
-          const httpStatus = error.code === "UNAVAILABLE" || error.code === "OVERLOADED" ? 503 : 400;
-          const code = error.code === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
-          return sendJson(
-            reply,
-            httpStatus,
-            errorMessage(undefined, { code, message: error.message, data: { hint, ...(violations && { violations }) } }),
-          );
-        }
-        const { httpStatus, message } = internalError(reportDefect(route, error));
+        const { httpStatus, message } = error instanceof ParleyError ? refusalReply(error) : internalError(reportDefect(route, error));
         sendJson(reply, httpStatus, message);
       }
     };

@@ -197,11 +197,11 @@ class CallStream {
   }
 
   async #mayPut({ key, request }: Ask): Promise<boolean> {
-    const { session, principal, dialect, channel } = this.#exchange;
+    const { session, caller, dialect, channel } = this.#exchange;
     const canAsk = channel.acceptsStream && dialect.canAsk(request, session.capabilities);
     if (this.#task.call.hidden) {
       // Nobody else can be asked: the tool is told so.
-      if (!canAsk) await declareUnavailable(this.#route.services, { taskId: this.#task.id, principal, key });
+      if (!canAsk) await declareUnavailable(this.#route.services, { taskId: this.#task.id, principal: caller.principal, key });
       return canAsk;
     }
     return canAsk && this.#held !== undefined && (await this.#held.claims(this.#task.id, key));

@@ -12,7 +12,7 @@ import type { SessionContext, SessionRoute } from "./session-route.ts";
  */
 export async function takeReply(
   { services, askIds }: SessionRoute,
-  { session, principal, dialect }: SessionContext,
+  { session, caller: { principal }, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
 ) {
   const named = askIds.read(session.id, id);
@@ -45,14 +45,14 @@ function refuse(receipt: Receipt | undefined): void {
 /** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
 export async function takeNotice(
   { services, sessions }: SessionRoute,
-  { session, principal }: SessionContext,
+  { session, caller }: SessionContext,
   { requestId, reason }: Notice,
 ): Promise<void> {
   const taskId = await sessions.callTask(session.id, JSON.stringify(requestId));
   if (taskId === undefined) return;
   await cancelTask(services, {
     taskId,
-    principal,
+    principal: caller.principal,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

@@ -9,7 +9,7 @@ import type { SessionExchange, SessionRoute } from "./session-route.ts";
 export async function resumeCall(route: SessionRoute, exchange: SessionExchange, cursor: CallCursor): Promise<void> {
   const { taskId } = cursor;
   await holdOpen(route, taskId, async (watch) => {
-    const task = await getTask(route.services, { taskId, principal: exchange.principal });
+    const task = await getTask(route.services, { taskId, principal: exchange.caller.principal });
     // A GET is answered by a stream or not at all, also where no priming event opens one.
     exchange.channel.open();
     await followCall(route, exchange, { cursor, task, watch });

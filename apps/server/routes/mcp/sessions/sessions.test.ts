@@ -2,7 +2,7 @@
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
-import { deploy, holdNext } from "../../../deployment.fixture.ts";
+import { callerNamed, deploy, holdNext } from "../../../deployment.fixture.ts";
 import { answered, openSession } from "../../../session-client.fixture.ts";
 import { held, offered } from "../../../tools.fixture.ts";
 
@@ -194,10 +194,10 @@ describe("a blocking call", () => {
     ["a call", {}],
     ["a call for a task", { task: {} }],
   ])("of a client that left before %s could begin starts nothing", async (_what, params) => {
-    const callers = { principal: async () => "anonymous" };
-    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: async () => await callers.principal() });
+    const callers = { caller: async () => callerNamed("anonymous") };
+    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
     const client = await openSession(a);
-    const redisIsBack = "task" in params ? holdNext(callers, "principal") : holdNext(services.events, "watch");
+    const redisIsBack = "task" in params ? holdNext(callers, "caller") : holdNext(services.events, "watch");
     const leave = new AbortController();
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
     const gone = client.post(a, call, {}, leave.signal);

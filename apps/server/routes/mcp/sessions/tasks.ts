@@ -22,7 +22,11 @@ import type { SessionRoute, TaskExchange } from "./session-route.ts";
  * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
  * those that come too late or answer nothing, after the others were taken.
  */
-export async function getTask(route: SessionRoute, intent: GetTask, { session, principal, encode }: TaskExchange): Promise<object> {
+export async function getTask(
+  route: SessionRoute,
+  intent: GetTask,
+  { session, caller: { principal }, encode }: TaskExchange,
+): Promise<object> {
   const { services, sessions, limits } = route;
   const { taskId, answers = [] } = intent;
   const ref = { taskId, principal };
@@ -40,7 +44,7 @@ export async function getTask(route: SessionRoute, intent: GetTask, { session, p
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
-  { principal, encode }: TaskExchange,
+  { caller: { principal }, encode }: TaskExchange,
 ): Promise<object> {
   const ref = { taskId, principal };
   const id = given ?? (await theOpenAsk(route, ref));
@@ -50,9 +54,9 @@ export async function sendInput(
 
 /** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, OVERLOADED. */
 export async function taskResult(route: SessionRoute, { taskId }: TaskResult, exchange: TaskExchange): Promise<Handled> {
-  const { id, principal } = exchange;
+  const { id, caller } = exchange;
   await holdOpen(route, taskId, async (watch) => {
-    const task = await readTask(route.services, { taskId, principal });
+    const task = await readTask(route.services, { taskId, principal: caller.principal });
     await followCall(route, exchange, {
       cursor: { stream: "call", sequence: 0, taskId, requestId: id, answers: "task", put: [] },
       task,
@@ -66,14 +70,18 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
 export async function listTasks(
   { services, pageSize }: SessionRoute,
   { cursor }: ListTasks,
-  { principal, encode }: TaskExchange,
+  { caller: { principal }, encode }: TaskExchange,
 ): Promise<object> {
   const page = await list(services, { principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
   return encode.tasks.taskList(page);
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
-export async function cancelTask({ services }: SessionRoute, { taskId }: CancelTask, { principal, encode }: TaskExchange): Promise<object> {
+export async function cancelTask(
+  { services }: SessionRoute,
+  { taskId }: CancelTask,
+  { caller: { principal }, encode }: TaskExchange,
+): Promise<object> {
   const ref = { taskId, principal };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);

@@ -1,4 +1,5 @@
 import { describeViolations, ParleyError, type Receipt } from "@parley/core";
+import { errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /** Throws INVALID_ANSWER with what is wrong with each refused answer, the ask's key first in its path. The others were taken. */
 export function refuseInvalid(receipts: ReadonlyMap<string, Receipt>): void {
@@ -6,4 +7,11 @@ export function refuseInvalid(receipts: ReadonlyMap<string, Receipt>): void {
     receipt.type === "invalid" ? receipt.violations.map(({ path, message }) => ({ path: `/${key}${path}`, message })) : [],
   );
   if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeViolations(violations)}`, { violations });
+}
+
+/** The reply to what is no request with an id: an HTTP request that is refused before it is read, a response or notification of a session. */
+export function refusalReply({ code: name, message, hint, violations }: ParleyError): Reply {
+  const httpStatus = name === "UNAVAILABLE" || name === "OVERLOADED" ? 503 : 400;
+  const code = name === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
+  return { httpStatus, message: errorMessage(undefined, { code, message, data: { hint, ...(violations && { violations }) } }) };
 }

@@ -59,7 +59,7 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   });
 }
 
-function creation(called: Called, { principal, client }: StatelessExchange) {
+function creation(called: Called, { caller: { principal }, client }: StatelessExchange) {
   const { replies } = called.retry;
   // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
   return { principal, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };

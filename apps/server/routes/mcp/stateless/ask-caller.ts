@@ -24,19 +24,23 @@ export async function askCaller(
   { task, feedCursor }: AskCaller,
 ): Promise<object> {
   const { services } = route;
-  const { principal, client, encode } = exchange;
+  const { caller, client, encode } = exchange;
   const required = requiredCapabilities(
     task.asks.map(({ request }) => request),
     client.capabilities,
   );
   if (required) {
     if (task.call.hidden)
-      await cancelTask(services, { taskId: task.id, principal, reason: "The client cannot be asked what the call needs." });
+      await cancelTask(services, {
+        taskId: task.id,
+        principal: caller.principal,
+        reason: "The client cannot be asked what the call needs.",
+      });
     throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
   }
   const deadlineMs = Math.max(...task.asks.map((ask) => ask.deadlineMs));
   const sealed = await route.states.seal({
-    ...bindingOf(services, called, principal),
+    ...bindingOf(services, called, caller),
     taskId: task.id,
     asked: task.asks.map(({ key }) => key),
     deadlineMs,
@@ -57,7 +61,7 @@ export async function handOver(
   { task, feedCursor }: AskCaller,
 ): Promise<object> {
   const sealed = await route.states.seal({
-    ...bindingOf(route.services, called, exchange.principal),
+    ...bindingOf(route.services, called, exchange.caller),
     taskId: task.id,
     asked: [],
     deadlineMs: route.services.clock.now(),

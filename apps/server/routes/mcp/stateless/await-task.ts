@@ -23,7 +23,10 @@ export interface AwaitTask {
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times, lifecycle } = route;
-  const { channel, principal } = exchange;
+  const {
+    channel,
+    caller: { principal },
+  } = exchange;
   const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
   const done = new AbortController();
   let timedOut = false;

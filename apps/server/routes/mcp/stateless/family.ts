@@ -14,7 +14,7 @@ import type { Family, FamilyDeps } from "../shared/family.ts";
 import { dispatch } from "./dispatch.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-export function statelessFamily({ frontEnd, facts, keys, authenticate, outletOptions }: FamilyDeps): Family {
+export function statelessFamily({ frontEnd, facts, keys, outletOptions }: FamilyDeps): Family {
   const route: StatelessRoute = { ...frontEnd, states: requestStates(keys) };
   const encoders = new Map(STATELESS_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)]));
 
@@ -32,9 +32,8 @@ export function statelessFamily({ frontEnd, facts, keys, authenticate, outletOpt
     if (message.type === "notification") return void reply.code(202).send();
 
     const { id, method, intent, client, wants } = message;
-    const principal = await authenticate(request);
     const channel = new Outlet(request, reply, outletOptions);
-    const exchange: StatelessExchange = { id, method, principal, catalogue, client, wants, encode, channel };
+    const exchange: StatelessExchange = { id, method, caller: request.caller, catalogue, client, wants, encode, channel };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 

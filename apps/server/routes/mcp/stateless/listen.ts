@@ -29,7 +29,7 @@ function atMost(limit: number, followed: readonly string[], what: string, settin
 }
 
 /** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
-async function agree({ services }: StatelessRoute, intent: Listen, { principal }: StatelessExchange): Promise<Filter> {
+async function agree({ services }: StatelessRoute, intent: Listen, { caller: { principal } }: StatelessExchange): Promise<Filter> {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = intent;
   const tasks = await Promise.all(intent.taskIds.map((taskId) => services.store.load(taskId)));
   const taskIds = tasks.flatMap((task) => (task?.call.principal === principal && !task.call.hidden ? [task.id] : []));

@@ -1,4 +1,4 @@
-import { answerTask, ParleyError, type Receipt, type Task } from "@parley/core";
+import { answerTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -23,11 +23,11 @@ export async function resumeCall(
   requestState: string,
 ): Promise<Handled> {
   const { services } = route;
-  const { principal, client, encode } = exchange;
-  const state = await route.states.open(requestState, bindingOf(services, called, principal), services.clock.now());
+  const { caller, client, encode } = exchange;
+  const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
   return await holdOpen(route, taskId, async (watch) => {
-    const task = await deliver(route, called, principal, state);
+    const task = await deliver(route, called, caller, state);
     if (task.call.hidden || !client.speaksTasks)
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
     const open = task.asks.some(({ key }) => state.asked.includes(key));
@@ -40,7 +40,7 @@ export async function resumeCall(
 async function deliver(
   { services }: StatelessRoute,
   called: Called,
-  principal: string,
+  { principal }: Caller,
   { taskId, asked, deadlineMs }: RequestState,
 ): Promise<Task> {
   const given = called.retry.replies ?? {};

@@ -7,7 +7,7 @@ import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 export async function getTask(
   { services }: StatelessRoute,
   { taskId }: GetTask,
-  { principal, encode }: StatelessExchange,
+  { caller: { principal }, encode }: StatelessExchange,
 ): Promise<object> {
   return encode.detailedTask(await getSettledTask(services, { taskId, principal }));
 }
@@ -19,7 +19,7 @@ export async function getTask(
 export async function updateTask(
   { services }: StatelessRoute,
   { taskId, replies }: UpdateTask,
-  { principal, encode }: StatelessExchange,
+  { caller: { principal }, encode }: StatelessExchange,
 ): Promise<object> {
   const { receipts } = await answerTask(services, { taskId, principal, replies });
   refuseInvalid(receipts);
@@ -30,7 +30,7 @@ export async function updateTask(
 export async function cancelTask(
   { services }: StatelessRoute,
   { taskId }: CancelTask,
-  { principal, encode }: StatelessExchange,
+  { caller: { principal }, encode }: StatelessExchange,
 ): Promise<object> {
   await cancel(services, { taskId, principal });
   return encode.acknowledgement();
