@@ -2,7 +2,7 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   request ─▶ security headers ─▶ /healthz /readyz
- *                              └─▶ trusted callers ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
+ *                              └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
@@ -14,8 +14,9 @@ import type { FrontEnd } from "./front-end/front-end.ts";
 import { gate } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
-import type { Authenticate } from "./front-end/principal.ts";
+import type { Authenticate } from "./front-end/caller.ts";
 import { showOperator } from "./operator-view.ts";
+import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { requestLog } from "./plugins/request-log.ts";
@@ -72,6 +73,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   };
 
   const server = Fastify({ logger: false, genReqId: requestId, forceCloseConnections: "idle", return503OnClosing: false });
+  declareCaller(server);
   securityHeaders(server);
   const requests = inFlight(server);
   requestLog(server, log);
@@ -80,7 +82,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   health(server, { lifecycle: life, reachable });
   await server.register(async (scope) => {
     trustedCallers(scope, trusted);
-    mcpRoute(scope, { frontEnd, sessions, facts, keys, authenticate });
+    authenticated(scope, authenticate);
+    mcpRoute(scope, { frontEnd, sessions, facts, keys });
   });
 
   async function close(): Promise<void> {

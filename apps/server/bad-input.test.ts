@@ -337,8 +337,9 @@ describe("a listen stream", () => {
 
 describe("a defect", () => {
   test("is shown as an id alone, under which the log has the whole error", async () => {
-    const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate: () => Promise.reject(new TypeError("secret detail")) });
-    const failed = await rpc(deployment.fronts[0]!, "tools/list", {});
+    const deployment = await deploy({ catalogue: offered, fronts: 1 });
+    Object.assign(deployment.services.store, { load: () => Promise.reject(new TypeError("secret detail")) });
+    const failed = await rpc(deployment.fronts[0]!, "tasks/get", { taskId: "0-a" });
     expect(failed).toMatchObject({ status: 200, error: { code: -32603, message: "Internal error" } });
     expect(JSON.stringify(failed)).not.toContain("secret detail");
     const line = deployment.logged.find(({ message }) => message === "request failed");

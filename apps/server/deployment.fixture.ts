@@ -1,12 +1,12 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
-import { type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type SessionStore, type Settings } from "@parley/core";
+import { type Caller, type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type SessionStore, type Settings } from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
-import type { Authenticate } from "./front-end/principal.ts";
+import type { Authenticate } from "./front-end/caller.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
@@ -35,13 +35,17 @@ export interface Deploy {
   readonly reachable?: () => Promise<void>;
   /** In memory by default. */
   readonly sessions?: SessionStore;
-  /** By default whoever the `x-principal` header names. */
+  /** By default the one that the `x-principal` header names. */
   readonly authenticate?: Authenticate;
   /** False: nobody takes runs. */
   readonly worker?: boolean;
 }
 
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
+
+export function callerNamed(principal: string): Caller {
+  return { principal, tenant: "default", scopes: [], authenticatedBy: "test" };
+}
 
 /** Closed when the test is over. */
 export async function deploy(request: Deploy): Promise<Deployment> {
@@ -85,7 +89,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
-      authenticate: request.authenticate ?? ((incoming) => String(incoming.headers["x-principal"] ?? "anonymous")),
+      authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       reachable: request.reachable ?? (async () => undefined),
     });
     const waiting = new Set<object>();

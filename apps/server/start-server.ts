@@ -7,7 +7,7 @@ import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
-import { anonymous } from "./front-end/principal.ts";
+import { anonymous } from "./front-end/caller.ts";
 import { oncePer } from "./once-per.ts";
 import { agreedStateKeys } from "./seals/state-keys.ts";
 

@@ -1,5 +1,6 @@
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
+export * from "./caller.ts";
 export * from "./catalogue.ts";
 export * from "./describe-error.ts";
 export * from "./duration.ts";
@@ -31,3 +32,4 @@ export * from "./use-cases/run-task.ts";
 export * from "./use-cases/services.ts";
 export * from "./use-cases/suspects.ts";
 export * from "./use-cases/sweep.ts";
+export * from "./use-cases/watch-task.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { AskRequest, Tool } from "@parley/core";
 import { requiredCapabilities, SUPPORTED_VERSIONS } from "./index.ts";
 import { readInitialize, SESSION_DIALECTS } from "./sessions/index.ts";
-import { rev20260728 } from "./stateless/index.ts";
+import { rev20260728 } from "./stateless/rev-2026-07-28/index.ts";
 import { METHODS } from "./sessions/rev-2025-11-25/methods.ts";
 import { corpus } from "./corpus.fixture.ts";
 import * as keys from "./sessions/names.ts";

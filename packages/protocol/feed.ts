@@ -1,13 +1,7 @@
 /** What a run reports, as notifications on the stream of its call. */
-import { LOG_LEVELS, type FeedItem, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "./intents.ts";
+import { LOG_LEVELS, type FeedItem } from "@parley/core";
+import type { Wants } from "./intents.ts";
 import { notificationMessage, type RpcNotification } from "./json-rpc.ts";
-
-/** How the caller wants to be told. */
-interface Wants {
-  readonly progressToken?: ProgressToken;
-  readonly logLevel?: string;
-}
 
 /** MUST NOT be sent to a client that gave no progress token, or no log level. `more` joins the params. */
 export function feedNotification(item: FeedItem, { progressToken, logLevel }: Wants, more: object = {}): RpcNotification | undefined {
@@ -17,7 +11,7 @@ export function feedNotification(item: FeedItem, { progressToken, logLevel }: Wa
   }
   if (item.type === "log") {
     const { type: _, ...log } = item;
-    const wanted = logLevel !== undefined && LOG_LEVELS.indexOf(item.level) >= LOG_LEVELS.indexOf(logLevel as LogLevel);
+    const wanted = logLevel !== undefined && LOG_LEVELS.indexOf(item.level) >= LOG_LEVELS.indexOf(logLevel);
     return wanted ? notificationMessage("notifications/message", { ...log, ...more }) : undefined;
   }
   // Whatever else a feed holds is between front ends and workers.

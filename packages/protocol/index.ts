@@ -9,11 +9,14 @@
 export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { isDefect } from "./failures.ts";
 export { type Headers, headerValue } from "./header-value.ts";
-export type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
+export type * from "./dialect.ts";
+export type { Failure } from "./failures.ts";
+export type * from "./intents.ts";
 export { jsonDepthExceeds } from "./json-depth.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,
+  internalError,
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,

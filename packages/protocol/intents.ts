@@ -1,14 +1,52 @@
 /**
- * What clients of both families can want: the decoded requests that read alike in every revision, checked for shape but not for what they
- * name. Each family adds its own.
+ * Intents: what a decoded request wants, the same whatever the dialect. Checked for shape, but not for what they name. Each family lists those
+ * that its clients can have; a member that only some revisions have is optional.
  */
+import type { JsonObject, LogLevel } from "@parley/core";
 
-/** Chosen by the client; progress notifications for its request carry it. */
-export type ProgressToken = string | number;
+export interface Discover {
+  readonly type: "discover";
+}
+
+export interface Ping {
+  readonly type: "ping";
+}
+
+export interface SetLogLevel {
+  readonly type: "setLogLevel";
+  readonly level: LogLevel;
+}
 
 export interface List {
   readonly type: "listTools" | "listPrompts" | "listResources" | "listTemplates";
   readonly cursor?: string;
+}
+
+/** The second half of a call that was answered with `input_required` (2026-07-28); both absent on a first call. */
+export interface Retry {
+  /** `inputResponses` by ask key, each as the client sent it: judge each on its own, ignore keys that were not asked. */
+  readonly replies?: { readonly [key: string]: unknown };
+  /** Under the client's control until it was opened. */
+  readonly requestState?: string;
+}
+
+export interface CallTool extends Retry {
+  readonly type: "callTool";
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** `params.task` (2025-11-25): the client wants a handle. `ttlMs` is null for no limit. */
+  readonly task?: { readonly ttlMs?: number | null };
+}
+
+export interface GetPrompt extends Retry {
+  readonly type: "getPrompt";
+  readonly name: string;
+  readonly arguments: { readonly [name: string]: string };
+}
+
+export interface ReadResource extends Retry {
+  readonly type: "readResource";
+  readonly uri: string;
 }
 
 export interface Complete {
@@ -20,7 +58,98 @@ export interface Complete {
   readonly others: { readonly [name: string]: string };
 }
 
+export interface Subscribe {
+  readonly type: "subscribe" | "unsubscribe";
+  readonly uri: string;
+}
+
+/** `subscriptions/listen`: its id is the subscription's id. */
+export interface Listen {
+  readonly type: "listen";
+  /** Without repetitions; empty when no task is meant. */
+  readonly taskIds: readonly string[];
+  readonly toolsListChanged: boolean;
+  readonly promptsListChanged: boolean;
+  readonly resourcesListChanged: boolean;
+  /** Uris whose changes are wanted; empty when none is. */
+  readonly resourceSubscriptions: readonly string[];
+}
+
+/** One answer of proposal #1869, or of tasks/sendInput. */
+export interface GivenAnswer {
+  readonly elicitationId: string;
+  /** `{ action, content? }`, as the client sent it. */
+  readonly reply: unknown;
+}
+
+export interface GetTask {
+  readonly type: "getTask";
+  readonly taskId: string;
+  /** Of an elicitation-response in `_meta` (proposal #1869). */
+  readonly answers?: readonly GivenAnswer[];
+}
+
+export interface UpdateTask {
+  readonly type: "updateTask";
+  readonly taskId: string;
+  /** As `Retry.replies`. */
+  readonly replies: { readonly [key: string]: unknown };
+}
+
+/** FastMCP's tasks/sendInput. Without `elicitationId` the one open question is meant. */
+export interface SendInput {
+  readonly type: "sendInput";
+  readonly taskId: string;
+  readonly elicitationId?: string;
+  readonly reply: unknown;
+}
+
+export interface TaskResult {
+  readonly type: "taskResult";
+  readonly taskId: string;
+}
+
+export interface ListTasks {
+  readonly type: "listTasks";
+  readonly cursor?: string;
+}
+
 export interface CancelTask {
   readonly type: "cancelTask";
   readonly taskId: string;
+}
+
+export type Intent =
+  | Discover
+  | Ping
+  | SetLogLevel
+  | List
+  | CallTool
+  | GetPrompt
+  | ReadResource
+  | Complete
+  | Subscribe
+  | Listen
+  | GetTask
+  | UpdateTask
+  | SendInput
+  | TaskResult
+  | ListTasks
+  | CancelTask;
+
+/** The member of `Wanted` that has that type: a handler's parameter, found by the type that it handles. */
+export type IntentOf<Wanted extends Intent, Type extends Wanted["type"]> = Wanted extends infer One extends Intent
+  ? Type extends One["type"]
+    ? One
+    : never
+  : never;
+
+/** Chosen by the client; progress notifications for its request carry it. */
+export type ProgressToken = string | number;
+
+/** How the sender of a request wants to be told of its progress. What is absent is not wanted. */
+export interface Wants {
+  readonly progressToken?: ProgressToken;
+  /** Log messages, from this level on. */
+  readonly logLevel?: LogLevel;
 }

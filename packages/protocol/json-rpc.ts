@@ -110,6 +110,11 @@ export function invalidRequest(problem: string, id?: RequestId): Reply {
   return { httpStatus: 400, message: errorMessage(id, { code: INVALID_REQUEST, message: problem }) };
 }
 
+/** The reply to a request that met a defect of ours, which stands in the log under that id. */
+export function internalError(defectId: string, id?: RequestId): Reply {
+  return { httpStatus: 500, message: errorMessage(id, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }) };
+}
+
 /** Names from outside, cut so that an error never grows with its cause. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,8 +1,8 @@
 /**
  * The way back to the client of one request: one JSON body, or a stream of events that ends with the same message.
  *
- *   json ──open() or send()──▶ streaming ──end() or letGo()──▶ ended
- *     └───────────end()────────────────────────────────────────┘
+ *   json ──open() or send()──▶ streaming ──answer() or letGo()──▶ ended
+ *     └───────────answer()────────────────────────────────────────┘
  *
  * It stays JSON as long as nothing has to be said before the end, so short calls cost no stream. A stream is kept open by comments; its
  * reader's pace is respected: whoever sends much waits for `drained` between messages, and a reader that takes nothing is dropped.
@@ -14,6 +14,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Reply } from "@parley/protocol";
 import type { Heartbeat } from "./heartbeat.ts";
+import type { ReplyChannel } from "./reply-channel.ts";
 
 const STREAM_HEADERS = {
   "content-type": "text/event-stream",
@@ -25,15 +26,15 @@ const STREAM_HEADERS = {
 export interface OutletOptions {
   readonly heartbeat: Heartbeat;
   readonly stallTimeoutMs: number;
+  /** Answers by a stream where the client names streams first, also where there is nothing to say before the answer. */
+  readonly streamWherePreferred?: boolean;
 }
 
-export class Outlet {
+export class Outlet implements ReplyChannel {
   /** Whether the client reads what is sent at all. */
   readonly acceptsAnything: boolean;
-  /** Whether the client reads streams; one that does not is told nothing before the end. */
   readonly acceptsStream: boolean;
-  /** Whether it named streams first. */
-  readonly prefersStream: boolean;
+  readonly #prefersStream: boolean;
   readonly #reply: FastifyReply;
   readonly #options: OutletOptions;
   #streaming = false;
@@ -46,12 +47,12 @@ export class Outlet {
     const accept = request.headers.accept ?? "*/*";
     this.acceptsAnything = /application\/(json|\*)|text\/(event-stream|\*)|\*\/\*/.test(accept);
     this.acceptsStream = /text\/(event-stream|\*)|\*\/\*/.test(accept);
-    this.prefersStream = accept.trimStart().startsWith("text/event-stream");
+    this.#prefersStream = options.streamWherePreferred === true && accept.trimStart().startsWith("text/event-stream");
     this.#reply = reply;
     this.#options = options;
   }
 
-  /** Aborted when the client has gone away before its answer was complete. Made on first use: most requests never look. */
+  /** Made on first use: most requests never look. */
   get closed(): AbortSignal {
     if (!this.#closed) {
       const controller = new AbortController();
@@ -70,7 +71,6 @@ export class Outlet {
     else raw.on("close", listener);
   }
 
-  /** Turns the response into a stream. */
   open(): void {
     if (this.#streaming) return;
     this.#streaming = true;
@@ -81,23 +81,21 @@ export class Outlet {
     raw.flushHeaders();
     // A socket that breaks is an abort of `closed`, not an error of ours.
     raw.on("error", () => undefined);
-    this.onClose(() => this.#stopBeat?.());
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
+    // Last, since it is called at once for a client that is gone already.
+    this.onClose(this.#stopBeat);
   }
 
-  /** Sends a message ahead of the answer. */
   send(message: object, eventId?: string): void {
     this.open();
     this.#write(event(message, eventId));
   }
 
-  /** An event without a message: gives the client an id to come back with before there is anything to say. */
   prime(eventId: string, retryMs: number): void {
     this.open();
     this.#write(`id: ${eventId}\nretry: ${retryMs}\ndata: \n\n`);
   }
 
-  /** Resolves when the reader has taken what was sent, or is gone. */
   async drained(): Promise<void> {
     const { raw } = this.#reply;
     if (!raw.writableNeedDrain || raw.destroyed) return;
@@ -112,8 +110,8 @@ export class Outlet {
     });
   }
 
-  /** Sends the answer and closes. */
-  end({ httpStatus, message }: Reply, eventId?: string): void {
+  answer({ httpStatus, message }: Reply, eventId?: string): void {
+    if (this.#prefersStream && httpStatus === 200) this.open();
     if (!this.#streaming) {
       sendJson(this.#reply, httpStatus, message);
       return;
@@ -123,7 +121,6 @@ export class Outlet {
     this.#close();
   }
 
-  /** Ends the stream without an answer. With `retryMs` the client comes back for what is missing, after that time. */
   letGo(retryMs?: number): void {
     this.open();
     if (retryMs !== undefined) this.#write(`retry: ${retryMs}\n\n`);

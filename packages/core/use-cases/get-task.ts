@@ -2,6 +2,7 @@ import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import { isFinished, type Task } from "../task.ts";
 import type { Services } from "./services.ts";
+import { watchTask } from "./watch-task.ts";
 
 export interface TaskRef {
   readonly taskId: string;
@@ -82,28 +83,18 @@ export async function waitForTask(services: Services, { task, until, timeoutMs, 
 export interface FollowTask {
   readonly taskId: string;
   readonly signal: AbortSignal;
-  /** Read again at least this often: bounds what a lost wake-up can cost. */
-  readonly rereadMs?: number;
 }
 
 /**
  * The task's states as they change, the present one first; states that pass between two reads are left out. Ends after the finished
  * state, when the task is gone, or when `signal` is aborted.
  */
-export async function* followTask(services: Services, { taskId, signal, rereadMs = 5_000 }: FollowTask): AsyncGenerator<Task, void, void> {
-  let wake: () => void = () => undefined;
-  let woken = false;
-  const onChange = () => {
-    woken = true;
-    wake();
-  };
-  signal.addEventListener("abort", onChange);
-  // Watch, then read: what changes in between is read, what changes later wakes.
-  const unwatch = await services.events.watch(taskId, onChange);
+export async function* followTask(services: Services, { taskId, signal }: FollowTask): AsyncGenerator<Task, void, void> {
+  const watch = await watchTask(services, taskId);
+  signal.addEventListener("abort", watch.wake);
   try {
     let revision = 0;
     while (!signal.aborted) {
-      woken = false;
       const task = await services.store.load(taskId);
       if (!task) return;
       if (task.revision !== revision) {
@@ -111,17 +102,11 @@ export async function* followTask(services: Services, { taskId, signal, rereadMs
         yield task;
         if (isFinished(task.status)) return;
       }
-      if (woken) continue;
-      const rest = new AbortController();
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        void services.clock.sleep(rereadMs, rest.signal).then(resolve);
-      });
-      rest.abort(OVER);
+      await watch.next();
     }
   } finally {
-    unwatch();
-    signal.removeEventListener("abort", onChange);
+    watch.close();
+    signal.removeEventListener("abort", watch.wake);
   }
 }
 

@@ -210,10 +210,10 @@ describe("notifications", () => {
   });
 
   test("about a task name it where the revision has tasks", () => {
-    const wants = { progressToken: 1, logLevel: "debug", taskId: "t" };
-    expect(newest.say.feedNotification(progress, wants)).toMatchObject({ params: { _meta: related } });
-    expect(newest.say.feedNotification(log, wants)).toMatchObject({ params: { _meta: related } });
-    for (const { say } of older) expect(say.feedNotification(progress, wants)?.params).not.toHaveProperty("_meta");
+    const wants = { progressToken: 1, logLevel: "debug" } as const;
+    expect(newest.say.feedNotification(progress, wants, "t")).toMatchObject({ params: { _meta: related } });
+    expect(newest.say.feedNotification(log, wants, "t")).toMatchObject({ params: { _meta: related } });
+    for (const { say } of older) expect(say.feedNotification(progress, wants, "t")?.params).not.toHaveProperty("_meta");
   });
 
   test.each(ALL)("of $version leave out what is between front ends and workers", ({ say }) => {
@@ -222,10 +222,10 @@ describe("notifications", () => {
 
   test.each(ALL)("of $version tell of lists and resources", ({ say }) => {
     for (const kind of ["tools", "prompts", "resources"] as const) {
-      expect(say.listChanged(kind)).toStrictEqual({ jsonrpc: "2.0", method: `notifications/${kind}/list_changed`, params: {} });
-      ServerNotificationSchema.parse(say.listChanged(kind));
+      expect(say.changed({ type: kind })).toStrictEqual({ jsonrpc: "2.0", method: `notifications/${kind}/list_changed`, params: {} });
+      ServerNotificationSchema.parse(say.changed({ type: kind }));
     }
-    const updated = say.resourceUpdated("test://a");
+    const updated = say.changed({ type: "resource", uri: "test://a" });
     expect(updated).toStrictEqual({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: "test://a" } });
     ResourceUpdatedNotificationSchema.parse(updated);
   });

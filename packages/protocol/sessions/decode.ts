@@ -17,10 +17,11 @@ import {
   type RpcRequest,
   type Wire,
 } from "../json-rpc.ts";
+import type { Wants } from "../intents.ts";
 import { BadParams, readParams } from "../params.ts";
 import type { SessionMessage } from "./dialect.ts";
-import type { Notice } from "./intents.ts";
-import { metaOf, type Methods } from "./methods.ts";
+import type { Notice, SessionIntent } from "./intents.ts";
+import { metaOf, type Methods, wantsOf } from "./methods.ts";
 
 export function sessionDecoder(version: string, methods: Methods): (message: unknown) => SessionMessage {
   return (message) => {
@@ -44,9 +45,16 @@ function decodeRequest(
 ): SessionMessage {
   const read = methods.get(method);
   if (!read) return refused(id, METHOD_NOT_FOUND, `${quoted(method)} is not a method of ${version}`);
-  const intent = readParams((inner) => (metaOf(inner), read(inner)), params);
-  if (intent instanceof BadParams) return refused(id, INVALID_PARAMS, intent.message);
-  return { type: "request", id, method, intent };
+  const wanted = readParams((inner) => readRequest(inner, read), params);
+  if (wanted instanceof BadParams) return refused(id, INVALID_PARAMS, wanted.message);
+  return { type: "request", id, method, ...wanted };
+}
+
+function readRequest(params: Wire, read: (params: Wire) => SessionIntent): { readonly intent: SessionIntent; readonly wants: Wants } {
+  // `_meta` must be an object in every request, also where nothing in it is looked at.
+  metaOf(params);
+  const intent = read(params);
+  return { intent, wants: wantsOf(intent, params) };
 }
 
 function refused(id: RequestId, code: number, message: string): SessionMessage {

@@ -128,6 +128,6 @@ describe("arguments that do not fit", () => {
   });
 });
 
-test.each(older)("whoever says something about tasks in $version is mistaken", ({ version, say }) => {
-  expect(() => say.taskList({ tasks: [] })).toThrow(`${version} has no tasks`);
+test.each(older)("there is nothing to say about tasks in $version", ({ say }) => {
+  expect(say).not.toHaveProperty("tasks");
 });

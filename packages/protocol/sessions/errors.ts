@@ -1,9 +1,7 @@
-/**
- * Core's error catalogue in the codes of revisions before 2026, and how an error becomes a reply. All travel with HTTP 200, as answers do.
- */
-import { ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
-import { errorMessage, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, type Reply } from "../json-rpc.ts";
-import type { SessionFailure } from "./dialect.ts";
+/** Core's error catalogue in the codes of revisions before 2026. */
+import type { ErrorCode } from "@parley/core";
+import type { Shown } from "../failures.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND } from "../json-rpc.ts";
 
 /** S25 server/resources, "Error Handling"; 2026-07-28 gave it up. */
 const RESOURCE_MISSING = -32002;
@@ -46,20 +44,7 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   UNAVAILABLE: INTERNAL_ERROR,
 };
 
-export function failure({ id, error, defectId }: SessionFailure): Reply {
-  if (error instanceof ParleyError) {
-    return {
-      httpStatus: 200,
-      message: errorMessage(id, { code: SESSION_ERROR_CODES[error.code], message: error.message, data: dataOf(error) }),
-    };
-  }
-  if (error instanceof RpcFailure) {
-    const data = error.data === undefined ? {} : { data: error.data };
-    return { httpStatus: 200, message: errorMessage(id, { code: error.code, message: error.message, ...data }) };
-  }
-  return { httpStatus: 200, message: errorMessage(id, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }) };
-}
-
-function dataOf({ code, hint, violations, data }: ParleyError): object {
-  return { ...data, code, hint, ...(violations ? { violations } : {}) };
-}
+/** All travel with HTTP 200, as answers do. */
+export const SHOWN = Object.fromEntries(Object.entries(SESSION_ERROR_CODES).map(([name, code]) => [name, { code, httpStatus: 200 }])) as {
+  readonly [code in ErrorCode]: Shown;
+};

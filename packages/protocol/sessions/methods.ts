@@ -1,6 +1,6 @@
 /** The requests that every revision with sessions has, and how their params are read. */
 import { LOG_LEVELS, type JsonObject, type LogLevel } from "@parley/core";
-import type { ProgressToken } from "../intents.ts";
+import type { CallTool, GetPrompt, ReadResource, SetLogLevel, Subscribe, Wants } from "../intents.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 import {
   BadParams,
@@ -16,7 +16,7 @@ import {
   strings,
   SUBSCRIBABLE_URI,
 } from "../params.ts";
-import type { CallToolInSession, GetPromptInSession, ReadResourceInSession, SessionIntent, SetLogLevel, Subscribe } from "./intents.ts";
+import type { SessionIntent } from "./intents.ts";
 
 /** By method. What is not here does not exist. `initialize` opens the session and is read by `readInitialize`. */
 export type Methods = ReadonlyMap<string, (params: Wire) => SessionIntent>;
@@ -36,15 +36,15 @@ export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => Sessio
   ["logging/setLevel", setLogLevel],
 ]);
 
-export function callTool(params: Wire): CallToolInSession {
-  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...tells(params) };
+export function callTool(params: Wire): CallTool {
+  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject };
 }
 
-function getPrompt(params: Wire): GetPromptInSession {
-  return { type: "getPrompt", name: required(params, "name"), arguments: strings(params, "arguments"), ...tells(params) };
+function getPrompt(params: Wire): GetPrompt {
+  return { type: "getPrompt", name: required(params, "name"), arguments: strings(params, "arguments") };
 }
 
-function readResource(params: Wire): ReadResourceInSession {
+function readResource(params: Wire): ReadResource {
   return { type: "readResource", uri: required(params, "uri") };
 }
 
@@ -61,8 +61,9 @@ export function metaOf(params: Wire): Wire {
   return optional(params, "_meta", isObject, "an object") ?? {};
 }
 
-function tells(params: Wire): { readonly progressToken?: ProgressToken } {
-  const progressToken = own(metaOf(params), "progressToken");
+/** How the sender wants to be told. Calls alone are told of: elsewhere what stands there means nothing. */
+export function wantsOf({ type }: SessionIntent, params: Wire): Wants {
+  const progressToken = type === "callTool" || type === "getPrompt" ? own(metaOf(params), "progressToken") : undefined;
   if (progressToken === undefined) return {};
   if (!isProgressToken(progressToken)) throw new BadParams(`_meta.progressToken must be ${PROGRESS_TOKEN}`);
   return { progressToken };

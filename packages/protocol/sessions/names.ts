@@ -1,7 +1,6 @@
 /** Keys in `_meta` that clients of sessions know. */
 
-/** S25 basic/utilities/tasks, "Related Task Metadata". */
-export const RELATED_TASK = "io.modelcontextprotocol/related-task";
+export { RELATED_TASK } from "../related-task.ts";
 /** S25 basic/utilities/tasks, "Creating Tasks": text for the model while the task goes on. */
 export const IMMEDIATE_RESPONSE = "io.modelcontextprotocol/model-immediate-response";
 /** Proposal #1869: the open questions of a task, in the answers to tools/call and tasks/get. */

@@ -1,15 +1,12 @@
 /** Results of tools and prompts, as revisions before 2026 allow them. */
 import type { JsonObject } from "@parley/core";
 import { isObject } from "../json-rpc.ts";
-import { RELATED_TASK } from "./names.ts";
+import { withoutRelatedTask } from "../related-task.ts";
 
 /** Without what this revision does not know, and without the name of another server's task, where the result came from one. */
 export function plainResult(stored: JsonObject): JsonObject {
   const { resultType: _type, ...result } = stored;
-  const meta = result["_meta"];
-  if (!isObject(meta) || !Object.hasOwn(meta, RELATED_TASK)) return result;
-  const { [RELATED_TASK]: _task, ...rest } = meta as JsonObject;
-  return { ...result, _meta: rest };
+  return withoutRelatedTask(result);
 }
 
 /** `structuredContent` is an object before 2026. Any other is said as text, unless the tool said something itself. */

@@ -1,15 +1,17 @@
 /**
- * What a stateless revision exports. Every request says by itself which revision it is of and what its client can be asked; nothing comes
- * from a connection. A revision is a folder with one object of this kind; a method that it does not have is absent from its table of
- * methods, never refused by comparing versions.
- *
- * All of it is pure: no I/O, no clock, no state. Front ends pass in what they parsed and write out what they get.
+ * What a revision without sessions exports. Every request says by itself which revision it is of and what its client can be asked; nothing comes
+ * from a connection.
  */
-import type { Tool } from "@parley/core";
+import type { Ask, Catalogue, Receipt, Task, Tool } from "@parley/core";
+import type { Dialect, Encoder, Rejected, Request } from "../dialect.ts";
 import type { Headers } from "../header-value.ts";
-import type { Reply, RequestId } from "../json-rpc.ts";
-import type { ServerFacts } from "../server-facts.ts";
+import type { RequestId, RpcNotification } from "../json-rpc.ts";
 import type { StatelessVersion } from "../versions.ts";
+import type { ClientFacts, Filter, StatelessIntent } from "./intents.ts";
+
+export interface StatelessDialect extends Dialect<Inbound, StatelessMessage, StatelessEncoder> {
+  readonly version: StatelessVersion;
+}
 
 export interface Inbound {
   readonly headers: Headers;
@@ -19,16 +21,35 @@ export interface Inbound {
   tool(name: string): Tool | undefined;
 }
 
-export type Decoded<Intent> =
-  | { readonly type: "request"; readonly id: RequestId; readonly method: string; readonly intent: Intent }
+export interface StatelessRequest extends Request<StatelessIntent> {
+  readonly client: ClientFacts;
+}
+
+export type StatelessMessage =
+  | StatelessRequest
   /** Answer with 202 and no body. */
   | { readonly type: "notification"; readonly method: string }
-  | ({ readonly type: "rejected" } & Reply);
+  | Rejected;
 
-export interface Dialect<Intent, Encoder> {
-  readonly version: StatelessVersion;
-  /** True when the request says that it is of this revision, however badly the rest of it is formed: it gets this revision's errors. */
-  claims(inbound: Pick<Inbound, "headers" | "body">): boolean;
-  decode(inbound: Inbound): Decoded<Intent>;
-  encoder(facts: ServerFacts): Encoder;
+export interface StatelessEncoder extends Encoder {
+  discover(catalogue: Catalogue): object;
+
+  /** The answer to a call that became a task. Only for requests that declared the extension. */
+  createTaskResult(task: Task): object;
+  /** The answer to tasks/get. */
+  detailedTask(task: Task): object;
+  /**
+   * The answer to tasks/update and to tasks/cancel. With `receipts`, what became of each answer stands in `_meta["parley/receipts"]`, ask key →
+   * `accepted`, `duplicate`, `late`, `unknown`.
+   */
+  acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;
+
+  /** Asks the caller itself: at least one of the two must be there. See `requiredCapabilities` for what must not be asked. */
+  inputRequired(asks: readonly Ask[], requestState?: string): object;
+
+  /** First message of a listen stream: what was agreed to, with the task ids that exist and are the caller's. */
+  acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification;
+  taskNotification(task: Task, options: { readonly subscriptionId: RequestId }): RpcNotification;
+  /** The answer to subscriptions/listen when the server ends the stream: its `result`. */
+  listenEnd(subscriptionId: RequestId): object;
 }

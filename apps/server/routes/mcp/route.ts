@@ -1,17 +1,19 @@
 /**
  * The MCP endpoint. It knows how MCP comes over HTTP and which family a request belongs to, and nothing else:
  *
- *   body ─▶ JSON ─▶ not too deep ─▶ claims 2026-07-28 ─▶ stateless
- *                               └─▶ any other ─────────▶ sessions
+ *   body ─▶ JSON ─▶ not too deep ─▶ names a revision without sessions ─▶ stateless
+ *                               └─▶ any other ────────────────────────▶ sessions
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { SessionStore } from "@parley/core";
-import { errorMessage, INTERNAL_ERROR, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
-import { rev20260728 } from "@parley/protocol/stateless";
+import { ParleyError, type SessionStore } from "@parley/core";
+import { internalError, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
+import { statelessDialect } from "@parley/protocol/stateless";
 import { sendJson } from "../../streams/outlet.ts";
-import { sessionFamily } from "./sessions/handlers.ts";
+import { sessionFamily } from "./sessions/family.ts";
+import { reportDefect } from "./shared/defects.ts";
 import type { Family, FamilyDeps } from "./shared/family.ts";
-import { statelessFamily } from "./stateless/handlers.ts";
+import { refusalReply } from "./shared/refusals.ts";
+import { statelessFamily } from "./stateless/family.ts";
 
 export interface McpRoute extends Omit<FamilyDeps, "outletOptions"> {
   readonly sessions: SessionStore;
@@ -25,12 +27,11 @@ declare module "fastify" {
 }
 
 export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute): void {
-  const { limits, times, services, log, heartbeat } = rest.frontEnd;
+  const { limits, times, heartbeat } = rest.frontEnd;
   const deps: FamilyDeps = { ...rest, outletOptions: { heartbeat, stallTimeoutMs: times.stallTimeoutMs } };
   const stateless = statelessFamily(deps);
   const withSessions = sessionFamily(deps, sessions);
-  const familyOf = ({ headers }: FastifyRequest, body: unknown): Family =>
-    rev20260728.claims({ headers, body }) ? stateless : withSessions;
+  const familyOf = ({ headers }: FastifyRequest, body: unknown): Family => (statelessDialect({ headers, body }) ? stateless : withSessions);
 
   app.decorateRequest("rpcMethod", undefined);
   acceptJsonOnly(app);
@@ -55,14 +56,8 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
   });
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {
-    const refusal = refusalOf(error, limits.bodyBytesMax);
-    if (refusal) {
-      sendJson(reply, refusal.httpStatus, refusal.message);
-      return;
-    }
-    const defectId = services.ids.uuid();
-    log.error({ defectId, err: error }, "request failed");
-    sendJson(reply, 500, errorMessage(undefined, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }));
+    const { httpStatus, message } = refusalOf(error, limits.bodyBytesMax) ?? internalError(reportDefect(rest.frontEnd, error));
+    sendJson(reply, httpStatus, message);
   });
 }
 
@@ -74,6 +69,7 @@ interface RaisedError extends Error {
 /** What is wrong with a request that never became a message. Undefined for what is not the caller's fault. */
 function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
   if (error instanceof InvalidJson) return parseError();
+  if (error instanceof ParleyError) return refusalReply(error);
   const { statusCode = 500 } = error;
   if (statusCode >= 500) return undefined;
   switch (error.code) {

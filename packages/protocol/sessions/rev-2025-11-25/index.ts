@@ -1,15 +1,14 @@
 /** MCP 2025-11-25 with tasks, proposal #1869's non-blocking elicitations, and FastMCP's tasks/sendInput. */
 import { present, servedCapabilities } from "../../entries.ts";
+import { buildDialect } from "../build-dialect.ts";
 import type { SessionDialect } from "../dialect.ts";
 import { callResult, plainResult } from "../results.ts";
-import { sessionDialect } from "../session-dialect.ts";
 import { ask, canAsk } from "./ask.ts";
 import { entries } from "./entries.ts";
-import { failure } from "./failure.ts";
 import { METHODS } from "./methods.ts";
 import { related, tasks } from "./tasks.ts";
 
-export const rev20251125: SessionDialect = sessionDialect({
+export const rev20251125: SessionDialect = buildDialect({
   version: "2025-11-25",
   batches: false,
   closesEarly: true,
@@ -20,7 +19,7 @@ export const rev20251125: SessionDialect = sessionDialect({
   }),
   serverInfo: ({ name, version, title }) => present({ name, version, title }),
   entries,
-  callResult,
+  toolResult: callResult,
   promptResult: plainResult,
   related: (taskId) => ({ _meta: related(taskId) }),
   tasks,
@@ -28,7 +27,8 @@ export const rev20251125: SessionDialect = sessionDialect({
   ask,
   // Forms are put in the words of the ask.
   readReply: (_request, reply) => reply,
-  failure,
+  // A client that asked for a task waits for a task, not for a result.
+  tellsModel: (intent) => intent.type === "callTool" && !intent.task,
 });
 
 export { taskFinished } from "./tasks.ts";

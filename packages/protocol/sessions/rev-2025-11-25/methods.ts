@@ -1,7 +1,8 @@
 /** The requests of this revision: those of every session, tasks, and FastMCP's tasks/sendInput. */
 import { isObject, own, type Wire } from "../../json-rpc.ts";
 import { BadParams, cancelTask, cursorOf, isString, optional, required } from "../../params.ts";
-import type { CallToolInSession, GetTaskInSession, GivenAnswer, ListTasks, SendInput, SessionIntent, TaskResult } from "../intents.ts";
+import type { CallTool, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult } from "../../intents.ts";
+import type { SessionIntent } from "../intents.ts";
 import { callTool, metaOf, SESSION_METHODS, type Methods } from "../methods.ts";
 import { ELICITATION_RESPONSE } from "../names.ts";
 
@@ -15,7 +16,7 @@ export const METHODS: Methods = new Map<string, (params: Wire) => SessionIntent>
   ["tasks/sendInput", sendInput],
 ]);
 
-function callToolOrTask(params: Wire): CallToolInSession {
+function callToolOrTask(params: Wire): CallTool {
   const task = optional(params, "task", isObject, "an object");
   if (!task) return callTool(params);
   const ttlMs = optional(task, "ttl", isTtl, "a number of milliseconds that is not negative, or null", "task.ttl");
@@ -26,13 +27,13 @@ function isTtl(value: unknown): value is number | null {
   return value === null || (Number.isFinite(value) && Number(value) >= 0);
 }
 
-function getTask(params: Wire): GetTaskInSession {
-  return { type: "getTask", taskId: required(params, "taskId"), answers: givenAnswers(own(metaOf(params), ELICITATION_RESPONSE)) };
+function getTask(params: Wire): GetTask {
+  const given = own(metaOf(params), ELICITATION_RESPONSE);
+  return { type: "getTask", taskId: required(params, "taskId"), ...(given !== undefined && { answers: givenAnswers(given) }) };
 }
 
 /** Proposal #1869 has one answer here; several at once are understood too. */
 function givenAnswers(given: unknown): readonly GivenAnswer[] {
-  if (given === undefined) return [];
   const name = `_meta["${ELICITATION_RESPONSE}"]`;
   return (Array.isArray(given) ? given : [given]).map((answer: unknown) => {
     if (!isObject(answer)) throw new BadParams(`${name} must be an object with an elicitationId and an action, or an array of such`);

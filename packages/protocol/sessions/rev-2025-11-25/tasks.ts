@@ -21,7 +21,7 @@ import { messageOf } from "../../ask-message.ts";
 import { elicitationId } from "../elicitation-id.ts";
 import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../names.ts";
 import { callResult } from "../results.ts";
-import type { TaskEncoder } from "../session-dialect.ts";
+import type { TaskEncoder } from "../dialect.ts";
 import { taskTimes, ttlMs } from "../../task-times.ts";
 
 const STATUS_MESSAGE_CHARS = 1_000;

@@ -3,7 +3,7 @@ import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "@parley/core";
 import type { Headers } from "../../index.ts";
-import { rev20260728 } from "../index.ts";
+import { rev20260728 } from "./index.ts";
 
 const { decode } = rev20260728;
 

@@ -322,16 +322,16 @@ describe("a listen stream", () => {
   });
 
   test("names itself in every notification", () => {
-    const tools = say.listChanged("tools", "s");
+    const tools = say.changed({ type: "tools" }, "s");
     expect(tools).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/tools/list_changed",
       params: { _meta: { "io.modelcontextprotocol/subscriptionId": "s" } },
     });
     conforms("ToolListChangedNotification", tools);
-    expect(say.listChanged("prompts", 0)).toMatchObject({ method: "notifications/prompts/list_changed" });
-    expect(say.listChanged("resources", 0)).toMatchObject({ method: "notifications/resources/list_changed" });
-    const updated = say.resourceUpdated("test://x", 12);
+    expect(say.changed({ type: "prompts" }, 0)).toMatchObject({ method: "notifications/prompts/list_changed" });
+    expect(say.changed({ type: "resources" }, 0)).toMatchObject({ method: "notifications/resources/list_changed" });
+    const updated = say.changed({ type: "resource", uri: "test://x" }, 12);
     expect(updated).toStrictEqual({
       jsonrpc: "2.0",
       method: "notifications/resources/updated",

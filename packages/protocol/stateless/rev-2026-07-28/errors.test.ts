@@ -2,10 +2,11 @@ import { describe, expect, test } from "vitest";
 import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
 import { isDefect } from "../../failures.ts";
 import { capabilityRequired } from "../../capabilities.ts";
-import { ERROR_CODES, rev20260728, type Intent } from "./index.ts";
+import type { Intent } from "../../intents.ts";
+import { ERROR_CODES, rev20260728 } from "./index.ts";
 
 const say = rev20260728.encoder({ name: "s", version: "1", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 });
-const call: Intent = { type: "callTool", name: "book", arguments: {}, capabilities: {}, speaksTasks: true };
+const call: Intent = { type: "callTool", name: "book", arguments: {} };
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
 
 test("the catalogue's codes travel as the specification says", () => {
@@ -108,7 +109,7 @@ describe("a request that failed", () => {
 
   test("has a protocol error for arguments of a prompt, which no model sees", () => {
     const error = new ParleyError("INVALID_ARGUMENTS", "the arguments do not fit", { violations });
-    const intent: Intent = { type: "getPrompt", name: "brief", arguments: {}, capabilities: {}, speaksTasks: false };
+    const intent: Intent = { type: "getPrompt", name: "brief", arguments: {} };
     expect(say.failure({ id: 1, intent, error, defectId: "x" }).message).toMatchObject({ error: { code: -32602, data: { violations } } });
   });
 

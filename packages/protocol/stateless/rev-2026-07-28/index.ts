@@ -1,14 +1,20 @@
 /** MCP 2026-07-28 with the Tasks extension. */
-import type { Dialect } from "../dialect.ts";
-import { claims, decode } from "./decode.ts";
-import { encoder, type Encoder } from "./encoder.ts";
-import type { Intent } from "./intents.ts";
-import { VERSION } from "./names.ts";
+import { ENTRIES } from "../../entries.ts";
+import { buildDialect } from "../build-dialect.ts";
+import type { StatelessDialect } from "../dialect.ts";
+import { MISSING_CAPABILITY } from "../names.ts";
+import { dataOf, ERROR_CODES } from "./errors.ts";
+import { METHODS } from "./methods.ts";
 
-export const rev20260728: Dialect<Intent, Encoder> = { version: VERSION, claims, decode, encoder };
+export const rev20260728: StatelessDialect = buildDialect({
+  version: "2026-07-28",
+  methods: METHODS,
+  // No `execution` in entries of tools: in this revision the server alone decides what becomes a task.
+  entries: ENTRIES,
+  shown: ERROR_CODES,
+  statusOf: (code) => (code === MISSING_CAPABILITY ? 400 : 200),
+  dataOf,
+  tellsModel: ({ type }) => type === "callTool",
+});
 
-export { ERROR_CODES, type Failure } from "./errors.ts";
-export type { Encoder } from "./encoder.ts";
-export type { Filter, ListKind } from "./encode-listen.ts";
-export type * from "./intents.ts";
-export { HEADER_MISMATCH, MISSING_CAPABILITY } from "./names.ts";
+export { ERROR_CODES } from "./errors.ts";

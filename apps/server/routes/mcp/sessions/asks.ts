@@ -1,6 +1,6 @@
 /** Which of a task's open asks are to be put on a stream: all of them, or those behind what its client has seen. */
 import type { Ask, AskMoment, PutAsk, Task } from "@parley/core";
-import type { Door } from "./door.ts";
+import type { SessionRoute } from "./session-route.ts";
 
 export interface ToPut {
   readonly ask: Ask;
@@ -11,7 +11,7 @@ export interface ToPut {
 }
 
 /** In the order in which they were put or refused. */
-export function toPut({ askIds }: Door, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): ToPut[] {
+export function toPut({ askIds }: SessionRoute, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): ToPut[] {
   return task.asks
     .map((ask) => ({
       ask,

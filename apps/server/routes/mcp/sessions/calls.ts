@@ -5,98 +5,89 @@
  *   otherwise ───────▶ a hidden task, followed on the request's own stream until it ends
  */
 import { createTask, isSettled, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
-import { capabilityRequired, missingCapabilities, resultMessage } from "@parley/protocol";
-import type { CallToolInSession, GetPromptInSession } from "@parley/protocol/sessions";
-import { watchTask } from "../../../streams/watch-task.ts";
-import type { Asked, Door, Talk } from "./door.ts";
-import type { CallCursor } from "./event-ids.ts";
-import { enterWaits } from "./enter-waits.ts";
+import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
+import { ANSWERED, type Handled } from "../shared/answer.ts";
+import { holdOpen } from "../shared/hold-open.ts";
+import { promptOf, toolOf } from "../shared/served.ts";
 import { followCall } from "./follow-call.ts";
 import { forgetCall, noteCall } from "./note-call.ts";
+import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
+import { waitsOf } from "./session-waits.ts";
 
 /** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
-export async function callTool(door: Door, talk: Talk, intent: CallToolInSession, asked: Asked): Promise<void> {
-  const tool = door.catalogue.tools.get(intent.name);
-  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `no tool ${JSON.stringify(intent.name.slice(0, 100))}`);
-  const missing = missingCapabilities(tool.needs, talk.session.capabilities);
+export async function callTool(route: SessionRoute, intent: CallTool, exchange: SessionExchange): Promise<Handled> {
+  const tool = toolOf(exchange.catalogue, intent.name);
+  const missing = missingCapabilities(tool.needs, exchange.session.capabilities);
   if (missing) throw capabilityRequired(`tool ${tool.name}`, missing);
-  if (intent.task) return await handOut(door, talk, { ...intent, task: intent.task }, { ...asked, tool });
+  if (intent.task && hasTasks(exchange)) return await handOut(route, intent, exchange, tool);
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
   }
-  await carry(door, talk, asked, { runnable: tool, intent });
+  return await carry(route, exchange, { runnable: tool, intent });
 }
 
 /** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
-export async function getPrompt(door: Door, talk: Talk, intent: GetPromptInSession, asked: Asked): Promise<void> {
-  const prompt = door.catalogue.prompts.get(intent.name);
-  if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(intent.name.slice(0, 100))}`);
-  await carry(door, talk, asked, { runnable: prompt, intent });
+export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange: SessionExchange): Promise<Handled> {
+  return await carry(route, exchange, { runnable: promptOf(exchange.catalogue, intent.name), intent });
 }
 
 async function handOut(
-  { services, sessions, times, limits, log }: Door,
-  { session, encode }: Talk,
-  { task: wish, arguments: args }: CallToolInSession & Required<Pick<CallToolInSession, "task">>,
-  { id, voice, tool }: Asked & { readonly tool: Tool },
-): Promise<void> {
+  { services, sessions, times, limits, log }: SessionRoute,
+  { task: wish, arguments: args }: CallTool,
+  { session, caller, encode, channel }: TaskExchange,
+  tool: Tool,
+): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
   const taskId = services.ids.taskId();
-  const { principal, capabilities } = session;
   // The client may have left while its session was looked up: it would never learn of the task.
-  if (voice.closed.aborted) return;
+  if (channel.closed.aborted) return ANSWERED;
   let following: "following" | "full" | undefined;
   const created = await createTask(services, tool, {
-    principal,
+    principal: caller.principal,
     arguments: args,
-    capabilities,
+    capabilities: session.capabilities,
     hidden: false,
     taskId,
-    ...(typeof wish.ttlMs === "number" && { retentionMs: wish.ttlMs }),
+    ...(typeof wish?.ttlMs === "number" && { retentionMs: wish.ttlMs }),
     beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
   });
   if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
-  const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: voice.closed });
-  voice.answer({ httpStatus: 200, message: resultMessage(id, encode.createTaskResult(task)) });
+  const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: channel.closed });
+  return encode.tasks.createTaskResult(task);
 }
 
 interface Carry {
   readonly runnable: Runnable;
-  readonly intent: CallToolInSession | GetPromptInSession;
+  readonly intent: CallTool | GetPrompt;
 }
 
-async function carry(door: Door, talk: Talk, asked: Asked, { runnable, intent }: Carry): Promise<void> {
-  const { services } = door;
-  const { session } = talk;
-  const { id: requestId } = asked;
-  const leave = enterWaits(door, talk, asked.batchWaits);
+async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<Handled> {
+  const { services } = route;
+  const { session, caller, id: requestId, wants, channel } = exchange;
+  const { progressToken } = wants;
   const taskId = services.ids.taskId();
-  let isNoted = false;
-  const watch = await watchTask(services, taskId).catch((error: unknown) => {
-    leave();
-    throw error;
-  });
-  try {
+  await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
-    if (asked.voice.closed.aborted) return;
-    const task = await createTask(services, runnable, {
-      principal: session.principal,
-      arguments: { ...intent.arguments },
-      capabilities: session.capabilities,
-      hidden: true,
-      request: { id: requestId, ...(intent.progressToken !== undefined && { progressToken: intent.progressToken }) },
-      taskId,
-      async beside() {
-        isNoted = true;
-        await noteCall(door, talk, { taskId, requestId });
-      },
-    });
-    const cursor: CallCursor = { stream: "call", event: 0, taskId };
-    // A stream that was left may be resumed, and its call cancelled, on any front end.
-    if ((await followCall(door, talk, asked, { cursor, task, watch })) === "left") isNoted = false;
-  } finally {
-    if (isNoted) forgetCall(door, talk, { taskId, requestId });
-    watch.close();
-    leave();
-  }
+    if (channel.closed.aborted) return;
+    let isNoted = false;
+    try {
+      const task = await createTask(services, runnable, {
+        principal: caller.principal,
+        arguments: { ...intent.arguments },
+        capabilities: session.capabilities,
+        hidden: true,
+        request: { id: requestId, ...(progressToken !== undefined && { progressToken }) },
+        taskId,
+        async beside() {
+          isNoted = true;
+          await noteCall(route, exchange, { taskId, requestId });
+        },
+      });
+      // A stream that was left may be resumed, and its call cancelled, on any front end.
+      if ((await followCall(route, exchange, { cursor: { stream: "call", event: 0, taskId }, task, watch })) === "left") isNoted = false;
+    } finally {
+      if (isNoted) forgetCall(route, exchange, { taskId, requestId });
+    }
+  });
+  return ANSWERED;
 }

@@ -1,28 +1,23 @@
-import { ParleyError, unmasked } from "@parley/core";
-import { isDefect, resultMessage } from "@parley/protocol";
+import { ParleyError } from "@parley/core";
+import type { Intent, IntentOf } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
-import { completionsOf } from "../shared/completion.ts";
-import { contentsOf } from "../shared/contents.ts";
+import type { Handled } from "../shared/answer.ts";
+import { SERVED } from "../shared/served.ts";
 import { callTool, getPrompt } from "./calls.ts";
-import type { Asked, Door, Talk } from "./door.ts";
+import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { cancelTask, getTask, listTasks, sendInput, taskResult } from "./tasks.ts";
 
-/** The `result` of the answer, or nothing when the handler has answered itself. Whatever is thrown becomes the error. */
-type Answer = object | void | Promise<object | void>;
+type Handler<Wanted, Of = SessionExchange> = (route: SessionRoute, intent: Wanted, exchange: Of) => Handled | Promise<Handled>;
 
-type IntentOf<Type> = Extract<SessionIntent, { readonly type: Type }>;
-
-type Handlers = {
-  readonly [Type in SessionIntent["type"]]: (door: Door, talk: Talk, intent: IntentOf<Type>, asked: Asked) => Answer;
-};
-
-const HANDLERS: Handlers = {
-  ping: (_door, { encode }) => encode.empty(),
-  async setLogLevel({ sessions }, { session, encode }, { level }) {
+/** What is done about each intent. */
+const HANDLERS: { readonly [Type in SessionIntent["type"]]: Handler<IntentOf<SessionIntent, Type>> } = {
+  ...SERVED,
+  ping: (_route, _intent, { encode }) => encode.empty(),
+  async setLogLevel({ sessions }, { level }, { session, encode }) {
     await sessions.setLogLevel(session.id, level);
     return encode.empty();
   },
-  async subscribe({ sessions, limits }, { session, encode }, { uri }) {
+  async subscribe({ sessions, limits }, { uri }, { session, encode }) {
     const most = limits.sessionSubscriptionsMax;
     const became = await sessions.subscribe(session.id, uri, most);
     if (became === "full") {
@@ -30,37 +25,29 @@ const HANDLERS: Handlers = {
     }
     return encode.empty();
   },
-  async unsubscribe({ sessions }, { session, encode }, { uri }) {
+  async unsubscribe({ sessions }, { uri }, { session, encode }) {
     await sessions.unsubscribe(session.id, uri);
     return encode.empty();
   },
-  listTools: ({ catalogue }, { encode }, { cursor }) => encode.toolList(catalogue, cursor),
-  listPrompts: ({ catalogue }, { encode }, { cursor }) => encode.promptList(catalogue, cursor),
-  listResources: ({ catalogue }, { encode }, { cursor }) => encode.resourceList(catalogue, cursor),
-  listTemplates: ({ catalogue }, { encode }, { cursor }) => encode.templateList(catalogue, cursor),
-  readResource: async ({ catalogue }, { encode }, { uri }) => encode.resourceContents(await contentsOf(catalogue, uri)),
-  complete: async ({ catalogue }, { encode }, intent) => encode.completion(await completionsOf(catalogue, intent)),
   callTool,
   getPrompt,
-  getTask,
-  taskResult,
-  listTasks,
-  cancelTask,
-  sendInput,
+  getTask: aboutTasks(getTask),
+  taskResult: aboutTasks(taskResult),
+  listTasks: aboutTasks(listTasks),
+  cancelTask: aboutTasks(cancelTask),
+  sendInput: aboutTasks(sendInput),
 };
 
-/** Answers one request of a session; never throws. */
-export async function dispatch(door: Door, talk: Talk, intent: SessionIntent, asked: Asked): Promise<void> {
-  const { id, voice } = asked;
-  try {
-    // TypeScript does not see that the handler found by a type takes the intent of that type.
-    const handle = HANDLERS[intent.type] as (door: Door, talk: Talk, intent: SessionIntent, asked: Asked) => Answer;
-    const result = await handle(door, talk, intent, asked);
-    if (result) voice.answer({ httpStatus: 200, message: resultMessage(id, result) });
-  } catch (error) {
-    const defectId = door.services.ids.uuid();
-    if (isDefect(error)) door.log.error({ defectId, intent: intent.type, err: error }, "request failed");
-    const shown = unmasked(error, { defectId, showErrors: door.services.settings.showErrors });
-    voice.answer(talk.encode.failure({ id, intent, error: shown, defectId }));
-  }
+/** Only revisions that have tasks read such a request. */
+function aboutTasks<Wanted extends Intent>(handle: Handler<Wanted, TaskExchange>): Handler<Wanted> {
+  return (route, intent, exchange) => {
+    if (!hasTasks(exchange)) throw new Error(`${intent.type} in a session of ${exchange.session.version}, which has no tasks`);
+    return handle(route, intent, exchange);
+  };
+}
+
+export function dispatch(route: SessionRoute, intent: SessionIntent, exchange: SessionExchange): Handled | Promise<Handled> {
+  // TypeScript does not see that the handler found by a type takes the intent of that type.
+  const handle = HANDLERS[intent.type] as Handler<SessionIntent>;
+  return handle(route, intent, exchange);
 }

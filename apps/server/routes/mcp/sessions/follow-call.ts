@@ -6,15 +6,16 @@
  * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
-import { declareUnavailable, isFinished, OVER, ParleyError, RpcFailure, type Ask, type FeedItem, type Task } from "@parley/core";
-import { INTERNAL_ERROR, isDefect } from "@parley/protocol";
+import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
+import { type Reply, resultMessage } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
-import type { TaskWatch } from "../../../streams/watch-task.ts";
+import { failureReply } from "../shared/answer.ts";
+import { resultOf } from "../shared/results.ts";
 import { toPut } from "./asks.ts";
-import type { Asked, Door, Talk } from "./door.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
 import { callName } from "./note-call.ts";
+import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 export interface FollowCall {
   readonly cursor: CallCursor | ResultCursor;
@@ -26,181 +27,222 @@ export interface FollowCall {
 /** What became of the stream: `answered` for good, or left to be resumed. */
 export type Followed = "answered" | "left";
 
-export async function followCall(door: Door, talk: Talk, { id, voice }: Asked, follow: FollowCall): Promise<Followed> {
-  const { services, times, lifecycle, heartbeat } = door;
-  const { session, dialect, encode } = talk;
-  const { watch } = follow;
-  const { progressToken } = follow.task.call.request ?? {};
-  // Only a task that the client has a handle on can be asked about on several streams. Held before anything is sent: from the first event on its
-  // client may come back for what follows that.
-  const held =
-    follow.cursor.stream === "result"
-      ? await holdStream(door, {
-          sessionId: session.id,
-          stream: `result ${callName(door, id)}`,
-          after: follow.cursor.event,
-          onChange: watch.wake,
-        })
-      : undefined;
-  const isResumed = follow.cursor.event > 0;
-  const done = new AbortController();
-  let { task } = follow;
-  // Numbers of questions on a stream grow from one holder to the next: by the time, since one may not know how far the other came.
-  let cursor = { ...follow.cursor, event: Math.max(follow.cursor.event, services.clock.now()) };
-
-  const eventId = (change: Partial<Omit<CallCursor, "stream">> = {}) => {
-    cursor = { ...cursor, ...change, event: cursor.event + 1 };
-    return door.eventIds.write(session.id, cursor);
-  };
-  let primed = false;
-  const prime = () => {
-    if (primed) return;
-    primed = true;
-    if (!voice.acceptsStream || !dialect.closesEarly) return;
-    const id = eventId();
-    if (id === undefined) voice.open();
-    else voice.prime(id, times.retryMs);
-  };
-  /** The id comes first, so that the client can come back for whatever follows it. */
-  const send = (message: object, change: Partial<Omit<CallCursor, "stream">> = {}) => {
-    prime();
-    voice.send(message, eventId(change));
-  };
-  const leave = () => {
-    prime();
-    voice.letGo(dialect.closesEarly ? times.retryMs : undefined);
-    return "left" as const;
-  };
-
-  const stops = [
-    onAbort(voice.closed, watch.wake),
-    onAbort(lifecycle.closing, watch.wake),
-    onAbort(lifecycle.ending, watch.wake),
-    heartbeat.onBeat(() => keepClientWaiting()),
-    () => done.abort(OVER),
-  ];
-  // A call that ends within a moment costs no stream; one that does not can be resumed from here on.
-  if (isResumed) prime();
-  else void services.clock.sleep(times.resumableAfterMs, done.signal).then(() => done.signal.aborted || prime());
-
-  /** Questions that are on a held stream. */
-  const put = new Set(held?.putBefore(task.id));
+export async function followCall(route: SessionRoute, exchange: SessionExchange, follow: FollowCall): Promise<Followed> {
+  const stream = new CallStream(route, exchange, follow);
   try {
-    // Only a task that the client has a handle on can be asked about on several streams.
-    for (let feed = await services.store.feed(task.id, cursor.feed); ;) {
-      let released = false;
-      for (const item of feed.items) {
-        released ||= item.type === "release";
-        await tell(item);
-      }
-      cursor = { ...cursor, ...(feed.cursor !== undefined && { feed: feed.cursor }) };
-      if (isFinished(task.status)) {
-        // A stream that began behind an answer in JSON would take the process down.
-        done.abort(OVER);
-        voice.answer(answerOf(door, talk, { id, cursor, task }), eventId());
-        if (held) await door.sessions.unfollow(session.id, [task.id]);
-        return "answered";
-      }
-      await (held ? putOnHeld(held) : putAsks());
-      if (released && dialect.closesEarly && voice.acceptsStream) return leave();
-      await watch.next();
-      if (voice.closed.aborted) return "left";
-      if (held?.lost || shouldLetGo()) return leave();
-      let now;
-      // In this order, in one round trip: what was reported before the end of the task is told before it.
-      [now, feed] = await Promise.all([services.store.load(task.id), services.store.feed(task.id, cursor.feed)]);
-      if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      task = now;
-    }
+    return await stream.follow();
   } finally {
-    for (const stop of stops) stop();
-    await held?.drop();
+    await stream.close();
+  }
+}
+
+class CallStream {
+  readonly #route: SessionRoute;
+  readonly #exchange: SessionExchange;
+  readonly #watch: TaskWatch;
+  /** How far the client has been told; stands in every event. */
+  #cursor: CallCursor | ResultCursor;
+  #task: Task;
+  /** The client has an event id to come back with, or cannot come back. */
+  #primed = false;
+  #held: Held | undefined;
+  /** Questions that are on a held stream, as marks. */
+  #put = new Set<string>();
+  readonly #done = new AbortController();
+  readonly #stops: readonly (() => void)[];
+
+  constructor(route: SessionRoute, exchange: SessionExchange, { cursor, task, watch }: FollowCall) {
+    this.#route = route;
+    this.#exchange = exchange;
+    this.#watch = watch;
+    this.#cursor = cursor;
+    this.#task = task;
+    const { lifecycle, heartbeat } = route;
+    this.#stops = [
+      onAbort(exchange.channel.closed, watch.wake),
+      onAbort(lifecycle.closing, watch.wake),
+      onAbort(lifecycle.ending, watch.wake),
+      heartbeat.onBeat(() => this.#keepClientWaiting()),
+      () => this.#done.abort(OVER),
+    ];
+  }
+
+  async follow(): Promise<Followed> {
+    const { services } = this.#route;
+    const { channel } = this.#exchange;
+    // Before anything is sent: from the first event on its client may come back for what follows that.
+    if (this.#cursor.stream === "result") await this.#hold();
+    const isResumed = this.#cursor.event > 0;
+    // Numbers of questions on a stream grow from one holder to the next: by the time, since one may not know how far the other came.
+    this.#cursor = { ...this.#cursor, event: Math.max(this.#cursor.event, services.clock.now()) };
+    if (isResumed) this.#prime();
+    else this.#primeInTime();
+    let feed = await services.store.feed(this.#task.id, this.#cursor.feed);
+    for (;;) {
+      for (const item of feed.items) await this.#tell(item);
+      if (feed.cursor !== undefined) this.#cursor = { ...this.#cursor, feed: feed.cursor };
+      if (isFinished(this.#task.status)) return await this.#answer();
+      await (this.#held ? this.#putOnHeld(this.#held) : this.#putAsks());
+      if (feed.items.some(({ type }) => type === "release") && this.#canComeBack) return this.#leave();
+      await this.#watch.next();
+      if (channel.closed.aborted) return "left";
+      if (this.#held?.lost || this.#isLetGo) return this.#leave();
+      // In this order, in one round trip: what was reported before the end of the task is told before it.
+      const [task, next] = await Promise.all([services.store.load(this.#task.id), services.store.feed(this.#task.id, this.#cursor.feed)]);
+      if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
+      this.#task = task;
+      feed = next;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    await this.#held?.drop();
+  }
+
+  /** Only a task that the client has a handle on can be asked about on several streams. */
+  async #hold(): Promise<void> {
+    const { session, id } = this.#exchange;
+    const stream = `result ${callName(this.#route, id)}`;
+    const held = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
+    this.#held = held;
+    this.#put = new Set(held.putBefore(this.#task.id));
+  }
+
+  /** A call that ends within a moment costs no stream; one that does not can be resumed from here on. */
+  #primeInTime(): void {
+    const { services, times } = this.#route;
+    void services.clock.sleep(times.resumableAfterMs, this.#done.signal).then(() => {
+      if (!this.#done.signal.aborted) this.#prime();
+    });
+  }
+
+  #prime(): void {
+    if (this.#primed) return;
+    this.#primed = true;
+    if (!this.#canComeBack) return;
+    const { channel } = this.#exchange;
+    const eventId = this.#eventId();
+    if (eventId === undefined) channel.open();
+    else channel.prime(eventId, this.#route.times.retryMs);
+  }
+
+  get #canComeBack(): boolean {
+    return this.#exchange.channel.acceptsStream && this.#exchange.dialect.closesEarly;
+  }
+
+  #eventId(change: Seen = {}): string | undefined {
+    this.#cursor = { ...this.#cursor, ...change, event: this.#cursor.event + 1 };
+    return this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
+  }
+
+  /** The id comes first, so that the client can come back for what follows it. */
+  #send(message: object, change: Seen = {}): void {
+    this.#prime();
+    this.#exchange.channel.send(message, this.#eventId(change));
+  }
+
+  async #answer(): Promise<Followed> {
+    const { session, channel } = this.#exchange;
+    // A stream that began behind an answer in JSON would take the process down.
+    this.#done.abort(OVER);
+    channel.answer(this.#reply(), this.#eventId());
+    if (this.#held) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
+    return "answered";
+  }
+
+  #reply(): Reply {
+    try {
+      return { httpStatus: 200, message: resultMessage(this.#exchange.id, this.#result()) };
+    } catch (error) {
+      return failureReply(this.#route, this.#exchange, { error, taskId: this.#task.id });
+    }
+  }
+
+  #result(): object {
+    const { encode } = this.#exchange;
+    if (this.#cursor.stream === "call")
+      return resultOf(this.#task, this.#task.call.kind === "tool" ? encode.callResult : encode.promptResult);
+    if (!hasTasks(this.#exchange)) throw new Error(`a task's result in a session of ${this.#exchange.session.version}, which has no tasks`);
+    return this.#exchange.encode.tasks.taskResult(this.#task);
+  }
+
+  #leave(): Followed {
+    const { channel, dialect } = this.#exchange;
+    this.#prime();
+    channel.letGo(dialect.closesEarly ? this.#route.times.retryMs : undefined);
+    return "left";
   }
 
   /** A call that waits for a person goes on elsewhere as soon as this front end closes; one that works may end here yet. */
-  function shouldLetGo(): boolean {
-    const waits = dialect.closesEarly && task.status === "input_required";
+  get #isLetGo(): boolean {
+    const { lifecycle } = this.#route;
+    const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
     return lifecycle.ending.aborted || (waits && lifecycle.closing.aborted);
   }
 
-  async function tell(item: FeedItem): Promise<void> {
-    const wants = {
-      ...(progressToken !== undefined && { progressToken }),
-      logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL,
-      ...(cursor.stream === "result" && { taskId: task.id }),
-    };
-    const notification = voice.acceptsStream ? encode.feedNotification(item, wants) : undefined;
+  /** The task's id, where the client knows the task. */
+  get #knownTask(): string | undefined {
+    return this.#cursor.stream === "result" ? this.#task.id : undefined;
+  }
+
+  async #tell(item: FeedItem): Promise<void> {
+    const { encode, wants, channel } = this.#exchange;
+    const notification = channel.acceptsStream ? encode.feedNotification(item, wants, this.#knownTask) : undefined;
     if (!notification) return;
-    send(notification, item.type === "progress" ? { progress: item.progress } : {});
-    await voice.drained();
+    this.#send(notification, item.type === "progress" ? { progress: item.progress } : {});
+    await channel.drained();
   }
 
   /** Of a hidden task: this stream is the only one that it can be asked on. */
-  async function putAsks(): Promise<void> {
-    const { seen } = cursor as CallCursor;
-    for (const { ask, requestId, moment } of toPut(door, session.id, task, seen)) {
-      if (canPut(ask)) {
-        send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key) }), { seen: moment });
-        await voice.drained();
+  async #putAsks(): Promise<void> {
+    const { services } = this.#route;
+    const { session, caller, encode, channel } = this.#exchange;
+    const { id: taskId } = this.#task;
+    const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
+    for (const { ask, requestId, moment } of toPut(this.#route, session.id, this.#task, seen)) {
+      if (this.#canPut(ask)) {
+        this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
+        await channel.drained();
         // Nobody else can be asked: the tool is told so.
-      } else await declareUnavailable(services, { taskId: task.id, principal: session.principal, key: ask.key });
+      } else await declareUnavailable(services, { taskId, principal: caller.principal, key: ask.key });
     }
   }
 
   /** Of a task that may be asked about on other streams, too. */
-  async function putOnHeld(stream: Held): Promise<void> {
-    for (const { ask, requestId, mark } of toPut(door, session.id, task)) {
-      if (put.has(mark) || !canPut(ask)) continue;
-      prime();
-      const claimed = await stream.claim({ taskId: task.id, ask, event: cursor.event + 1 });
+  async #putOnHeld(held: Held): Promise<void> {
+    const { session, encode, channel } = this.#exchange;
+    const { id: taskId } = this.#task;
+    for (const { ask, requestId, mark } of toPut(this.#route, session.id, this.#task)) {
+      if (this.#put.has(mark) || !this.#canPut(ask)) continue;
+      this.#prime();
+      const claimed = await held.claim({ taskId, ask, event: this.#cursor.event + 1 });
       if (claimed === "elsewhere") continue;
-      put.add(mark);
+      this.#put.add(mark);
       if (claimed === "put") continue;
-      send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }));
-      await voice.drained();
+      this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key), taskId }));
+      await channel.drained();
     }
   }
 
-  function canPut(ask: Ask): boolean {
-    return voice.acceptsStream && dialect.canAsk(ask.request, session.capabilities);
+  #canPut({ request }: Ask): boolean {
+    const { session, dialect, channel } = this.#exchange;
+    return channel.acceptsStream && dialect.canAsk(request, session.capabilities);
   }
 
   /** Many clients give a request up after a minute without a sign of life; a person may take longer. */
-  function keepClientWaiting(): void {
-    if (cursor.stream !== "call" || progressToken === undefined || !voice.acceptsStream || task.status !== "input_required") return;
+  #keepClientWaiting(): void {
+    const { wants, encode, channel } = this.#exchange;
+    if (this.#cursor.stream !== "call" || !channel.acceptsStream || this.#task.status !== "input_required") return;
     // Progress must grow with each notification: by next to nothing, since nothing was done.
-    const progress = (cursor.progress ?? 0) + 1e-6;
-    const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, { progressToken });
-    if (notification) send(notification, { progress });
+    const progress = (this.#cursor.progress ?? 0) + 1e-6;
+    const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, wants);
+    if (notification) this.#send(notification, { progress });
   }
 }
 
-/** Until a client sets a level. S25 server/utilities/logging leaves it to the server. */
-const DEFAULT_LOG_LEVEL = "info";
-
-interface Ended {
-  readonly id: Asked["id"];
-  readonly cursor: CallCursor | ResultCursor;
-  readonly task: Task;
-}
-
-function answerOf({ services, log }: Door, { encode }: Talk, { id, cursor, task }: Ended) {
-  try {
-    return { httpStatus: 200, message: { jsonrpc: "2.0" as const, id, result: resultOf() } };
-  } catch (error) {
-    const defectId = services.ids.uuid();
-    if (isDefect(error)) log.error({ defectId, taskId: task.id, err: error }, "request failed");
-    return encode.failure({ id, error, defectId });
-  }
-
-  function resultOf(): object {
-    if (cursor.stream === "result") return encode.taskResult(task);
-    if (task.outcome?.type === "result")
-      return task.call.kind === "tool" ? encode.callResult(task.outcome.result) : encode.promptResult(task.outcome.result);
-    if (task.outcome?.type === "error") throw new RpcFailure(task.outcome.error.code, task.outcome.error.message, task.outcome.error.data);
-    throw new RpcFailure(INTERNAL_ERROR, task.message ?? `the call was ${task.status}`);
-  }
-}
+/** What an event tells of a call, for its cursor. */
+type Seen = Pick<CallCursor, "seen" | "progress">;
 
 function onAbort(signal: AbortSignal, listener: () => void): () => void {
   signal.addEventListener("abort", listener);

@@ -4,7 +4,7 @@
 import { type Ask, ParleyError, type PutAsk, type Services } from "@parley/core";
 import type { Limits, Times } from "../../../front-end/limits.ts";
 import { markOf } from "./asks.ts";
-import type { Door } from "./door.ts";
+import type { SessionRoute } from "./session-route.ts";
 
 export interface Held {
   /** True once another holder has taken the stream over, or the session is gone. */
@@ -34,16 +34,16 @@ export interface HoldStream {
   readonly onChange: () => void;
 }
 
-/** As much of a door as a hold needs. */
-interface HoldDoor extends Pick<Door, "sessions" | "heartbeat" | "log"> {
+/** As much of a route as a hold needs. */
+interface HoldRoute extends Pick<SessionRoute, "sessions" | "heartbeat" | "log"> {
   readonly limits: Pick<Limits, "sessionWaitsMax">;
   readonly services: Pick<Services, "ids" | "clock">;
   readonly times: Pick<Times, "keepAliveMs" | "sessionTtlMs">;
 }
 
 /** Throws UNAVAILABLE, TOO_MANY_CALLS; nothing is held then. */
-export async function holdStream(door: HoldDoor, { sessionId, stream, after, onChange }: HoldStream): Promise<Held> {
-  const { sessions, services, heartbeat, limits, times, log } = door;
+export async function holdStream(route: HoldRoute, { sessionId, stream, after, onChange }: HoldStream): Promise<Held> {
+  const { sessions, services, heartbeat, limits, times, log } = route;
   const token = services.ids.uuid();
   const hold = () => ({ sessionId, stream, token, nowMs: services.clock.now(), leaseMs: LEASE_BEATS * times.keepAliveMs });
   let holds = false;

@@ -1,7 +1,7 @@
 /** Which task carries a call of a session: noted while the call is open, so that any front end can cancel it. */
 import { cancelTask, ParleyError } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
-import type { Door, Talk } from "./door.ts";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 export interface CarriedCall {
   readonly taskId: string;
@@ -12,27 +12,27 @@ export interface CarriedCall {
 const NAME_CHARS = 64;
 
 /** Throws TOO_MANY_CALLS; the call's task is cancelled then. */
-export async function noteCall(door: Door, { session }: Talk, { taskId, requestId }: CarriedCall): Promise<void> {
-  const { sessions, services, limits } = door;
-  const noted = await sessions.noteCall(session.id, callName(door, requestId), taskId, limits.sessionWaitsMax);
+export async function noteCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): Promise<void> {
+  const { sessions, services, limits } = route;
+  const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
   if (noted !== "full") return;
   await cancelTask(services, { taskId, principal: session.principal, reason: "The session has too many calls." });
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
 }
 
-export async function notedTask(door: Door, { session }: Talk, requestId: RequestId): Promise<string | undefined> {
-  return await door.sessions.callTask(session.id, callName(door, requestId));
+export async function notedTask(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<string | undefined> {
+  return await route.sessions.callTask(session.id, callName(route, requestId));
 }
 
 /** For a call that is over. Nobody waits for it: at worst the note stays until the session is full or ends. */
-export function forgetCall(door: Door, { session }: Talk, { taskId, requestId }: CarriedCall): void {
-  door.sessions
-    .forgetCalls(session.id, [callName(door, requestId)])
-    .catch((error: unknown) => door.log.warn({ taskId, err: error }, "call not forgotten"));
+export function forgetCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): void {
+  route.sessions
+    .forgetCalls(session.id, [callName(route, requestId)])
+    .catch((error: unknown) => route.log.warn({ taskId, err: error }, "call not forgotten"));
 }
 
 /** Short, whatever the id. A number is not the text of it. */
-export function callName({ services }: Door, requestId: RequestId): string {
+export function callName({ services }: SessionRoute, requestId: RequestId): string {
   const name = JSON.stringify(requestId);
   return name.length <= NAME_CHARS ? name : `#${services.digest(name)}`;
 }

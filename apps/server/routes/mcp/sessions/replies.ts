@@ -4,22 +4,21 @@
 import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
-import type { Door, Talk } from "./door.ts";
 import { notedTask } from "./note-call.ts";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
  * Delivers the reply to an elicitation, sampling or roots request. A reply that does not fit is refused and its question put again, since the
  * client that sent it holds its request for answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
 export async function takeReply(
-  door: Door,
-  { session, dialect }: Talk,
+  { services, askIds }: SessionRoute,
+  { session, caller: { principal }, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
 ) {
-  const { services } = door;
-  const named = door.askIds.read(session.id, id);
+  const named = askIds.read(session.id, id);
   if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
-  const ref = { taskId: named.taskId, principal: session.principal };
+  const ref = { taskId: named.taskId, principal };
   const task = await getTask(services, ref);
   const ask = task.asks.find(({ key }) => key === named.key);
   const read = ask ? dialect.readReply(ask.request, reply) : reply;
@@ -45,12 +44,12 @@ function refuse(receipt: Receipt | undefined): void {
 }
 
 /** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
-export async function takeNotice(door: Door, talk: Talk, { requestId, reason }: Notice): Promise<void> {
-  const taskId = await notedTask(door, talk, requestId);
+export async function takeNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
+  const taskId = await notedTask(route, context, requestId);
   if (taskId === undefined) return;
-  await cancelTask(door.services, {
+  await cancelTask(route.services, {
     taskId,
-    principal: talk.session.principal,
+    principal: context.caller.principal,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

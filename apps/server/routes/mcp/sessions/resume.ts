@@ -1,41 +1,46 @@
 /** Continues the stream of a request where the client's last event left it, on whichever front end the client came back to. */
-import { getTask } from "@parley/core";
-import { isDefect } from "@parley/protocol";
-import { watchTask } from "../../../streams/watch-task.ts";
-import type { Door, Talk } from "./door.ts";
-import { enterWaits } from "./enter-waits.ts";
+import { getTask, type Task } from "@parley/core";
+import type { ReplyChannel } from "../../../streams/reply-channel.ts";
+import { answerFailure } from "../shared/answer.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";
 import { forgetCall } from "./note-call.ts";
-import type { Voice } from "./voice.ts";
+import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
+import { waitsOf } from "./session-waits.ts";
+
+export interface Resume {
+  readonly cursor: CallCursor | ResultCursor;
+  readonly channel: ReplyChannel;
+}
 
 /**
  * What goes wrong once the stream is there is the answer to the request. Throws, before that, TASK_NOT_FOUND when the call is over and
  * forgotten, and TOO_MANY_CALLS, OVERLOADED and UNAVAILABLE, which do not mean that the call is over.
  */
-export async function resumeCall(door: Door, talk: Talk, voice: Voice, cursor: CallCursor | ResultCursor): Promise<void> {
-  const { services, log } = door;
+export async function resumeCall(route: SessionRoute, context: SessionContext, { cursor, channel }: Resume): Promise<void> {
+  const { services } = route;
   const { taskId } = cursor;
-  const leave = enterWaits(door, talk);
-  try {
-    const watch = await watchTask(services, taskId);
-    try {
-      const task = await getTask(services, { taskId, principal: talk.session.principal });
-      const requestId = cursor.stream === "result" ? cursor.requestId : task.call.request?.id;
-      if (requestId === undefined) throw new Error(`task ${taskId} carries no request`);
-      // A GET is answered by a stream or not at all, also where no priming event opens one.
-      voice.open();
-      const followed = await followCall(door, talk, { id: requestId, voice }, { cursor, task, watch }).catch((error: unknown) => {
-        const defectId = services.ids.uuid();
-        if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
-        voice.answer(talk.encode.failure({ id: requestId, error, defectId }));
-        return "answered" as const;
-      });
-      if (followed === "answered" && cursor.stream === "call") forgetCall(door, talk, { taskId, requestId });
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+  await holdOpen({ services, waits: waitsOf(route, context) }, taskId, async (watch) => {
+    const task = await getTask(services, { taskId, principal: context.caller.principal });
+    const exchange: SessionExchange = { ...context, ...requestOf(context, cursor, task), channel };
+    // A GET is answered by a stream or not at all, also where no priming event opens one.
+    channel.open();
+    const followed = await followCall(route, exchange, { cursor, task, watch }).catch((error: unknown) => {
+      answerFailure(route, exchange, { error });
+      return "answered" as const;
+    });
+    if (followed === "answered" && cursor.stream === "call") forgetCall(route, context, { taskId, requestId: exchange.id });
+  });
+}
+
+/** The request whose stream is resumed. */
+function requestOf(
+  context: SessionContext,
+  cursor: CallCursor | ResultCursor,
+  { id, call }: Task,
+): Pick<SessionExchange, "id" | "method" | "wants"> {
+  if (cursor.stream === "result") return { id: cursor.requestId, method: "tasks/result", wants: wantsOf(context, {}) };
+  if (!call.request) throw new Error(`task ${id} carries no request`);
+  return { id: call.request.id, method: call.kind === "tool" ? "tools/call" : "prompts/get", wants: wantsOf(context, call.request) };
 }

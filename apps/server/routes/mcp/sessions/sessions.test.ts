@@ -1,9 +1,8 @@
 /** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to another one than the step before. */
 import { ParleyError } from "@parley/core";
-import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
-import { deploy, holdNext } from "../../../deployment.fixture.ts";
+import { callerNamed, deploy, holdNext } from "../../../deployment.fixture.ts";
 import { answered, openSession } from "../../../session-client.fixture.ts";
 import { held, offered } from "../../../tools.fixture.ts";
 
@@ -195,10 +194,10 @@ describe("a blocking call", () => {
     ["a call", {}],
     ["a call for a task", { task: {} }],
   ])("of a client that left before %s could begin starts nothing", async (_what, params) => {
-    const callers = { principal: async () => "anonymous" };
-    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: async () => await callers.principal() });
+    const callers = { caller: async () => callerNamed("anonymous") };
+    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
     const client = await openSession(a);
-    const redisIsBack = "task" in params ? holdNext(callers, "principal") : holdNext(services.events, "watch");
+    const redisIsBack = "task" in params ? holdNext(callers, "caller") : holdNext(services.events, "watch");
     const leave = new AbortController();
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
     const gone = client.post(a, call, {}, leave.signal);
@@ -364,22 +363,24 @@ describe("a session's own stream", () => {
     };
     const [refused, slow] = [await create(), await create()];
     const { watch } = services.events;
-    const back = Promise.withResolvers<void>();
+    const [back, watched] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     Object.assign(services.events, {
       async watch(taskId: string, onChange: () => void) {
         if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
-        if (taskId === slow) await back.promise;
-        return await watch(taskId, onChange);
+        if (taskId !== slow) return await watch(taskId, onChange);
+        await back.promise;
+        const unwatch = await watch(taskId, onChange);
+        watched.resolve();
+        return unwatch;
       },
     });
 
     const stream = await client.listen(a);
-    const ended = stream.ended();
-    await Promise.race([ended, systemClock.sleep(20)]);
+    await stream.ended();
     back.resolve();
-    await ended;
+    await watched.promise;
 
-    expect(services.events.isWatched(slow)).toBe(false);
+    await until(() => !services.events.isWatched(slow));
   });
 
   test("cannot be resumed by what is no event id of the session", async () => {

@@ -7,23 +7,27 @@
  *
  * Source: specification 2025-11-25, basic/transports "Listening for Messages from the Server", basic/utilities/tasks.
  */
-import { isFinished, type Task } from "@parley/core";
+import { type Announcement, isFinished, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../../streams/outlet.ts";
-import { marks } from "./marks.ts";
+import { Changes, type TellChanges } from "../shared/changes.ts";
+import { reportDefect } from "../shared/defects.ts";
 import { toPut } from "./asks.ts";
-import type { Door, Talk } from "./door.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
-/** Tasks that are read at once. All of them are held until the client has taken what is told, and a task may ask much. */
-const READ_TOGETHER = 8;
 const STREAM = "standalone";
 /** How much longer the answer that names a task may take to a client than what this stream says of the task. */
 const OVERTAKING_MS = 50;
 
+/** `session`: what it follows is another, or the stream is over. */
+type Change = "session" | FollowedTask | Announcement;
+
 interface FollowedTask {
-  readonly unwatch: () => void;
+  readonly type: "task";
+  readonly taskId: string;
+  unwatch?: () => void;
   /** Whether the client knows the task by now. */
   named: boolean;
   /** What was told last, as far as it makes a difference to a client; undefined before the first look. */
@@ -32,125 +36,172 @@ interface FollowedTask {
   put: ReadonlySet<string>;
 }
 
-/** Ends when the client is gone, another stream took over, or this front end closes; never by an error of a task. Throws OVERLOADED. */
-export async function standalone(door: Door, talk: Talk, outlet: Outlet, resumed: StandaloneCursor | undefined): Promise<void> {
-  const { services, sessions, lifecycle, announcements, times, heartbeat } = door;
-  const { session, dialect, encode } = talk;
-  const leave = door.listens.enter();
-  const changed = marks();
-  const followed = new Map<string, FollowedTask>();
-  const after = resumed?.event ?? 0;
-  let resources: ReadonlySet<string> = new Set();
-  // Numbers of questions grow from one holder of the stream to the next: by the time, since one may not know how far the other came.
-  let event = Math.max(after, services.clock.now());
-  let sessionChanged = true;
-  let held: Held | undefined;
-  const stops: (() => unknown)[] = [leave, () => followed.forEach(({ unwatch }) => unwatch())];
+/**
+ * Tells until the client is gone, another stream has taken over, or this front end closes: then the client comes back to another. So it does
+ * when telling fails. Throws OVERLOADED, UNAVAILABLE.
+ */
+export async function openStandalone(
+  route: SessionRoute,
+  context: SessionContext,
+  outlet: Outlet,
+  resumed: StandaloneCursor | undefined,
+): Promise<void> {
+  outlet.onClose(route.listens.enter());
+  await new StandaloneStream(route, context, outlet, resumed).open();
+}
 
-  const eventId = () => door.eventIds.write(session.id, { stream: STREAM, event: (event += 1) });
-  const over = () => outlet.closed.aborted || lifecycle.closing.aborted;
+class StandaloneStream implements TellChanges<Change> {
+  readonly #route: SessionRoute;
+  readonly #context: SessionContext;
+  readonly #outlet: Outlet;
+  /** The number of the last event that its client has read; 0 for a new one. */
+  readonly #after: number;
+  readonly #changes: Changes<Change>;
+  readonly #tasks = new Map<string, FollowedTask>();
+  #resources = new Map<string, Announcement>();
+  #event = 0;
+  #held: Held | undefined;
 
-  try {
-    held = await holdStream(door, {
-      sessionId: session.id,
-      stream: STREAM,
-      after,
-      onChange() {
-        sessionChanged = true;
-        changed.wake();
-      },
-    });
-    stops.push(() => held?.drop());
-    outlet.closed.addEventListener("abort", changed.wake);
-    lifecycle.closing.addEventListener("abort", changed.wake);
-    stops.push(() => lifecycle.closing.removeEventListener("abort", changed.wake));
-    // A question that another stream had may be ours by now.
-    stops.push(heartbeat.onBeat(() => followed.forEach((_, taskId) => changed.tasks.mark(taskId))));
-    stops.push(
-      announcements.onAnnouncement((announcement) => {
-        if (announcement.type !== "resource") changed.lists.mark(announcement.type);
-        else if (resources.has(announcement.uri)) changed.resources.mark(announcement.uri);
-      }),
-    );
-    const first = eventId();
-    if (dialect.closesEarly && first !== undefined) outlet.prime(first, times.retryMs);
-    else outlet.open();
-
-    while (!over()) {
-      if (sessionChanged) {
-        sessionChanged = false;
-        if (held.lost) break;
-        await refresh();
-      }
-      for (const kind of changed.lists.take()) outlet.send(encode.listChanged(kind), eventId());
-      for (const uri of changed.resources.take()) outlet.send(encode.resourceUpdated(uri), eventId());
-      const taskIds = changed.tasks.take(READ_TOGETHER);
-      const tasks = await Promise.all(taskIds.map((taskId) => services.store.load(taskId)));
-      for (const [index, taskId] of taskIds.entries()) await tellTask(taskId, tasks[index]);
-      await outlet.drained();
-      if (!over()) await changed.next();
-    }
-    // Whoever took over has the client; one whose front end closes comes back to another.
-    if (!outlet.closed.aborted) outlet.letGo(held?.lost ? undefined : times.retryMs);
-  } finally {
-    await Promise.all(stops.map((stop) => stop()));
+  constructor(route: SessionRoute, context: SessionContext, outlet: Outlet, resumed: StandaloneCursor | undefined) {
+    this.#route = route;
+    this.#context = context;
+    this.#outlet = outlet;
+    this.#after = resumed?.event ?? 0;
+    this.#changes = new Changes(route.services, this);
   }
 
-  async function refresh(): Promise<void> {
+  async open(): Promise<void> {
+    const { services, lifecycle, heartbeat, announcements, times } = this.#route;
+    const { session, dialect } = this.#context;
+    const lookAgain = () => this.#changes.add("session");
+    const held = await holdStream(this.#route, { sessionId: session.id, stream: STREAM, after: this.#after, onChange: lookAgain });
+    this.#held = held;
+    // Numbers of questions grow from one holder of the stream to the next: by the time, since one may not know how far the other came.
+    this.#event = Math.max(this.#after, services.clock.now());
+    lifecycle.closing.addEventListener("abort", lookAgain);
+    // A question that another stream had may be ours by now.
+    const stopBeat = heartbeat.onBeat(() => this.#tasks.forEach((task) => this.#changes.add(task)));
+    const stopHearing = announcements.onAnnouncement((announcement) => this.#hear(announcement));
+    this.#outlet.onClose(() => {
+      this.#changes.stop();
+      lifecycle.closing.removeEventListener("abort", lookAgain);
+      stopBeat();
+      stopHearing();
+      for (const task of this.#tasks.values()) this.#leave(task);
+      void held.drop();
+    });
+    if (this.#changes.stopped) return;
+    const first = this.#eventId();
+    if (dialect.closesEarly && first !== undefined) this.#outlet.prime(first, times.retryMs);
+    else this.#outlet.open();
+    lookAgain();
+  }
+
+  #hear(announcement: Announcement): void {
+    if (announcement.type !== "resource") return this.#changes.add(LISTS[announcement.type]);
+    const followed = this.#resources.get(announcement.uri);
+    if (followed) this.#changes.add(followed);
+  }
+
+  taskOf(change: Change): string | undefined {
+    return change !== "session" && change.type === "task" && change.named ? change.taskId : undefined;
+  }
+
+  async tell(change: Change, task: Task | undefined): Promise<void> {
+    const { encode } = this.#context;
+    if (this.#held?.lost || this.#route.lifecycle.closing.aborted) this.#end();
+    else if (change === "session") await this.#refresh();
+    else if (change.type === "task") await this.#tellTask(change, task);
+    else this.#outlet.send(encode.changed(change), this.#eventId());
+  }
+
+  drained(): Promise<void> {
+    return this.#outlet.drained();
+  }
+
+  failed(error: unknown): void {
+    reportDefect(this.#route, error);
+    this.#outlet.abandon();
+  }
+
+  /** A client whose stream was taken over is elsewhere already; one whose front end closes comes back to another. */
+  #end(): void {
+    this.#changes.stop();
+    this.#outlet.letGo(this.#held?.lost ? undefined : this.#route.times.retryMs);
+  }
+
+  /** Follows what the session follows now. */
+  async #refresh(): Promise<void> {
+    const { sessions, services, times } = this.#route;
+    const { session } = this.#context;
     const interests = await sessions.interests(session.id);
-    resources = new Set(interests.resources);
-    const added = interests.taskIds.filter((taskId) => !followed.has(taskId));
-    const watches = await Promise.allSettled(
-      added.map(async (taskId) => {
-        const unwatch = await services.events.watch(taskId, () => changed.tasks.mark(taskId));
-        followed.set(taskId, { unwatch, named: false, told: undefined, put: new Set(held?.putBefore(taskId)) });
-      }),
-    );
-    // Not before all have settled: a watch that begins later would outlive the stream.
-    for (const watch of watches) if (watch.status === "rejected") throw watch.reason;
+    this.#resources = new Map(interests.resources.map((uri) => [uri, { type: "resource", uri }]));
+    const added = interests.taskIds.filter((taskId) => !this.#tasks.has(taskId)).map((taskId) => this.#followed(taskId));
+    await Promise.all(added.map((task) => this.#follow(task)));
     // A question that overtakes the answer to tools/call is about nothing that the client knows. Clients refuse such a question, and the tool
     // would take it for the person's word.
-    if (added.length > 0) void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => added.forEach(tellFromNowOn));
+    if (added.length > 0) void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => added.forEach(this.#tellFromNowOn));
   }
 
-  function tellFromNowOn(taskId: string): void {
-    const known = followed.get(taskId);
-    if (!known) return;
-    known.named = true;
-    changed.tasks.mark(taskId);
+  #followed(taskId: string): FollowedTask {
+    return { type: "task", taskId, named: false, told: undefined, put: new Set(this.#held?.putBefore(taskId)) };
   }
 
-  async function tellTask(taskId: string, task: Task | undefined): Promise<void> {
-    const known = followed.get(taskId);
-    if (!known?.named) return;
+  async #follow(task: FollowedTask): Promise<void> {
+    this.#tasks.set(task.taskId, task);
+    task.unwatch = await this.#route.services.events.watch(task.taskId, () => this.#changes.add(task));
+    // The client left, or another watch failed, meanwhile.
+    if (this.#changes.stopped) this.#leave(task);
+  }
+
+  #leave(task: FollowedTask): void {
+    task.unwatch?.();
+    this.#tasks.delete(task.taskId);
+  }
+
+  readonly #tellFromNowOn = (task: FollowedTask): void => {
+    task.named = true;
+    this.#changes.add(task);
+  };
+
+  async #tellTask(followed: FollowedTask, task: Task | undefined): Promise<void> {
+    if (!followed.named) return;
+    const { encode, session } = this.#context;
     if (task) {
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is at work when it is first seen is as the client got it.
-      if (known.told === undefined ? task.status !== "working" : known.told !== state) {
-        outlet.send(encode.taskStatus(task), eventId());
-      }
-      known.told = state;
-      await putAsks(task, known);
-      await outlet.drained();
+      const differs = followed.told === undefined ? task.status !== "working" : followed.told !== state;
+      if (differs && encode.tasks) this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
+      followed.told = state;
+      await this.#putAsks(followed, task);
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) {
-      known.unwatch();
-      followed.delete(taskId);
-      await sessions.unfollow(session.id, [taskId]);
+      this.#leave(followed);
+      await this.#route.sessions.unfollow(session.id, [followed.taskId]);
     }
   }
 
-  async function putAsks(task: Task, known: FollowedTask): Promise<void> {
-    const asks = toPut(door, session.id, task);
-    const put = new Set(asks.map(({ mark }) => mark).filter((mark) => known.put.has(mark)));
-    known.put = put;
+  async #putAsks(followed: FollowedTask, task: Task): Promise<void> {
+    const { session, dialect, encode } = this.#context;
+    const asks = toPut(this.#route, session.id, task);
+    const put = new Set(asks.map(({ mark }) => mark).filter((mark) => followed.put.has(mark)));
+    followed.put = put;
     for (const { ask, requestId, mark } of asks) {
       if (put.has(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
-      const claimed = await held?.claim({ taskId: task.id, ask, event: event + 1 });
+      const claimed = await this.#held?.claim({ taskId: task.id, ask, event: this.#event + 1 });
       if (claimed === "claimed" || claimed === "put") put.add(mark);
-      if (claimed === "claimed")
-        outlet.send(encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id }), eventId());
+      if (claimed !== "claimed") continue;
+      const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });
+      this.#outlet.send(asked, this.#eventId());
     }
   }
+
+  #eventId(): string | undefined {
+    this.#event += 1;
+    return this.#route.eventIds.write(this.#context.session.id, { stream: STREAM, event: this.#event });
+  }
 }
+
+/** One object for each kind, so that adding it twice is adding it once. */
+const LISTS = { tools: { type: "tools" }, prompts: { type: "prompts" }, resources: { type: "resources" } } as const;

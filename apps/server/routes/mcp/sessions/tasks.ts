@@ -10,86 +10,81 @@ import {
   type Task,
   waitForTask,
 } from "@parley/core";
-import type { CancelTask } from "@parley/protocol";
-import {
-  elicitationId,
-  type GetTaskInSession,
-  type GivenAnswer,
-  type ListTasks,
-  parseElicitationId,
-  type SendInput,
-  taskFinished,
-  type TaskResult,
-} from "@parley/protocol/sessions";
-import { watchTask } from "../../../streams/watch-task.ts";
+import type { CancelTask, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult } from "@parley/protocol";
+import { elicitationId, parseElicitationId, taskFinished } from "@parley/protocol/sessions";
+import { ANSWERED, type Handled } from "../shared/answer.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import { refuseInvalid } from "../shared/refusals.ts";
-import type { Asked, Door, Talk } from "./door.ts";
-import { enterWaits } from "./enter-waits.ts";
 import { followCall } from "./follow-call.ts";
+import type { SessionRoute, TaskExchange } from "./session-route.ts";
+import { waitsOf } from "./session-waits.ts";
 
 /**
  * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
  * those that come too late or answer nothing, after the others were taken.
  */
-export async function getTask(door: Door, { session, encode }: Talk, { taskId, answers }: GetTaskInSession): Promise<object> {
-  const { services, sessions, limits } = door;
-  const ref = { taskId, principal: session.principal };
+export async function getTask(
+  route: SessionRoute,
+  intent: GetTask,
+  { session, caller: { principal }, encode }: TaskExchange,
+): Promise<object> {
+  const { services, sessions, limits } = route;
+  const { taskId, answers = [] } = intent;
+  const ref = { taskId, principal };
   if (answers.length === 0) {
     const task = await getSettledTask(services, ref);
     // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
     if (task.status === "input_required") await sessions.follow(session.id, taskId, limits.sessionTasksMax);
-    return encode.task(task);
+    return encode.tasks.task(task);
   }
-  const { task } = await deliver(door, ref, answers);
-  return encode.task(task);
+  const { task } = await deliver(route, ref, answers);
+  return encode.tasks.task(task);
 }
 
 /** tasks/sendInput. Throws as getTask with an answer; a late answer is told by `accepted: false`. */
 export async function sendInput(
-  door: Door,
-  { session, encode }: Talk,
+  route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
+  { caller: { principal }, encode }: TaskExchange,
 ): Promise<object> {
-  const ref = { taskId, principal: session.principal };
-  const id = given ?? (await theOpenAsk(door, ref));
-  const { task, late } = await deliver(door, ref, [{ elicitationId: id, reply }], "tell late");
-  return encode.inputSent(!late, task);
+  const ref = { taskId, principal };
+  const id = given ?? (await theOpenAsk(route, ref));
+  const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "tell late");
+  return encode.tasks.inputSent(!late, task);
 }
 
 /** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, TOO_MANY_CALLS, OVERLOADED. */
-export async function taskResult(door: Door, talk: Talk, { taskId }: TaskResult, asked: Asked): Promise<void> {
-  const { services } = door;
-  const leave = enterWaits(door, talk, asked.batchWaits);
-  try {
-    const watch = await watchTask(services, taskId);
-    try {
-      const task = await readTask(services, { taskId, principal: talk.session.principal });
-      await followCall(door, talk, asked, {
-        cursor: { stream: "result", event: 0, taskId, requestId: asked.id },
-        task,
-        watch,
-      });
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+export async function taskResult(route: SessionRoute, { taskId }: TaskResult, exchange: TaskExchange): Promise<Handled> {
+  const { services } = route;
+  const { id, caller } = exchange;
+  await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
+    const task = await readTask(services, { taskId, principal: caller.principal });
+    await followCall(route, exchange, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
+  });
+  return ANSWERED;
 }
 
 /** tasks/list. Throws INVALID_CURSOR. */
-export async function listTasks({ services, pageSize }: Door, { session, encode }: Talk, { cursor }: ListTasks): Promise<object> {
-  const page = await list(services, { principal: session.principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
-  return encode.taskList(page);
+export async function listTasks(
+  { services, pageSize }: SessionRoute,
+  { cursor }: ListTasks,
+  { caller: { principal }, encode }: TaskExchange,
+): Promise<object> {
+  const page = await list(services, { principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
+  return encode.tasks.taskList(page);
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
-export async function cancelTask({ services }: Door, { session, encode }: Talk, { taskId }: CancelTask): Promise<object> {
-  const ref = { taskId, principal: session.principal };
+export async function cancelTask(
+  { services }: SessionRoute,
+  { taskId }: CancelTask,
+  { caller: { principal }, encode }: TaskExchange,
+): Promise<object> {
+  const ref = { taskId, principal };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);
   if (became === "finished") throw taskFinished(task);
-  return encode.cancelledTask(task);
+  return encode.tasks.cancelledTask(task);
 }
 
 interface Ref {
@@ -103,8 +98,8 @@ interface Delivered {
   readonly late: boolean;
 }
 
-async function deliver(door: Door, ref: Ref, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
-  const { services, times } = door;
+async function deliver(route: SessionRoute, ref: Ref, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
+  const { services, times } = route;
   const replies = Object.fromEntries(answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply]));
   const { receipts } = await answerTask(services, { ...ref, replies });
   refuseInvalid(receipts);
@@ -122,7 +117,7 @@ function keyOf(taskId: string, id: string): string {
   throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} is none of this task`);
 }
 
-async function theOpenAsk({ services }: Door, ref: Ref): Promise<string> {
+async function theOpenAsk({ services }: SessionRoute, ref: Ref): Promise<string> {
   const { asks } = await readTask(services, ref);
   const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
   if (only === undefined) throw new ParleyError("NOT_OPEN", "the task asks nothing");

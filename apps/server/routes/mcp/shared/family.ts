@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ServerFacts } from "@parley/protocol";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
-import type { Authenticate } from "../../../front-end/principal.ts";
 import type { StateKeys } from "../../../seals/state-keys.ts";
 import type { OutletOptions } from "../../../streams/outlet.ts";
 
@@ -10,7 +9,6 @@ export interface FamilyDeps {
   readonly frontEnd: FrontEnd;
   readonly facts: ServerFacts;
   readonly keys: StateKeys;
-  readonly authenticate: Authenticate;
   readonly outletOptions: OutletOptions;
 }
 

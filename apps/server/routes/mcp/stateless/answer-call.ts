@@ -7,65 +7,65 @@
  */
 import { createTask, isSettled, type JsonObject, ParleyError, waitForTask } from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
-import { watchTask } from "../../../streams/watch-task.ts";
+import type { Handled } from "../shared/answer.ts";
+import { holdOpen } from "../shared/hold-open.ts";
+import { abandon } from "./abandon.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
-import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
+import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 import { resumeCall } from "./resume-call.ts";
 
 export type TaskChoice = "never" | "at once" | "after first question";
 
-export async function answerCall(mcp: Mcp, called: Called, exchange: Exchange, asTask: TaskChoice): Promise<Handled> {
-  const { replies, requestState } = called.intent;
-  boundReplies(mcp, replies);
-  if (requestState !== undefined) return await resumeCall(mcp, called, exchange, requestState);
-  return asTask === "never" ? await carry(mcp, called, exchange) : await handOut(mcp, called, exchange, asTask);
+export async function answerCall(route: StatelessRoute, called: Called, exchange: StatelessExchange, asTask: TaskChoice): Promise<Handled> {
+  const { replies, requestState } = called.retry;
+  boundReplies(route, replies);
+  if (requestState !== undefined) return await resumeCall(route, called, exchange, requestState);
+  return asTask === "never" ? await carry(route, called, exchange) : await handOut(route, called, exchange, asTask);
 }
 
-async function handOut(mcp: Mcp, called: Called, exchange: Exchange, asTask: Exclude<TaskChoice, "never">): Promise<object> {
-  const { services, encode, times } = mcp;
+async function handOut(
+  route: StatelessRoute,
+  called: Called,
+  exchange: StatelessExchange,
+  asTask: Exclude<TaskChoice, "never">,
+): Promise<object> {
+  const { services, times } = route;
+  const { encode, client, channel } = exchange;
   const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: false });
   if (asTask === "at once") return encode.createTaskResult(task);
   const settled = await waitForTask(services, {
     task,
     until: isSettled,
     timeoutMs: times.askFirstTimeoutMs,
-    signal: exchange.outlet.closed,
+    signal: channel.closed,
   });
   const requests = settled.asks.map(({ request }) => request);
   // A client that cannot be asked gets the task: its question may be answered elsewhere.
-  const asks = settled.status === "input_required" && !requiredCapabilities(requests, called.intent.capabilities);
-  if (asks) return await askCaller(mcp, called, exchange, { task: settled, feedCursor: undefined });
+  const asks = settled.status === "input_required" && !requiredCapabilities(requests, client.capabilities);
+  if (asks) return await askCaller(route, called, exchange, { task: settled, feedCursor: undefined });
   return encode.createTaskResult(settled);
 }
 
-async function carry(mcp: Mcp, called: Called, exchange: Exchange): Promise<Handled> {
-  const { services } = mcp;
-  const leave = mcp.waits.enter();
-  try {
-    const taskId = services.ids.taskId();
-    // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
-    const watch = await watchTask(services, taskId);
-    try {
-      // The client may have left while this waited for Redis, and may have called again.
-      if (exchange.outlet.closed.aborted) return undefined;
-      const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
-      return await awaitTask(mcp, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange): Promise<Handled> {
+  const { services } = route;
+  const taskId = services.ids.taskId();
+  // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
+  return await holdOpen(route, taskId, async (watch) => {
+    // The client may have left while this waited for Redis, and may have called again.
+    if (exchange.channel.closed.aborted) return abandon(exchange);
+    const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
+    return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
+  });
 }
 
-function creation(called: Called, { principal }: Exchange) {
-  const { replies, capabilities } = called.intent;
+function creation(called: Called, { caller: { principal }, client }: StatelessExchange) {
+  const { replies } = called.retry;
   // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
-  return { principal, arguments: called.arguments, capabilities, ...(replies && { replies: replies as JsonObject }) };
+  return { principal, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
 }
 
-function boundReplies({ services }: Mcp, replies: Called["intent"]["replies"]): void {
+function boundReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {
   const count = Object.keys(replies ?? {}).length;
   const most = services.settings.repliesMax;
   if (count > most) throw new ParleyError("TOO_MANY_ANSWERS", `${count} answers in one request; the limit is ${most} (PARLEY_REPLIES_MAX)`);

@@ -1,7 +1,7 @@
 import { cancelTask, type Task } from "@parley/core";
 import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
 import { bindingOf } from "./binding.ts";
-import type { Called, Exchange, Mcp } from "./mcp.ts";
+import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** A state outlives the last deadline by this much: an answer given in the last second can still arrive, and the call goes on. */
 const STATE_SLACK_MS = 60_000;
@@ -17,21 +17,30 @@ interface AskCaller {
  * Throws CAPABILITY_REQUIRED when the request declared too little to be asked; a hidden task is cancelled then, since nobody else can
  * answer it.
  */
-export async function askCaller(mcp: Mcp, called: Called, exchange: Exchange, { task, feedCursor }: AskCaller): Promise<object> {
-  const { services, encode } = mcp;
-  const { principal } = exchange;
+export async function askCaller(
+  route: StatelessRoute,
+  called: Called,
+  exchange: StatelessExchange,
+  { task, feedCursor }: AskCaller,
+): Promise<object> {
+  const { services } = route;
+  const { caller, client, encode } = exchange;
   const required = requiredCapabilities(
     task.asks.map(({ request }) => request),
-    called.intent.capabilities,
+    client.capabilities,
   );
   if (required) {
     if (task.call.hidden)
-      await cancelTask(services, { taskId: task.id, principal, reason: "The client cannot be asked what the call needs." });
+      await cancelTask(services, {
+        taskId: task.id,
+        principal: caller.principal,
+        reason: "The client cannot be asked what the call needs.",
+      });
     throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
   }
   const deadlineMs = Math.max(...task.asks.map((ask) => ask.deadlineMs));
-  const sealed = await mcp.states.seal({
-    ...bindingOf(services, called, principal),
+  const sealed = await route.states.seal({
+    ...bindingOf(services, called, caller),
     taskId: task.id,
     asked: task.asks.map(({ key }) => key),
     deadlineMs,
@@ -45,14 +54,19 @@ export async function askCaller(mcp: Mcp, called: Called, exchange: Exchange, { 
  * Hands a waiting call over to another front end: an InputRequiredResult that asks nothing, whose requestState finds the task again. That
  * is what the specification has for a server that must shed load.
  */
-export async function handOver(mcp: Mcp, called: Called, exchange: Exchange, { task, feedCursor }: AskCaller): Promise<object> {
-  const sealed = await mcp.states.seal({
-    ...bindingOf(mcp.services, called, exchange.principal),
+export async function handOver(
+  route: StatelessRoute,
+  called: Called,
+  exchange: StatelessExchange,
+  { task, feedCursor }: AskCaller,
+): Promise<object> {
+  const sealed = await route.states.seal({
+    ...bindingOf(route.services, called, exchange.caller),
     taskId: task.id,
     asked: [],
-    deadlineMs: mcp.services.clock.now(),
-    expiresAtMs: mcp.services.clock.now() + mcp.times.callTimeoutMs,
+    deadlineMs: route.services.clock.now(),
+    expiresAtMs: route.services.clock.now() + route.times.callTimeoutMs,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
-  return mcp.encode.inputRequired([], sealed);
+  return exchange.encode.inputRequired([], sealed);
 }

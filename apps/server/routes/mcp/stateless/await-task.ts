@@ -3,11 +3,12 @@
  *
  * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, isSettled, OVER, ParleyError, RpcFailure, type Task } from "@parley/core";
-import { INTERNAL_ERROR } from "@parley/protocol";
-import type { TaskWatch } from "../../../streams/watch-task.ts";
+import { cancelTask, isSettled, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import type { Handled } from "../shared/answer.ts";
+import { resultOf } from "../shared/results.ts";
+import { abandon } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
-import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
+import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 export interface AwaitTask {
   /** The task as it was read, or written, after `watch` began. */
@@ -19,21 +20,24 @@ export interface AwaitTask {
 }
 
 /** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
-export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, request: AwaitTask): Promise<Handled> {
+export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
-  const { services, times, lifecycle } = mcp;
-  const { outlet, principal } = exchange;
-  const teller = feedTeller(mcp, called, exchange, { taskId: task.id, cursor: feedCursor });
+  const { services, times, lifecycle } = route;
+  const {
+    channel,
+    caller: { principal },
+  } = exchange;
+  const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
   const done = new AbortController();
   let timedOut = false;
-  outlet.closed.addEventListener("abort", watch.wake);
+  channel.closed.addEventListener("abort", watch.wake);
   lifecycle.ending.addEventListener("abort", watch.wake);
   void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
     timedOut = true;
     watch.wake();
   });
   void services.clock.sleep(times.streamAfterMs, done.signal).then(() => {
-    if (!done.signal.aborted && outlet.acceptsStream) outlet.open();
+    if (!done.signal.aborted && channel.acceptsStream) channel.open();
   });
 
   try {
@@ -42,10 +46,10 @@ export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, re
       await watch.next();
       // Closing a first call cancels its hidden task, on which no client has a handle. A retry has delivered answers, and may have been
       // dropped by the network: its task continues, and the same retry sent again gets the result.
-      if (outlet.closed.aborted) {
+      if (channel.closed.aborted) {
         if (task.call.hidden && !canComeBack)
           await cancelTask(services, { taskId: task.id, principal, reason: "The client closed the call." });
-        return undefined;
+        return abandon(exchange);
       }
       const now = await services.store.load(task.id);
       // What was reported before the end is there by now: told first, since nothing may follow the answer.
@@ -57,21 +61,15 @@ export async function awaitTask(mcp: Mcp, called: Called, exchange: Exchange, re
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
       }
-      if (lifecycle.ending.aborted) return await handOver(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
+      if (lifecycle.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
-    if (seen.status === "input_required") return await askCaller(mcp, called, exchange, { task: seen, feedCursor: teller.cursor });
-    return finished(called, seen);
+    if (seen.status === "input_required") return await askCaller(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+    return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
-    outlet.closed.removeEventListener("abort", watch.wake);
+    channel.closed.removeEventListener("abort", watch.wake);
     lifecycle.ending.removeEventListener("abort", watch.wake);
   }
-}
-
-function finished(called: Called, { status, outcome, message }: Task): object {
-  if (outcome?.type === "result") return called.encodeResult(outcome.result);
-  if (outcome?.type === "error") throw new RpcFailure(outcome.error.code, outcome.error.message, outcome.error.data);
-  throw new RpcFailure(INTERNAL_ERROR, message ?? `the call was ${status}`);
 }
 
 interface FeedTeller {
@@ -81,13 +79,12 @@ interface FeedTeller {
 }
 
 function feedTeller(
-  { services, encode }: Mcp,
-  { intent }: Called,
-  { outlet }: Exchange,
+  { services }: StatelessRoute,
+  { wants, encode, channel }: StatelessExchange,
   from: { taskId: string; cursor: string | undefined },
 ): FeedTeller {
   let { cursor } = from;
-  const wanted = outlet.acceptsStream && (intent.progressToken !== undefined || intent.logLevel !== undefined);
+  const wanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
   return {
     get cursor() {
       return cursor;
@@ -97,10 +94,10 @@ function feedTeller(
       const feed = await services.store.feed(from.taskId, cursor);
       cursor = feed.cursor;
       for (const item of feed.items) {
-        const notification = encode.feedNotification(item, intent);
+        const notification = encode.feedNotification(item, wants);
         if (!notification) continue;
-        outlet.send(notification);
-        await outlet.drained();
+        channel.send(notification);
+        await channel.drained();
       }
     },
   };

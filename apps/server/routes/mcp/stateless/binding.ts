@@ -1,9 +1,9 @@
-import { canonicalJson, type Services } from "@parley/core";
+import { type Caller, canonicalJson, type Services } from "@parley/core";
 import type { Bound } from "../../../seals/request-state.ts";
-import type { Called } from "./mcp.ts";
+import type { Called } from "./stateless-route.ts";
 
 /** What a requestState is bound to: the same for a call and its retries, and for nothing else. */
-export function bindingOf({ digest }: Services, called: Called, principal: string): Bound {
+export function bindingOf({ digest }: Services, called: Called, { principal }: Caller): Bound {
   const { kind, name } = called.runnable;
   return { principal, kind, name, argumentsDigest: digest(canonicalJson(called.arguments)) };
 }

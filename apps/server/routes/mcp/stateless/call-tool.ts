@@ -1,13 +1,14 @@
-import { ParleyError } from "@parley/core";
-import type { CallTool, ClientFacts } from "@parley/protocol/stateless";
+import type { CallTool } from "@parley/protocol";
+import type { Handled } from "../shared/answer.ts";
+import { toolOf } from "../shared/served.ts";
 import { answerCall, type TaskChoice } from "./answer-call.ts";
-import type { Exchange, Handled, Mcp } from "./mcp.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and what answering a call throws. */
-export async function callTool(mcp: Mcp, intent: CallTool & ClientFacts, exchange: Exchange): Promise<Handled> {
-  const tool = mcp.catalogue.tools.get(intent.name);
-  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `no tool ${JSON.stringify(intent.name.slice(0, 100))}`);
-  const asTask: TaskChoice = !intent.speaksTasks || tool.task === "never" ? "never" : tool.askFirst ? "after first question" : "at once";
-  const called = { runnable: tool, arguments: intent.arguments, intent, encodeResult: mcp.encode.callResult };
-  return await answerCall(mcp, called, exchange, asTask);
+export async function callTool(route: StatelessRoute, intent: CallTool, exchange: StatelessExchange): Promise<Handled> {
+  const tool = toolOf(exchange.catalogue, intent.name);
+  const { speaksTasks } = exchange.client;
+  const asTask: TaskChoice = !speaksTasks || tool.task === "never" ? "never" : tool.askFirst ? "after first question" : "at once";
+  const called = { runnable: tool, arguments: intent.arguments, retry: intent, encodeResult: exchange.encode.callResult };
+  return await answerCall(route, called, exchange, asTask);
 }

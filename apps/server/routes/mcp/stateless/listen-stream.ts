@@ -1,21 +1,13 @@
 /**
- * An open stream of subscriptions/listen. Front ends hold ten thousand of them, most of the time in silence, so nothing of one waits: it is an
- * object that is told what has changed, and what runs, runs while there is something to say.
- *
- *   wake-up ─▶ mark ─▶ tell: read, send, at the reader's pace ─▶ silence
- *
- * A task that changes ten times while the reader takes one message is read once: what waits in memory is at most one mark for each thing
- * that is followed.
+ * An open stream of subscriptions/listen: pushes every state of the tasks that it follows, and says which lists and resources have changed.
+ * It is an object that is told what has changed, not a course that waits, since front ends hold ten thousand of them.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
-import type { Outlet } from "../../../streams/outlet.ts";
-import { answerFailure } from "./answer-failure.ts";
-import type { Exchange, Mcp } from "./mcp.ts";
-
-/** Things that are told at once. All that is read for them is held until the client has taken it, and a task may ask much. */
-const TELL_TOGETHER = 8;
+import { answerFailure } from "../shared/answer.ts";
+import { Changes, type TellChanges } from "../shared/changes.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 type Followed = FollowedTask | Announcement;
 
@@ -28,27 +20,24 @@ interface FollowedTask {
 }
 
 /** Follows what was agreed until the client leaves, or this front end closes. */
-export async function openListenStream(mcp: Mcp, exchange: Exchange, agreed: Filter): Promise<void> {
-  const stream = new ListenStream(mcp, exchange, agreed);
+export async function openListenStream(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter): Promise<void> {
+  const stream = new ListenStream(route, exchange, agreed);
   await stream.open(agreed);
 }
 
-class ListenStream {
-  readonly #mcp: Mcp;
-  readonly #id: Exchange["id"];
-  readonly #outlet: Outlet;
+class ListenStream implements TellChanges<Followed> {
+  readonly #route: StatelessRoute;
+  readonly #exchange: StatelessExchange;
   /** Tasks that may change yet. */
   readonly #tasks = new Set<FollowedTask>();
   /** What else is followed. */
   readonly #announced: readonly Announcement[];
-  readonly #changed = new Set<Followed>();
-  #telling = false;
-  #over = false;
+  readonly #changes: Changes<Followed>;
 
-  constructor(mcp: Mcp, { id, outlet }: Exchange, agreed: Filter) {
-    this.#mcp = mcp;
-    this.#id = id;
-    this.#outlet = outlet;
+  constructor(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter) {
+    this.#route = route;
+    this.#exchange = exchange;
+    this.#changes = new Changes(route.services, this);
     this.#announced = [
       ...(agreed.toolsListChanged ? [{ type: "tools" } as const] : []),
       ...(agreed.promptsListChanged ? [{ type: "prompts" } as const] : []),
@@ -58,12 +47,12 @@ class ListenStream {
   }
 
   async open({ taskIds }: Filter): Promise<void> {
-    const { announcements, lifecycle } = this.#mcp;
+    const { announcements, lifecycle } = this.#route;
     const closing = () => this.#end();
     lifecycle.closing.addEventListener("abort", closing);
     const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#hear(each)) : undefined;
-    this.#outlet.onClose(() => {
-      this.#over = true;
+    this.#exchange.channel.onClose(() => {
+      this.#changes.stop();
       lifecycle.closing.removeEventListener("abort", closing);
       unfollow?.();
       for (const task of this.#tasks) this.#leave(task);
@@ -75,10 +64,10 @@ class ListenStream {
   async #follow(taskId: string): Promise<void> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
-    task.unwatch = await this.#mcp.services.events.watch(taskId, () => this.#mark(task));
-    if (this.#over) this.#leave(task);
+    task.unwatch = await this.#route.services.events.watch(taskId, () => this.#changes.add(task));
+    if (this.#changes.stopped) this.#leave(task);
     // What happened before its watch began is told too.
-    else this.#mark(task);
+    else this.#changes.add(task);
   }
 
   #leave(task: FollowedTask): void {
@@ -88,65 +77,48 @@ class ListenStream {
 
   #hear(announcement: Announcement): void {
     const followed = this.#announced.find((each) => isSame(each, announcement));
-    if (followed) this.#mark(followed);
+    if (followed) this.#changes.add(followed);
   }
 
-  #mark(followed: Followed): void {
-    this.#changed.add(followed);
-    if (this.#telling) return;
-    this.#telling = true;
-    void this.#tell();
+  taskOf(followed: Followed): string | undefined {
+    return followed.type === "task" ? followed.taskId : undefined;
   }
 
-  async #tell(): Promise<void> {
-    const { services } = this.#mcp;
-    try {
-      for (let changed = this.#take(); changed.length > 0; changed = this.#take()) {
-        const tasks = await Promise.all(
-          changed.map(async (each) => (each.type === "task" ? await services.store.load(each.taskId) : undefined)),
-        );
-        for (const [index, each] of changed.entries()) {
-          if (each.type === "task") this.#tellTask(each, tasks[index]);
-          else this.#tellAnnounced(each);
-          await this.#outlet.drained();
-        }
-      }
-    } catch (error) {
-      this.#over = true;
-      answerFailure(this.#mcp, this.#outlet, { id: this.#id, method: "subscriptions/listen", error });
-    } finally {
-      this.#telling = false;
-    }
+  tell(followed: Followed, task: Task | undefined): void {
+    if (followed.type === "task") this.#tellTask(followed, task);
+    else this.#tellAnnounced(followed);
   }
 
-  /** Takes marks out, in the order in which they were made. */
-  #take(): readonly Followed[] {
-    if (this.#over) return [];
-    const taken = [...this.#changed].slice(0, TELL_TOGETHER);
-    for (const each of taken) this.#changed.delete(each);
-    return taken;
+  drained(): Promise<void> {
+    return this.#exchange.channel.drained();
+  }
+
+  failed(error: unknown): void {
+    this.#changes.stop();
+    answerFailure(this.#route, this.#exchange, { error });
   }
 
   #tellTask(followed: FollowedTask, task: Task | undefined): void {
     if (task && task.revision > followed.revision) {
       followed.revision = task.revision;
-      this.#outlet.send(this.#mcp.encode.taskNotification(task, { subscriptionId: this.#id }));
+      const { id, encode, channel } = this.#exchange;
+      channel.send(encode.taskNotification(task, { subscriptionId: id }));
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);
   }
 
   #tellAnnounced(announced: Announcement): void {
-    const { encode } = this.#mcp;
-    const { type } = announced;
-    this.#outlet.send(type === "resource" ? encode.resourceUpdated(announced.uri, this.#id) : encode.listChanged(type, this.#id));
+    const { id, encode, channel } = this.#exchange;
+    channel.send(encode.changed(announced, id));
   }
 
   /** With its result, since this front end closes. */
   #end(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#outlet.end({ httpStatus: 200, message: resultMessage(this.#id, this.#mcp.encode.listenEnd(this.#id)) });
+    if (this.#changes.stopped) return;
+    this.#changes.stop();
+    const { id, encode, channel } = this.#exchange;
+    channel.answer({ httpStatus: 200, message: resultMessage(id, encode.listenEnd(id)) });
   }
 }
 

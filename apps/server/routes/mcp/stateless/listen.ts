@@ -4,21 +4,23 @@
  * Source: specification 2026-07-28, basic/patterns/subscriptions, and the Tasks extension, "Notifications".
  */
 import { ParleyError } from "@parley/core";
-import type { ClientFacts, Filter, Listen } from "@parley/protocol/stateless";
+import type { Listen } from "@parley/protocol";
+import type { Filter } from "@parley/protocol/stateless";
+import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { openListenStream } from "./listen-stream.ts";
-import { type Exchange, type Handled, type Mcp, STREAMING } from "./mcp.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** Throws TOO_MANY_SUBSCRIPTIONS, OVERLOADED. */
-export async function listen(mcp: Mcp, intent: Listen & ClientFacts, exchange: Exchange): Promise<Handled> {
-  const { listenTasksMax, listenResourcesMax } = mcp.limits;
+export async function listen(route: StatelessRoute, intent: Listen, exchange: StatelessExchange): Promise<Handled> {
+  const { listenTasksMax, listenResourcesMax } = route.limits;
   atMost(listenTasksMax, intent.taskIds, "tasks", "PARLEY_LISTEN_TASKS_MAX");
   atMost(listenResourcesMax, intent.resourceSubscriptions, "resources", "PARLEY_LISTEN_RESOURCES_MAX");
-  const leave = mcp.listens.enter();
-  exchange.outlet.onClose(leave);
-  const agreed = await agree(mcp, intent, exchange);
-  exchange.outlet.send(mcp.encode.acknowledged(exchange.id, agreed));
-  await openListenStream(mcp, exchange, agreed);
-  return STREAMING;
+  const leave = route.listens.enter();
+  exchange.channel.onClose(leave);
+  const agreed = await agree(route, intent, exchange);
+  exchange.channel.send(exchange.encode.acknowledged(exchange.id, agreed));
+  await openListenStream(route, exchange, agreed);
+  return ANSWERED;
 }
 
 function atMost(limit: number, followed: readonly string[], what: string, setting: string): void {
@@ -27,7 +29,7 @@ function atMost(limit: number, followed: readonly string[], what: string, settin
 }
 
 /** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
-async function agree({ services }: Mcp, intent: Listen, { principal }: Exchange): Promise<Filter> {
+async function agree({ services }: StatelessRoute, intent: Listen, { caller: { principal } }: StatelessExchange): Promise<Filter> {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = intent;
   const tasks = await services.store.summaries(intent.taskIds);
   const taskIds = tasks.flatMap((task) => (task?.principal === principal && !task.hidden ? [task.id] : []));

@@ -1,11 +1,12 @@
-import { answerTask, ParleyError, type Receipt, type Task } from "@parley/core";
+import { answerTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
-import { watchTask } from "../../../streams/watch-task.ts";
+import type { Handled } from "../shared/answer.ts";
+import { holdOpen } from "../shared/hold-open.ts";
 import { refuseInvalid } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import { bindingOf } from "./binding.ts";
-import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
+import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /**
  * The second half of a call that was answered with input_required: delivers its answers and waits on.
@@ -15,32 +16,34 @@ import type { Called, Exchange, Handled, Mcp } from "./mcp.ts";
  * person, where an error would end their call. Throws REQUEST_STATE_INVALID for a state that does not open or whose questions were
  * answered differently before, INVALID_ANSWER for what is no answer at all.
  */
-export async function resumeCall(mcp: Mcp, called: Called, exchange: Exchange, requestState: string): Promise<Handled> {
-  const { services, encode } = mcp;
-  const { principal } = exchange;
-  const state = await mcp.states.open(requestState, bindingOf(services, called, principal), services.clock.now());
+export async function resumeCall(
+  route: StatelessRoute,
+  called: Called,
+  exchange: StatelessExchange,
+  requestState: string,
+): Promise<Handled> {
+  const { services } = route;
+  const { caller, client, encode } = exchange;
+  const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
-  const leave = mcp.waits.enter();
-  try {
-    const watch = await watchTask(services, taskId);
-    try {
-      const task = await deliver(mcp, called, principal, state);
-      if (task.call.hidden || !called.intent.speaksTasks)
-        return await awaitTask(mcp, called, exchange, { task, watch, feedCursor, canComeBack: true });
-      const open = task.asks.some(({ key }) => state.asked.includes(key));
-      if (open) return await askCaller(mcp, called, exchange, { task, feedCursor });
-      return encode.createTaskResult(task);
-    } finally {
-      watch.close();
-    }
-  } finally {
-    leave();
-  }
+  return await holdOpen(route, taskId, async (watch) => {
+    const task = await deliver(route, called, caller, state);
+    if (task.call.hidden || !client.speaksTasks)
+      return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
+    const open = task.asks.some(({ key }) => state.asked.includes(key));
+    if (open) return await askCaller(route, called, exchange, { task, feedCursor });
+    return encode.createTaskResult(task);
+  });
 }
 
 /** The task as it is after the answers. */
-async function deliver({ services }: Mcp, called: Called, principal: string, { taskId, asked, deadlineMs }: RequestState): Promise<Task> {
-  const given = called.intent.replies ?? {};
+async function deliver(
+  { services }: StatelessRoute,
+  called: Called,
+  { principal }: Caller,
+  { taskId, asked, deadlineMs }: RequestState,
+): Promise<Task> {
+  const given = called.retry.replies ?? {};
   // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
   const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
   const answered = await answerTask(services, { taskId, principal, replies, countRefusals: true }).catch((error: unknown) => {

@@ -1,11 +1,14 @@
 import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
-import type { CancelTask } from "@parley/protocol";
-import type { GetTask, UpdateTask } from "@parley/protocol/stateless";
+import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
 import { refuseInvalid } from "../shared/refusals.ts";
-import type { Exchange, Mcp } from "./mcp.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */
-export async function getTask({ services, encode }: Mcp, { taskId }: GetTask, { principal }: Exchange): Promise<object> {
+export async function getTask(
+  { services }: StatelessRoute,
+  { taskId }: GetTask,
+  { caller: { principal }, encode }: StatelessExchange,
+): Promise<object> {
   return encode.detailedTask(await getSettledTask(services, { taskId, principal }));
 }
 
@@ -13,14 +16,22 @@ export async function getTask({ services, encode }: Mcp, { taskId }: GetTask, { 
  * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification says; `_meta` tells which is which. Throws INVALID_ANSWER for those that do
  * not fit their ask, after the others were taken; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
  */
-export async function updateTask({ services, encode }: Mcp, { taskId, replies }: UpdateTask, { principal }: Exchange): Promise<object> {
+export async function updateTask(
+  { services }: StatelessRoute,
+  { taskId, replies }: UpdateTask,
+  { caller: { principal }, encode }: StatelessExchange,
+): Promise<object> {
   const { receipts } = await answerTask(services, { taskId, principal, replies });
   refuseInvalid(receipts);
   return encode.acknowledgement(receipts);
 }
 
 /** tasks/cancel: the same acknowledgement for a task that had ended. Throws TASK_NOT_FOUND. */
-export async function cancelTask({ services, encode }: Mcp, { taskId }: CancelTask, { principal }: Exchange): Promise<object> {
+export async function cancelTask(
+  { services }: StatelessRoute,
+  { taskId }: CancelTask,
+  { caller: { principal }, encode }: StatelessExchange,
+): Promise<object> {
   await cancel(services, { taskId, principal });
   return encode.acknowledgement();
 }

@@ -1,0 +1,18 @@
+import type { Caller } from "@parley/core";
+import type { FastifyRequest } from "fastify";
+
+/**
+ * Says who a request comes from, by its headers and its connection: its body has not been read. Called once for each request, by
+ * plugins/authenticated.ts. What it throws is the answer: an error with a `statusCode` below 500 is shown to the caller.
+ */
+export type Authenticate = (request: FastifyRequest) => Caller | Promise<Caller>;
+
+const ANONYMOUS: Caller = Object.freeze({
+  principal: "anonymous",
+  tenant: "default",
+  scopes: Object.freeze([]),
+  authenticatedBy: "nobody",
+});
+
+/** Everybody is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
+export const anonymous: Authenticate = () => ANONYMOUS;

@@ -1,0 +1,17 @@
+import type { Caller, Catalogue } from "@parley/core";
+import type { Encoder, RequestId, Wants } from "@parley/protocol";
+import type { ReplyChannel } from "../streams/reply-channel.ts";
+
+/** One request on its way to its answer. */
+export interface Exchange<Says extends Encoder = Encoder> {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly caller: Caller;
+  /** What is served to this caller. */
+  readonly catalogue: Catalogue;
+  /** How its client wants to be told of what happens before the answer. */
+  readonly wants: Wants;
+  /** The words of its revision. */
+  readonly encode: Says;
+  readonly channel: ReplyChannel;
+}

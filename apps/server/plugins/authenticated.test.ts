@@ -1,0 +1,123 @@
+import { ParleyError } from "@parley/core";
+import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
+import { describe, expect, test } from "vitest";
+import { callerNamed, deploy } from "../deployment.fixture.ts";
+import type { Authenticate } from "../front-end/caller.ts";
+import { offered } from "../tools.fixture.ts";
+import { declareCaller } from "./authenticated.ts";
+
+/** Probes of load balancers, which have no credentials and learn nothing. */
+const OPEN = ["/healthz", "/readyz"];
+
+interface Route {
+  readonly method: HTTPMethods;
+  readonly url: string;
+}
+
+/** Every route and method that the server has, as it prints them: a tree of paths with their methods. */
+function routesOf(server: FastifyInstance): readonly Route[] {
+  const parents: string[] = [];
+  return server
+    .printRoutes({ commonPrefix: false })
+    .split("\n")
+    .flatMap((line) => {
+      const [, indent, path, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, -]+)\))?$/.exec(line) ?? [];
+      if (indent === undefined || path === undefined) return [];
+      const depth = indent.length / 4;
+      const url = (depth === 0 ? "" : (parents[depth - 1] ?? "")) + path;
+      parents[depth] = url;
+      return (methods?.split(", ") ?? []).map((method) => ({ method: method as HTTPMethods, url }));
+    });
+}
+
+const REQUEST = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
+
+async function front(authenticate: Authenticate) {
+  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate });
+  const { server } = deployment.fronts[0]!.app;
+  const send = ({ method, url }: Route) =>
+    server.inject({
+      method,
+      url,
+      headers: { accept: "application/json, text/event-stream", "mcp-session-id": "s", origin: "http://localhost" },
+      ...(method === "POST" && { payload: REQUEST }),
+    });
+  return { ...deployment, server, send };
+}
+
+const unauthorized = () => Object.assign(new Error("who are you?"), { statusCode: 401 });
+
+describe("a front end", () => {
+  test("authenticates every request by any route and method before it does anything about it", async () => {
+    const asked: Route[] = [];
+    const { server, send, services } = await front(({ method, url }) => {
+      asked.push({ method: method as HTTPMethods, url });
+      throw unauthorized();
+    });
+    for (const port of [services.store, services.queue, services.events]) {
+      for (const method of Object.keys(port))
+        Object.assign(port, { [method]: () => Promise.reject(new Error(`${method} was called for nobody`)) });
+    }
+
+    const guarded = routesOf(server).filter(({ method, url }) => !OPEN.includes(url) && method !== "OPTIONS");
+    expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
+    for (const route of guarded) {
+      const refused = await send(route);
+      expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
+      if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
+    }
+    expect(asked).toEqual(guarded);
+  });
+
+  test("answers unauthenticated what has no credentials and does nothing: probes, and what browsers ask before a call", async () => {
+    const { server, send } = await front(() => {
+      throw unauthorized();
+    });
+    const unguarded = routesOf(server).filter(({ method, url }) => OPEN.includes(url) || method === "OPTIONS");
+    expect(unguarded.length).toBeGreaterThan(2);
+    for (const route of unguarded) {
+      const { statusCode, payload } = await send(route);
+      expect([200, 204, 400, 404]).toContain(statusCode);
+      if (route.method === "OPTIONS") expect(payload).not.toContain("result");
+    }
+  });
+
+  test("asks once for each request, with its headers and without its body", async () => {
+    const seen: unknown[] = [];
+    const { send } = await front(({ headers, body }) => {
+      seen.push([headers["mcp-session-id"], body]);
+      return callerNamed("ann");
+    });
+    expect((await send({ method: "POST", url: "/mcp" })).statusCode).toBe(200);
+    expect(seen).toEqual([["s", undefined]]);
+  });
+
+  test("that cannot ask says so: 503 where the store is away, an id where something is broken", async () => {
+    const away = await front(() => Promise.reject(new ParleyError("UNAVAILABLE", "the keys could not be fetched")));
+    const refused = await away.send({ method: "POST", url: "/mcp" });
+    expect([refused.statusCode, refused.json()]).toMatchObject([503, { error: { message: "the keys could not be fetched" } }]);
+
+    const broken = await front(() => Promise.reject(new TypeError("secret detail")));
+    const failed = await broken.send({ method: "POST", url: "/mcp" });
+    expect(failed.statusCode).toBe(500);
+    expect(failed.payload).not.toContain("secret detail");
+    const { defectId } = failed.json<{ error: { data: { defectId: string } } }>().error.data;
+    expect(broken.logged.find(({ message }) => message === "request failed")?.fields).toMatchObject({
+      defectId,
+      err: expect.any(TypeError),
+    });
+  });
+});
+
+test("a route outside of an authenticated scope has no caller to act for", async () => {
+  const server = Fastify();
+  declareCaller(server);
+  server.get("/forgotten", ({ caller }) => caller.principal);
+  const response = await server.inject("/forgotten");
+  expect([response.statusCode, response.json()]).toMatchObject([500, { message: "GET /forgotten is not authenticated" }]);
+});

@@ -1,0 +1,39 @@
+import type { FastifyReply } from "fastify";
+import type { Reply } from "@parley/protocol";
+import { type Outlet, sendJson } from "../../../streams/outlet.ts";
+import type { ReplyChannel } from "../../../streams/reply-channel.ts";
+
+/** Channels that share a response: one JSON array, or one stream as soon as any of them has to say something before its answer. */
+export function batch(outlet: Outlet, reply: FastifyReply, size: number): readonly ReplyChannel[] {
+  const answers: Reply["message"][] = [];
+  let streaming = false;
+  let open = size;
+  const oneLess = () => {
+    open -= 1;
+    if (open > 0) return;
+    if (streaming) outlet.letGo();
+    else sendJson(reply, 200, answers);
+  };
+  const send = (message: object, eventId?: string) => {
+    if (!streaming) for (const answered of answers.splice(0)) outlet.send(answered);
+    streaming = true;
+    outlet.send(message, eventId);
+  };
+  return Array.from({ length: size }, () => ({
+    acceptsStream: outlet.acceptsStream,
+    get closed() {
+      return outlet.closed;
+    },
+    open: () => outlet.open(),
+    // The revision that has batches knows no priming.
+    prime: () => undefined,
+    send,
+    drained: () => outlet.drained(),
+    answer({ message }, eventId) {
+      if (streaming) send(message, eventId);
+      else answers.push(message);
+      oneLess();
+    },
+    letGo: oneLess,
+  }));
+}

@@ -1,0 +1,208 @@
+/**
+ * The MCP endpoint for the revisions with sessions: every request that does not claim 2026-07-28.
+ *
+ *   POST    initialize ─▶ a session            other messages, with Mcp-Session-Id ─▶ 202, JSON or a stream
+ *   GET     the session's own stream, or the rest of one that broke (Last-Event-ID)
+ *   DELETE  ends the session
+ *
+ * A session is a record in the store, read once per request: any front end serves any request of it.
+ *
+ * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ParleyError, type SessionStore } from "@parley/core";
+import {
+  headerValue,
+  internalError,
+  invalidRequest,
+  type Request,
+  resultMessage,
+  SUPPORTED_VERSIONS,
+  unsupportedVersion,
+} from "@parley/protocol";
+import {
+  type Initialize,
+  readInitialize,
+  SESSION_DIALECTS,
+  sessionDialect,
+  type SessionIntent,
+  type SessionMessage,
+} from "@parley/protocol/sessions";
+import { type Gate, gate, gates } from "../../../front-end/gate.ts";
+import { signatures } from "../../../seals/signatures.ts";
+import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import type { ReplyChannel } from "../../../streams/reply-channel.ts";
+import { answer } from "../shared/answer.ts";
+import { reportDefect } from "../shared/defects.ts";
+import type { Family, FamilyDeps } from "../shared/family.ts";
+import { refusalReply } from "../shared/refusals.ts";
+import { askIds } from "./ask-ids.ts";
+import { batch } from "./batch.ts";
+import { dispatch } from "./dispatch.ts";
+import { eventIds } from "./event-ids.ts";
+import { followOnce } from "./follow-once.ts";
+import { forgetEnded } from "./forget-ended.ts";
+import { takeNotice, takeReply } from "./replies.ts";
+import { resumeCall } from "./resume.ts";
+import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
+import { openStandalone } from "./standalone.ts";
+
+/** A request that HTTP itself refuses: it is no message of a session. */
+class Refused extends Error {
+  readonly httpStatus: number;
+  constructor(httpStatus: number, message: string) {
+    super(message);
+    this.httpStatus = httpStatus;
+  }
+}
+
+export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
+  const { services, times, limits, log, catalogue } = frontEnd;
+  const signed = signatures(keys);
+  const sessions = followOnce(forgetEnded(store, services));
+  const outletOptions = { ...options, streamWherePreferred: true };
+  const route: SessionRoute = {
+    ...frontEnd,
+    sessions,
+    sessionWaits: gates("calls of this session (PARLEY_SESSION_WAITS_MAX)", limits.sessionWaitsMax, "TOO_MANY_CALLS"),
+    askIds: askIds(signed),
+    eventIds: eventIds(signed),
+    encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
+  };
+
+  async function contextOf(request: FastifyRequest): Promise<SessionContext> {
+    const sessionId = headerValue(request.headers, "mcp-session-id");
+    if (sessionId === undefined)
+      throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
+    const { caller } = request;
+    const session = await sessions.touch(sessionId, times.sessionTtlMs);
+    // A foreign session is an unknown one, so that ids cannot be probed (I10).
+    if (session?.principal !== caller.principal)
+      throw new Refused(404, "no such session: it has ended or never was; send initialize again");
+    const dialect = sessionDialect(session.version);
+    const encode = route.encoders.get(session.version);
+    if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
+    return { session, caller, catalogue, dialect, encode };
+  }
+
+  async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
+    const { principal } = request.caller;
+    const encode = route.encoders.get(version);
+    if (!encode) throw new Error(`no encoder for ${version}`);
+    const session = { id: services.ids.uuid(), principal, version, capabilities, ...(clientInfo && { clientInfo }) };
+    await sessions.open(session, times.sessionTtlMs);
+    log.info({ version, client: clientInfo?.name }, "session opened");
+    void reply.header("mcp-session-id", session.id);
+    sendJson(reply, 200, resultMessage(id, encode.initialize(catalogue)));
+  }
+
+  interface Answering {
+    readonly channel: ReplyChannel;
+    readonly batchWaits?: Gate;
+  }
+
+  async function answerRequest(context: SessionContext, request: Request<SessionIntent>, answering: Answering): Promise<void> {
+    const { id, method, intent, wants } = request;
+    const exchange: SessionExchange = { ...context, id, method, wants: wantsOf(context, wants), ...answering };
+    await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
+  }
+
+  interface Messages {
+    readonly context: SessionContext;
+    readonly messages: readonly SessionMessage[];
+    readonly outlet: Outlet;
+    readonly reply: FastifyReply;
+  }
+
+  async function takeMessages({ context, messages, outlet, reply }: Messages): Promise<void> {
+    const toAnswer = messages.filter((message) => message.type === "request" || message.type === "rejected");
+    const others = messages.filter((message) => message.type === "response" || message.type === "notification");
+    const taken = Promise.all(
+      others.map(async (message) => {
+        if (message.type === "response") await takeReply(route, context, message);
+        else if (message.notice) await takeNotice(route, context, message.notice);
+      }),
+    );
+    if (toAnswer.length === 0) {
+      await taken;
+      void reply.code(202).send();
+      return;
+    }
+    const channels = batch(outlet, reply, toAnswer.length);
+    const batchWaits = gate("calls of this batch (PARLEY_BATCH_WAITS_MAX)", limits.batchWaitsMax, "TOO_MANY_CALLS");
+    const answered = toAnswer.map(async (message, index) => {
+      const channel = channels[index];
+      if (!channel) return;
+      if (message.type === "request") await answerRequest(context, message, { channel, batchWaits });
+      else channel.answer(message);
+    });
+    // A reply that could not be taken has no place in the answer to a batch: it is in the log.
+    await Promise.all([...answered, taken.catch((error: unknown) => log.warn({ err: error }, "message of a batch not taken"))]);
+  }
+
+  async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { body } = request;
+    const first = readInitialize(body);
+    if (first?.type === "rejected") return sendJson(reply, first.httpStatus, first.message);
+    if (first) {
+      request.rpcMethod = "initialize";
+      return await initialize(request, reply, first.initialize);
+    }
+    const context = await contextOf(request);
+    const { dialect } = context;
+    const outlet = new Outlet(request, reply, outletOptions);
+    if (!outlet.acceptsAnything) throw new Refused(406, "accept application/json and text/event-stream: answers are one of them");
+    if (Array.isArray(body)) {
+      if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
+      if (body.length === 0 || body.length > limits.batchMax) {
+        throw new Refused(400, `a batch holds 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
+      }
+      request.rpcMethod = "batch";
+      return await takeMessages({ context, messages: body.map((message) => dialect.decode(message)), outlet, reply });
+    }
+    const message = dialect.decode(body);
+    if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
+    if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
+    if (message.type === "request") return await answerRequest(context, message, { channel: outlet });
+    await takeMessages({ context, messages: [message], outlet, reply });
+  }
+
+  async function get(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const context = await contextOf(request);
+    const outlet = new Outlet(request, reply, outletOptions);
+    if (!outlet.acceptsStream) throw new Refused(406, "GET opens a stream: accept text/event-stream");
+    const lastEventId = headerValue(request.headers, "last-event-id");
+    const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
+    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
+    if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
+    else await resumeCall(route, context, { cursor, channel: outlet });
+  }
+
+  async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { session } = await contextOf(request);
+    await sessions.close(session.id);
+    log.info({}, "session ended");
+    void reply.code(204).send();
+  }
+
+  /** Runs a handler; what it throws becomes an error without id, since it concerns no request that could be answered. */
+  function guarded(handle: (request: FastifyRequest, reply: FastifyReply) => Promise<void>) {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const version = headerValue(request.headers, "mcp-protocol-version");
+      if (version !== undefined && !SUPPORTED_VERSIONS.includes(version)) {
+        const refused = unsupportedVersion(undefined, version);
+        return sendJson(reply, refused.httpStatus, refused.message);
+      }
+      try {
+        await handle(request, reply);
+      } catch (error) {
+        if (reply.raw.headersSent) return void reply.raw.destroy(); // the client comes back
+        if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
+        const { httpStatus, message } = error instanceof ParleyError ? refusalReply(error) : internalError(reportDefect(route, error));
+        sendJson(reply, httpStatus, message);
+      }
+    };
+  }
+
+  return { post: guarded(post), get: guarded(get), delete: guarded(end) };
+}

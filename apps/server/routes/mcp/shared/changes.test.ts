@@ -1,0 +1,85 @@
+import type { Task } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
+import { Changes } from "./changes.ts";
+
+/** Changes named `t…` are of the task of that name. */
+function subject() {
+  const told: string[] = [];
+  const failures: unknown[] = [];
+  const reads = { underWay: 0, most: 0, wait: Promise.resolve() };
+  const reader = { taken: Promise.resolve() };
+  const store = {
+    async load(taskId: string) {
+      reads.most = Math.max(reads.most, (reads.underWay += 1));
+      await reads.wait;
+      reads.underWay -= 1;
+      if (taskId === "t-lost") throw new Error("Redis is away");
+      return taskId === "t-gone" ? undefined : ({ id: taskId } as Task);
+    },
+  };
+  const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], {
+    taskOf: (change) => (change.startsWith("t") ? change : undefined),
+    tell: (change, task) => void told.push(task ? `task ${task.id}` : change),
+    drained: () => reader.taken,
+    failed: (error) => void failures.push(error),
+  });
+  return { changes, told, failures, reads, reader };
+}
+
+describe("changes", () => {
+  test("are told in the order in which they came, with the task where there is one", async () => {
+    const { changes, told } = subject();
+    for (const change of ["list", "t1", "t-gone", "other"]) changes.add(change);
+    await until(() => told.length === 4);
+    expect(told).toEqual(["list", "task t1", "t-gone", "other"]);
+  });
+
+  test("that come again while the reader takes something are told once more, and not each time", async () => {
+    const { changes, told, reader } = subject();
+    const taken = Promise.withResolvers<void>();
+    reader.taken = taken.promise;
+    changes.add("t1");
+    await until(() => told.length === 1);
+    for (let count = 0; count < 10; count += 1) changes.add("t1");
+    taken.resolve();
+    await until(() => told.length === 2);
+    changes.add("end");
+    await until(() => told.includes("end"));
+    expect(told).toEqual(["task t1", "task t1", "end"]);
+  });
+
+  test("of many tasks are read eight at a time", async () => {
+    const { changes, told, reads } = subject();
+    const back = Promise.withResolvers<void>();
+    reads.wait = back.promise;
+    for (let index = 0; index < 20; index += 1) changes.add(`t${index}`);
+    // The first came alone.
+    await until(() => reads.underWay === 1);
+    back.resolve();
+    await until(() => told.length === 20);
+    expect(reads.most).toBe(8);
+  });
+
+  test("end with the first that cannot be read", async () => {
+    const { changes, told, failures } = subject();
+    for (const change of ["t1", "t-lost", "t2"]) changes.add(change);
+    await until(() => failures.length === 1);
+    changes.add("t3");
+    await new Promise(setImmediate);
+    expect(told).toEqual(["task t1"]);
+    expect(changes.stopped).toBe(true);
+  });
+
+  test("are not told any more once they were stopped, those included that were read before", async () => {
+    const { changes, told, reads } = subject();
+    const back = Promise.withResolvers<void>();
+    reads.wait = back.promise;
+    changes.add("t1");
+    await until(() => reads.underWay === 1);
+    changes.stop();
+    back.resolve();
+    await new Promise(setImmediate);
+    expect(told).toEqual([]);
+  });
+});

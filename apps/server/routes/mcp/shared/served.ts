@@ -1,0 +1,33 @@
+/** What is done alike in every revision: requests about what is served. */
+import { type Catalogue, ParleyError, type Prompt, type Tool } from "@parley/core";
+import type { Complete, List, ReadResource } from "@parley/protocol";
+import type { Exchange } from "../../../front-end/exchange.ts";
+import type { FrontEnd } from "../../../front-end/front-end.ts";
+import { completionsOf } from "./completion.ts";
+import { contentsOf } from "./contents.ts";
+
+/** Handlers that both families have in their tables. */
+export const SERVED = {
+  listTools: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.toolList(catalogue, cursor),
+  listPrompts: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.promptList(catalogue, cursor),
+  listResources: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.resourceList(catalogue, cursor),
+  listTemplates: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.templateList(catalogue, cursor),
+  readResource: async (_route: FrontEnd, { uri }: ReadResource, { encode, catalogue }: Exchange) =>
+    encode.resourceContents(await contentsOf(catalogue, uri)),
+  complete: async (_route: FrontEnd, intent: Complete, { encode, catalogue }: Exchange) =>
+    encode.completion(await completionsOf(catalogue, intent)),
+};
+
+/** Throws TOOL_NOT_FOUND. */
+export function toolOf({ tools }: Catalogue, name: string): Tool {
+  const tool = tools.get(name);
+  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `no tool ${JSON.stringify(name.slice(0, 100))}`);
+  return tool;
+}
+
+/** Throws PROMPT_NOT_FOUND. */
+export function promptOf({ prompts }: Catalogue, name: string): Prompt {
+  const prompt = prompts.get(name);
+  if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(name.slice(0, 100))}`);
+  return prompt;
+}

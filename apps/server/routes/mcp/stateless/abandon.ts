@@ -1,0 +1,8 @@
+import { ANSWERED } from "../shared/answer.ts";
+import type { StatelessExchange } from "./stateless-route.ts";
+
+/** For a client that is gone: nothing is sent. */
+export function abandon({ channel }: StatelessExchange): typeof ANSWERED {
+  channel.abandon();
+  return ANSWERED;
+}

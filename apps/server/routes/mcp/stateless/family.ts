@@ -1,0 +1,47 @@
+/**
+ * The MCP endpoint for revisions without sessions: one request = one parse, one decoding, one dispatch, one encoding. Everything about MCP is
+ * packages/protocol's and the handlers'; this file only moves messages between them and HTTP.
+ *
+ * Source: specification 2026-07-28, basic/transports/streamable-http.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { invalidRequest } from "@parley/protocol";
+import { STATELESS_DIALECTS, statelessDialect } from "@parley/protocol/stateless";
+import { requestStates } from "../../../seals/request-state.ts";
+import { Outlet, sendJson } from "../../../streams/outlet.ts";
+import { answer } from "../shared/answer.ts";
+import type { Family, FamilyDeps } from "../shared/family.ts";
+import { dispatch } from "./dispatch.ts";
+import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
+
+export function statelessFamily({ frontEnd, facts, keys, outletOptions }: FamilyDeps): Family {
+  const route: StatelessRoute = { ...frontEnd, states: requestStates(keys) };
+  const encoders = new Map(STATELESS_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)]));
+
+  async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { headers, body } = request;
+    const { catalogue } = frontEnd;
+    const dialect = statelessDialect({ headers, body });
+    const encode = dialect && encoders.get(dialect.version);
+    if (!encode) throw new Error("the request is of no revision without sessions");
+    const message = dialect.decode({ headers, body, tool: (name) => catalogue.tools.get(name) });
+    if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
+    request.rpcMethod = message.method;
+    // What it said is decoded, and a stream may be open for days.
+    request.body = undefined;
+    if (message.type === "notification") return void reply.code(202).send();
+
+    const { id, method, intent, client, wants } = message;
+    const channel = new Outlet(request, reply, outletOptions);
+    const exchange: StatelessExchange = { id, method, caller: request.caller, catalogue, client, wants, encode, channel };
+    await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
+  }
+
+  /** Without sessions there is nothing to get and nothing to end. */
+  async function refuse(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    void reply.header("allow", "POST, OPTIONS");
+    sendJson(reply, 405, invalidRequest("this endpoint takes POST only").message);
+  }
+
+  return { post, get: refuse, delete: refuse };
+}

@@ -1,0 +1,26 @@
+import type { JsonObject, Runnable } from "@parley/core";
+import type { Retry } from "@parley/protocol";
+import type { ClientFacts, StatelessEncoder } from "@parley/protocol/stateless";
+import type { Exchange } from "../../../front-end/exchange.ts";
+import type { FrontEnd } from "../../../front-end/front-end.ts";
+import type { RequestStates } from "../../../seals/request-state.ts";
+import type { Outlet } from "../../../streams/outlet.ts";
+
+/** What the handlers of revisions without sessions work with; one per process. */
+export interface StatelessRoute extends FrontEnd {
+  readonly states: RequestStates;
+}
+
+/** One request of a revision without sessions: it says everything about its client itself. */
+export interface StatelessExchange extends Exchange<StatelessEncoder> {
+  readonly client: ClientFacts;
+  readonly channel: Outlet;
+}
+
+/** A tools/call or prompts/get, as the three ways of answering it see it. */
+export interface Called {
+  readonly runnable: Runnable;
+  readonly arguments: JsonObject;
+  readonly retry: Retry;
+  readonly encodeResult: (result: JsonObject) => object;
+}

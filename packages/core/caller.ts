@@ -1,0 +1,14 @@
+/**
+ * Who a request comes from, as a front end has authenticated it. It lives as long as its request: what is stored with tasks and sessions is the
+ * principal, a text.
+ */
+export interface Caller {
+  /** The owner of the tasks that it creates, and the only one who may see them (I10). */
+  readonly principal: string;
+  /** Whom the principal belongs to. Callers of different tenants never learn of each other. */
+  readonly tenant: string;
+  /** What its credentials allow it; empty where there are no credentials. */
+  readonly scopes: readonly string[];
+  /** What vouches for it: `nobody` for an anonymous one. */
+  readonly authenticatedBy: string;
+}

@@ -1,0 +1,60 @@
+/** The encoder that all revisions have in common: lists, contents, completions, results, feeds, failures. */
+import type { JsonObject } from "@parley/core";
+import type { Encoder } from "./dialect.ts";
+import { completionOf, lists, type Entries } from "./entries.ts";
+import { failures, type FailureWords } from "./failures.ts";
+import { feedNotification } from "./feed.ts";
+import { notificationMessage, type RequestId } from "./json-rpc.ts";
+import type { ServerFacts } from "./server-facts.ts";
+
+/** How long an answer may be kept, and by whom: revisions that have no words for it leave it out. */
+export interface Keep {
+  readonly ttlMs: number;
+  readonly scope: "public" | "private";
+}
+
+/** What a revision says in its own way. */
+export interface Words extends FailureWords {
+  readonly entries: Entries;
+  /** The whole `result`, from what it is about. */
+  answer(about: object, keep?: Keep): object;
+  /** A stored result of a tool as this revision allows it. */
+  toolResult(result: JsonObject): JsonObject;
+  promptResult(result: JsonObject): JsonObject;
+  /** Joins the params of a notification about a task that the client knows. */
+  related?(taskId: string): object;
+  /** Joins the params of a notification in a stream of subscriptions/listen. */
+  subscribed?(subscriptionId: RequestId): object;
+}
+
+/** Lists are the same for every caller. */
+export function keepList({ listTtlMs }: ServerFacts): Keep {
+  return { ttlMs: listTtlMs, scope: "public" };
+}
+
+/** Read anew each time: a resource may change at any moment and may differ by caller. */
+const KEEP_NOTHING: Keep = { ttlMs: 0, scope: "private" };
+
+export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
+  const { answer } = words;
+  const pages = lists(words.entries, facts.pageSize);
+  const keep = keepList(facts);
+  const callResult = (result: JsonObject) => answer(words.toolResult(result));
+  return {
+    toolList: (catalogue, cursor) => answer(pages.toolList(catalogue, cursor), keep),
+    promptList: (catalogue, cursor) => answer(pages.promptList(catalogue, cursor), keep),
+    resourceList: (catalogue, cursor) => answer(pages.resourceList(catalogue, cursor), keep),
+    templateList: (catalogue, cursor) => answer(pages.templateList(catalogue, cursor), keep),
+    resourceContents: (contents) => answer({ contents }, KEEP_NOTHING),
+    completion: (values) => answer({ completion: completionOf(values) }),
+    callResult,
+    promptResult: (result) => answer(words.promptResult(result)),
+    feedNotification: (item, wants, taskId) => feedNotification(item, wants, taskId === undefined ? {} : words.related?.(taskId)),
+    changed(announcement, subscriptionId) {
+      const more = subscriptionId === undefined ? {} : words.subscribed?.(subscriptionId);
+      if (announcement.type !== "resource") return notificationMessage(`notifications/${announcement.type}/list_changed`, { ...more });
+      return notificationMessage("notifications/resources/updated", { ...more, uri: announcement.uri });
+    },
+    failure: failures(words, callResult),
+  };
+}

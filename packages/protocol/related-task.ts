@@ -1,0 +1,13 @@
+/** The key in `_meta` by which messages name a task, in every revision (S25 basic/utilities/tasks, "Related Task Metadata"). */
+import type { JsonObject } from "@parley/core";
+import { isObject } from "./json-rpc.ts";
+
+export const RELATED_TASK = "io.modelcontextprotocol/related-task";
+
+/** A result that came from another server may name that server's task, which it MUST NOT do here. */
+export function withoutRelatedTask(result: JsonObject): JsonObject {
+  const meta = result["_meta"];
+  if (!isObject(meta) || !Object.hasOwn(meta, RELATED_TASK)) return result;
+  const { [RELATED_TASK]: _task, ...rest } = meta as JsonObject;
+  return { ...result, _meta: rest };
+}

@@ -1,0 +1,65 @@
+/** From what a revision says in its own way to a whole dialect: everything else is the same in all that have no sessions. */
+import type { JsonObject } from "@parley/core";
+import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
+import { servedCapabilities } from "../entries.ts";
+import { isObject } from "../json-rpc.ts";
+import type { ServerFacts } from "../server-facts.ts";
+import { SUPPORTED_VERSIONS } from "../versions.ts";
+import { decode, type Reading } from "./decode.ts";
+import type { StatelessDialect, StatelessEncoder } from "./dialect.ts";
+import { inputRequired, toolResult } from "./encode-call.ts";
+import { acknowledged, subscribed } from "./encode-listen.ts";
+import { acknowledgement, createTaskResult, detailedTask, taskNotification } from "./encode-task.ts";
+import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
+
+export interface Revision extends Reading, Pick<Words, "entries" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
+
+export function buildDialect(revision: Revision): StatelessDialect {
+  return {
+    version: revision.version,
+    decode: (inbound) => decode(revision, inbound),
+    encoder: (facts) => encoder(revision, facts),
+  };
+}
+
+function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
+  const { name, version, title } = facts;
+  const meta: JsonObject = { [SERVER_INFO]: { name, version, ...(title === undefined ? {} : { title }) } };
+  const answer = (about: object, keep?: Keep) => {
+    const own = "_meta" in about ? about._meta : undefined;
+    return {
+      ...about,
+      resultType: "complete",
+      ...(keep && { ttlMs: keep.ttlMs, cacheScope: keep.scope }),
+      _meta: isObject(own) ? { ...own, ...meta } : meta,
+    };
+  };
+  return {
+    ...commonEncoder(facts, {
+      ...revision,
+      answer,
+      toolResult,
+      promptResult: (result) => result,
+      subscribed,
+    }),
+    discover: (catalogue) =>
+      answer(
+        {
+          supportedVersions: SUPPORTED_VERSIONS,
+          capabilities: {
+            ...servedCapabilities(catalogue),
+            ...(catalogue.tools.size > 0 ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+          },
+          ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
+        },
+        keepList(facts),
+      ),
+    createTaskResult: (task) => createTaskResult(task, { facts, meta }),
+    detailedTask: (task) => answer(detailedTask(task, facts)),
+    acknowledgement: (receipts) => answer(acknowledgement(receipts)),
+    inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
+    acknowledged,
+    taskNotification: (task, { subscriptionId }) => taskNotification(task, { facts, subscriptionId }),
+    listenEnd: (subscriptionId) => answer(subscribed(subscriptionId)),
+  };
+}

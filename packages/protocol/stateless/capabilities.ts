@@ -1,0 +1,23 @@
+/** What clients of this revision declare beside what they can be asked for: extensions. */
+import type { ClientCapabilities } from "@parley/core";
+import { readCapabilities as askable, type RequiredCapabilities } from "../capabilities.ts";
+import { isObject, own, type Wire } from "../json-rpc.ts";
+import { TASKS_EXTENSION } from "./names.ts";
+
+export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** Reads them from the raw `_meta`. The path of the first member that is no object comes back as a string. */
+export function readCapabilities(declared: Wire): ClientCapabilities | string {
+  const capabilities = askable(declared);
+  if (typeof capabilities === "string") return capabilities;
+  const extensions = own(declared, "extensions");
+  if (extensions === undefined) return capabilities;
+  if (!isObject(extensions)) return "extensions";
+  for (const [id, settings] of Object.entries(extensions)) if (!isObject(settings)) return `extensions.${id}`;
+  return capabilities;
+}
+
+export function declaresTasks(declared: Wire): boolean {
+  const extensions = own(declared, "extensions");
+  return isObject(extensions) && Object.hasOwn(extensions, TASKS_EXTENSION);
+}

@@ -1,0 +1,26 @@
+/** Asks as entries of `inputRequests` (S26 basic/patterns/mrtr, client/elicitation). */
+import type { Ask } from "@parley/core";
+import { messageOf } from "../ask-message.ts";
+
+/** Every ask by its key. Built from entries: an ask may be called `__proto__`. */
+export function inputRequests(asks: readonly Ask[]): object {
+  return Object.fromEntries(asks.map((ask) => [ask.key, inputRequest(ask)]));
+}
+
+/** Form schemas go out as they are: they were checked against this revision's subset when they were asked. */
+function inputRequest(ask: Ask): object {
+  const { request } = ask;
+  switch (request.type) {
+    case "form":
+      return {
+        method: "elicitation/create",
+        params: { mode: "form", message: messageOf({ ...ask, request }), requestedSchema: request.schema },
+      };
+    case "url":
+      return { method: "elicitation/create", params: { mode: "url", message: messageOf({ ...ask, request }), url: request.url } };
+    case "sampling":
+      return { method: "sampling/createMessage", params: request.params };
+    case "roots":
+      return { method: "roots/list" };
+  }
+}

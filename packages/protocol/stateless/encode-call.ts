@@ -1,0 +1,25 @@
+/** Answers to tools/call and prompts/get that are no tasks: results, and questions put to the caller itself. */
+import type { Ask, JsonObject } from "@parley/core";
+import { withoutRelatedTask } from "../related-task.ts";
+import { inputRequests } from "./encode-ask.ts";
+
+/**
+ * A tool's result as it stands in an answer or inside a completed task. The official tasks client refuses one without `resultType`, though
+ * the specification's example has none.
+ */
+export function toolResult(result: JsonObject): JsonObject {
+  return { ...withoutRelatedTask(result), resultType: "complete" };
+}
+
+export function inputRequired(
+  asks: readonly Ask[],
+  { meta, requestState }: { readonly meta: JsonObject; readonly requestState: string | undefined },
+): object {
+  if (asks.length === 0 && requestState === undefined) throw new Error("input_required with neither asks nor requestState");
+  return {
+    resultType: "input_required",
+    ...(asks.length === 0 ? {} : { inputRequests: inputRequests(asks) }),
+    ...(requestState === undefined ? {} : { requestState }),
+    _meta: meta,
+  };
+}

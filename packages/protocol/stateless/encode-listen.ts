@@ -1,0 +1,24 @@
+/** Messages of a listen stream, which all carry its id (S26 basic/patterns/subscriptions). */
+import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
+import type { Filter } from "./intents.ts";
+import { SUBSCRIPTION_ID } from "./names.ts";
+
+/** Names only what was agreed to: kinds that are off and lists that are empty are left out. */
+export function acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification {
+  const { taskIds, toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = agreed;
+  return notificationMessage("notifications/subscriptions/acknowledged", {
+    ...subscribed(subscriptionId),
+    notifications: {
+      ...(taskIds.length === 0 ? {} : { taskIds }),
+      ...(toolsListChanged ? { toolsListChanged } : {}),
+      ...(promptsListChanged ? { promptsListChanged } : {}),
+      ...(resourcesListChanged ? { resourcesListChanged } : {}),
+      ...(resourceSubscriptions.length === 0 ? {} : { resourceSubscriptions }),
+    },
+  });
+}
+
+/** Joins what is said in a listen stream. */
+export function subscribed(subscriptionId: RequestId): object {
+  return { _meta: { [SUBSCRIPTION_ID]: subscriptionId } };
+}

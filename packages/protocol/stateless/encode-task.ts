@@ -1,0 +1,73 @@
+/**
+ * Tasks on the wire (EXT "Task", "tasks/get", "notifications/tasks").
+ *
+ * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
+ */
+import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
+import type { ServerFacts } from "../server-facts.ts";
+import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
+import { taskTimes, ttlMs } from "../task-times.ts";
+import { inputRequests } from "./encode-ask.ts";
+import { toolResult } from "./encode-call.ts";
+import { subscribed } from "./encode-listen.ts";
+
+/** Parley's own, in `_meta` of an acknowledged tasks/update: ask key → what became of its answer. The specification has no word for it. */
+const RECEIPTS = "parley/receipts";
+
+/** `resultType: "task"` stands here and nowhere else. */
+export function createTaskResult(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
+  return { resultType: "task", ...handle(task, facts), _meta: meta };
+}
+
+/** What tasks/get is answered with. */
+export function detailedTask(task: Task, facts: ServerFacts): object {
+  return { ...handle(task, facts), ...detail(task) };
+}
+
+/** Exactly what tasks/get would say. */
+export function taskNotification(
+  task: Task,
+  { facts, subscriptionId }: { readonly facts: ServerFacts; readonly subscriptionId: RequestId },
+): RpcNotification {
+  return notificationMessage("notifications/tasks", {
+    ...subscribed(subscriptionId),
+    ...detailedTask(task, facts),
+  });
+}
+
+/** What tasks/update and tasks/cancel are answered with. */
+export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefined): object {
+  return receipts ? { _meta: { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) } } : {};
+}
+
+function handle(task: Task, facts: ServerFacts): object {
+  const message = task.message ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+  const times = { ...task, createdAtMs: task.call.createdAtMs, retentionMs: task.call.retentionMs };
+  return {
+    taskId: task.id,
+    status: task.status,
+    ...(message === undefined ? {} : { statusMessage: message }),
+    ...taskTimes(times),
+    ttlMs: ttlMs(times),
+    pollIntervalMs: facts.pollIntervalMs,
+  };
+}
+
+function detail(task: Task): object {
+  switch (task.status) {
+    case "input_required":
+      return { inputRequests: inputRequests(task.asks) };
+    case "completed":
+      return { result: toolResult(outcomeOf(task, "result").result) };
+    case "failed":
+      return { error: outcomeOf(task, "error").error };
+    case "working":
+    case "cancelled":
+      return {};
+  }
+}
+
+function outcomeOf<T extends Outcome["type"]>(task: Task, type: T): Extract<Outcome, { type: T }> {
+  if (task.outcome?.type === type) return task.outcome as Extract<Outcome, { type: T }>;
+  throw new Error(`task ${task.id} is ${task.status} but its outcome is ${task.outcome?.type ?? "absent"}`);
+}

@@ -1,0 +1,74 @@
+/**
+ * The standard headers, which repeat parts of the body so that proxies can route and filter without parsing it. They must agree with the
+ * body: otherwise a proxy judged another request than the one that is served (S26 basic/transports/streamable-http, "Request metadata").
+ */
+import type { Tool } from "@parley/core";
+import { decodeHeaderValue, type Headers, headerValue } from "../header-value.ts";
+import { isObject, own, type RpcRequest, type Wire } from "../json-rpc.ts";
+import { paramHeaders } from "./param-headers.ts";
+
+/** A header and the part of the body that it contradicts; becomes -32020 with `data.mismatch`. */
+export interface Mismatch {
+  readonly header: string;
+  readonly body: string;
+}
+
+/** Which member of `params` Mcp-Name repeats. */
+const NAMED_BY: { readonly [method: string]: { readonly member: string; readonly mayBeAbsent: boolean } } = {
+  "tools/call": { member: "name", mayBeAbsent: false },
+  "prompts/get": { member: "name", mayBeAbsent: false },
+  "resources/read": { member: "uri", mayBeAbsent: false },
+  // FastMCP's client sends none here; a wrong one is refused all the same.
+  "tasks/get": { member: "taskId", mayBeAbsent: true },
+  "tasks/update": { member: "taskId", mayBeAbsent: true },
+  "tasks/cancel": { member: "taskId", mayBeAbsent: true },
+};
+
+export function methodMismatch(headers: Headers, method: string): Mismatch | undefined {
+  const header = headerValue(headers, "mcp-method");
+  if (header === method) return undefined;
+  return { header: header ?? "(missing)", body: `the Mcp-Method header must be "${method}", the body's method` };
+}
+
+export function nameMismatch(headers: Headers, { method, params }: RpcRequest): Mismatch | undefined {
+  const named = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  if (!named) return undefined;
+  const header = headerValue(headers, "mcp-name");
+  const value = own(params, named.member);
+  if (header === undefined) {
+    // A body without the member is refused for that, which says more.
+    if (named.mayBeAbsent || typeof value !== "string") return undefined;
+    return { header: "(missing)", body: `the Mcp-Name header must repeat params.${named.member}` };
+  }
+  const decoded = decodeHeaderValue(header);
+  if (decoded === undefined) return { header, body: "the Mcp-Name header is not valid base64 of UTF-8" };
+  if (typeof value !== "string" || decoded === value) return undefined;
+  return { header, body: `the Mcp-Name header must be params.${named.member}` };
+}
+
+/** Checks Mcp-Param-*: a value in the arguments must be repeated; where the arguments have none, the header is ignored. */
+export function paramMismatch(headers: Headers, tool: Tool, args: Wire): Mismatch | undefined {
+  for (const { headerName, path } of paramHeaders(tool)) {
+    const value = valueAt(args, path);
+    if (typeof value !== "string" && typeof value !== "boolean" && !Number.isSafeInteger(value) && !isFraction(value)) continue;
+    const header = headerValue(headers, headerName.toLowerCase());
+    const member = `arguments.${path.join(".")}`;
+    if (header === undefined) return { header: "(missing)", body: `the ${headerName} header must repeat ${member}` };
+    const decoded = decodeHeaderValue(header);
+    if (decoded === undefined) return { header, body: `the ${headerName} header is not valid base64 of UTF-8` };
+    // 42 and 42.0 are the same number.
+    const equal = typeof value === "number" && /^-?\d+(\.\d+)?$/.test(decoded) ? Number(decoded) === value : decoded === String(value);
+    if (!equal) return { header, body: `the ${headerName} header must be ${member}` };
+  }
+  return undefined;
+}
+
+function isFraction(value: unknown): boolean {
+  return Number.isFinite(value) && !Number.isInteger(value);
+}
+
+function valueAt(args: Wire, path: readonly string[]): unknown {
+  let value: unknown = args;
+  for (const key of path) value = isObject(value) ? own(value, key) : undefined;
+  return value;
+}

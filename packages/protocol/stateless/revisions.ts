@@ -1,0 +1,22 @@
+/** The revisions without sessions that are served, and which of them a request is of. */
+import { headerValue } from "../header-value.ts";
+import { isObject, own } from "../json-rpc.ts";
+import type { Inbound, StatelessDialect } from "./dialect.ts";
+import { metaOf } from "./envelope.ts";
+import { PROTOCOL_VERSION } from "./names.ts";
+import { rev20260728 } from "./rev-2026-07-28/index.ts";
+
+/** Newest first, as in STATELESS_VERSIONS. */
+export const STATELESS_DIALECTS = [rev20260728] as const;
+
+/**
+ * The revision that the request names, however badly the rest of it is formed: it gets that revision's errors. A version in `_meta` is this
+ * family's own device: where it names none that is served, the newest says so. Undefined for a request of a session.
+ */
+export function statelessDialect({ headers, body }: Pick<Inbound, "headers" | "body">): StatelessDialect | undefined {
+  const params = isObject(body) ? own(body, "params") : undefined;
+  const meta = (isObject(params) && metaOf(params)) || {};
+  const named = [headerValue(headers, "mcp-protocol-version"), own(meta, PROTOCOL_VERSION)];
+  const dialect = STATELESS_DIALECTS.find(({ version }) => named.includes(version));
+  return dialect ?? (Object.hasOwn(meta, PROTOCOL_VERSION) ? STATELESS_DIALECTS[0] : undefined);
+}
