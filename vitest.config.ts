@@ -14,6 +14,8 @@ export const projects = [
       name: "unit",
       include: files(".test.ts"),
       exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts", "packages/create-parley/template/**"],
+      // Most take milliseconds. A machine that is busy with something else must not fail them.
+      testTimeout: 20_000,
     },
   },
   {
