@@ -29,7 +29,7 @@ async function subject() {
     stop: () => beats.clear(),
   };
   const services = { ids: { taskId: String, token: String, random: Math.random, uuid: () => crypto.randomUUID() }, clock: systemClock };
-  const door = {
+  const route = {
     sessions,
     heartbeat,
     services,
@@ -38,12 +38,12 @@ async function subject() {
     log: silent,
   };
   const claim = { sessionId: "s", taskId: "t", key: "k", refusals: 0, event: 1, nowMs: Date.now(), most: 10 };
-  return { door, sessions, beats, claim, isWatched: () => events.isWatched("session:s") };
+  return { route, sessions, beats, claim, isWatched: () => events.isWatched("session:s") };
 }
 
 describe("a hold on a stream", () => {
   test("that Redis does not confirm leaves no watch and no heartbeat behind, and is given up if it was written all the same", async () => {
-    const { door, sessions, beats, claim, isWatched } = await subject();
+    const { route, sessions, beats, claim, isWatched } = await subject();
     const late = {
       ...sessions,
       async holdStream(request: Parameters<typeof sessions.holdStream>[0]) {
@@ -56,7 +56,7 @@ describe("a hold on a stream", () => {
     await sessions.claimAsk({ ...claim, stream: "one", token: "token" });
     await sessions.holdStream({ ...hold, stream: "two" });
 
-    const held = holdStream({ ...door, sessions: late }, { sessionId: "s", stream: "one", after: 1, onChange: () => undefined });
+    const held = holdStream({ ...route, sessions: late }, { sessionId: "s", stream: "one", after: 1, onChange: () => undefined });
 
     await expect(held).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect({ watched: isWatched(), beats: beats.size }).toEqual({ watched: false, beats: 0 });
@@ -64,7 +64,7 @@ describe("a hold on a stream", () => {
   });
 
   test("is not lost by what changes in the session before it is there, and looks once it is", async () => {
-    const { door, sessions } = await subject();
+    const { route, sessions } = await subject();
     const busy = {
       ...sessions,
       async holdStream(request: Parameters<typeof sessions.holdStream>[0]) {
@@ -75,25 +75,25 @@ describe("a hold on a stream", () => {
     };
     const onChange = vi.fn();
 
-    const held = await holdStream({ ...door, sessions: busy }, { sessionId: "s", stream: "one", after: 0, onChange });
+    const held = await holdStream({ ...route, sessions: busy }, { sessionId: "s", stream: "one", after: 0, onChange });
 
     await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
     expect(held.lost).toBe(false);
   });
 
   test("puts a question once, and knows from the holder before what was put and read", async () => {
-    const { door } = await subject();
+    const { route } = await subject();
     const asked = (key: string, count = 0) => ({
       taskId: "t",
       ask: { ...ask, key, ...(count > 0 && { refused: { count, violations: [] } }) },
     });
-    const first = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
+    const first = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
     expect(await first.claim({ ...asked("a"), event: 5 })).toBe("claimed");
     expect(await first.claim({ ...asked("a"), event: 6 })).toBe("put");
     expect(await first.claim({ ...asked("b", 2), event: 7 })).toBe("claimed");
     expect(await first.claim({ ...asked("c"), event: 8 })).toBe("claimed");
 
-    const second = await holdStream(door, { sessionId: "s", stream: "one", after: 7, onChange: () => undefined });
+    const second = await holdStream(route, { sessionId: "s", stream: "one", after: 7, onChange: () => undefined });
 
     expect(second.putBefore("t").toSorted()).toEqual(["0 a", "2 b"]);
     expect(second.putBefore("other")).toEqual([]);
@@ -103,10 +103,10 @@ describe("a hold on a stream", () => {
   });
 
   test("puts 2,000 questions on the streams of a session and no more, and says so", async () => {
-    const { door } = await subject();
+    const { route } = await subject();
     const warn = vi.fn();
     const held = await holdStream(
-      { ...door, log: { ...silent, warn } },
+      { ...route, log: { ...silent, warn } },
       { sessionId: "s", stream: "one", after: 0, onChange: () => undefined },
     );
     for (let event = 1; event <= 2_000; event += 1)
@@ -118,8 +118,8 @@ describe("a hold on a stream", () => {
   });
 
   test("is refused while its session holds as many others as it may, and is lost at once in one that has ended", async () => {
-    const { door, sessions, beats, isWatched } = await subject();
-    const hold = async (stream: string) => await holdStream(door, { sessionId: "s", stream, after: 0, onChange: () => undefined });
+    const { route, sessions, beats, isWatched } = await subject();
+    const hold = async (stream: string) => await holdStream(route, { sessionId: "s", stream, after: 0, onChange: () => undefined });
     const held = [await hold("one"), await hold("two")];
     await expect(hold("three")).rejects.toMatchObject({
       code: "TOO_MANY_CALLS",
@@ -133,10 +133,10 @@ describe("a hold on a stream", () => {
   });
 
   test("is lost to a later holder; dropped, it leaves neither watch nor heartbeat", async () => {
-    const { door, beats, isWatched } = await subject();
+    const { route, beats, isWatched } = await subject();
     const lost = vi.fn();
-    const first = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => first.lost && lost() });
-    const second = await holdStream(door, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
+    const first = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => first.lost && lost() });
+    const second = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
 
     await vi.waitFor(() => expect(lost).toHaveBeenCalled());
     expect(second.lost).toBe(false);
