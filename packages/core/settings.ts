@@ -26,7 +26,7 @@ export interface Settings {
   readonly takeoversMax: number;
   /** How many overdue tasks one sweep takes. */
   readonly sweepLimit: number;
-  /** Largest stored step result, answer or outcome, in characters of JSON. */
+  /** Largest stored arguments, question, step result, answer or outcome, in characters of JSON. */
   readonly storedValueMax: number;
   /** Most entries in a task's journal, and most characters of JSON in it. */
   readonly journalEntriesMax: number;

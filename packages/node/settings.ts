@@ -29,7 +29,7 @@ export const coreEnvironment = {
   ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
-    "Largest stored question, answer, step result or outcome, in characters of JSON.",
+    "Largest stored arguments, question, answer, step result or outcome, in characters of JSON.",
   ),
   PARLEY_JOURNAL_ENTRIES_MAX: whole(DEFAULT_SETTINGS.journalEntriesMax).describe(
     "Most steps, answers, sleeps and clock readings recorded for one task; ctx.restart empties the record.",

@@ -20,34 +20,27 @@ export interface CreateTask {
 /**
  * Writes a task and adds its first run; returns once both are in the store (I6).
  *
- * Throws INVALID_ARGUMENTS before anything is written.
+ * Throws INVALID_ARGUMENTS and TOO_LARGE before anything is written.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
-  const violations = await runnable.validate(request.arguments);
-  if (violations.length > 0) {
-    throw new ParleyError(
-      "INVALID_ARGUMENTS",
-      `invalid arguments for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`,
-      {
-        violations,
-      },
-    );
-  }
+  const args = await keptArguments(settings, runnable, request.arguments);
+  const replies = runnable.earlyReplies ? request.replies : undefined;
+  if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
   const taskId = request.taskId ?? ids.taskId();
   const nowMs = clock.now();
   const traceparent = observer?.traceparent();
   const call: Call = {
     kind: runnable.kind,
     name: runnable.name,
-    arguments: request.arguments,
+    arguments: args,
     principal: request.principal,
     capabilities: request.capabilities,
     createdAtMs: nowMs,
     retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
     seed: ids.token(),
     hidden: request.hidden,
-    ...(request.replies && runnable.earlyReplies && { replies: request.replies }),
+    ...(replies && { replies }),
     ...(traceparent !== undefined && { traceparent }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
@@ -64,6 +57,24 @@ export async function createTask(services: Services, runnable: Runnable, request
     updatedAtMs: nowMs,
     asks: [],
   };
+}
+
+/** As they are to be stored. */
+async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
+  const { kind, name } = runnable;
+  const read = await runnable.readArguments(given);
+  if (!read.ok) {
+    const { violations } = read;
+    throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for ${kind} ${name}: ${describeViolations(violations)}`, { violations });
+  }
+  checkSize(settings, `the arguments of ${kind} ${name}`, read.args);
+  return read.args;
+}
+
+function checkSize({ storedValueMax }: Settings, what: string, value: JsonObject): void {
+  const { length } = JSON.stringify(value);
+  if (length <= storedValueMax) return;
+  throw new ParleyError("TOO_LARGE", `${what} have ${length} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)`);
 }
 
 /** In whole milliseconds. `Infinity` becomes the longest that is kept. */

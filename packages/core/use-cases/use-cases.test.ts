@@ -75,7 +75,11 @@ function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: P
     earlyReplies: false,
     needs: {},
     settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...overrides },
-    validate: (args) => ("wrong" in args ? [{ path: "/wrong", message: "is not a known field" }] : []),
+    readArguments(args) {
+      if ("wrong" in args) return { ok: false, violations: [{ path: "/wrong", message: "is not a known field" }] };
+      const { dropped: _, ...kept } = args;
+      return { ok: true, args: kept };
+    },
     run: (_args, effects) => run(effects),
   };
   const catalogue: Catalogue = { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
@@ -118,6 +122,44 @@ describe("a task's life", () => {
       status: "completed",
       outcome: { type: "result", result: { content: [{ text: '{"action":"accept","content":{"n":4}}' }] } },
     });
+  });
+
+  test("keeps the arguments as they were read, without what the tool drops", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create({ note: "kept", dropped: "x".repeat(DEFAULT_SETTINGS.storedValueMax) });
+    expect((await subject.task(taskId)).call.arguments).toEqual({ note: "kept" });
+  });
+
+  test("is refused before anything is written when what is to be kept is too large, at the limit and one beyond", async () => {
+    const subject = deployment(dinner);
+    const { create } = subject.services.store;
+    let written = 0;
+    Object.assign(subject.services.store, { create: (request: Parameters<typeof create>[0]) => ((written += 1), create(request)) });
+    const filling = (length: number) => ({ note: "x".repeat(length - '{"note":""}'.length) });
+    await subject.create(filling(DEFAULT_SETTINGS.storedValueMax));
+    await expect(subject.create(filling(DEFAULT_SETTINGS.storedValueMax + 1))).rejects.toMatchObject({
+      code: "TOO_LARGE",
+      message: "the arguments of tool subject have 262145 characters of JSON; the limit is 262144 (PARLEY_STORED_VALUE_MAX)",
+    });
+    expect([written, subject.queue.take(), subject.queue.take()]).toEqual([1, expect.anything(), undefined]);
+  });
+
+  test("bounds the answers that come with it, where the tool takes them", async () => {
+    const { services, catalogue } = deployment(dinner);
+    const tool = catalogue.tools.get("subject");
+    if (!tool) throw new Error("no tool");
+    const create = (earlyReplies: boolean, length: number) => {
+      const replies = { size: { action: "accept", content: { n: "x".repeat(length) } } };
+      return createTask(services, { ...tool, earlyReplies }, { principal: alice, arguments: {}, capabilities: {}, hidden: false, replies });
+    };
+    const frame = JSON.stringify({ size: { action: "accept", content: { n: "" } } }).length;
+    const { storedValueMax } = services.settings;
+    expect((await create(true, storedValueMax - frame)).call.replies).toBeDefined();
+    await expect(create(true, storedValueMax - frame + 1)).rejects.toMatchObject({
+      code: "TOO_LARGE",
+      message: expect.stringMatching(/^the answers that came with the call of tool subject have 262145 characters/),
+    });
+    expect((await create(false, storedValueMax)).call.replies).toBeUndefined();
   });
 
   test("arguments that do not fit are refused before anything is written", async () => {
