@@ -13,6 +13,7 @@ import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../sessi
 import { callResult } from "../sessions/results.ts";
 import type { TaskEncoder } from "../sessions/session-dialect.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
+import { statusOf } from "../waiting-message.ts";
 
 const STATUS_MESSAGE_CHARS = 1_000;
 
@@ -60,14 +61,15 @@ function wireTask(task: Task, facts: ServerFacts): object {
 }
 
 /** Of a failed task what went wrong, rather than what it was doing before. */
-function statusMessage({ message, outcome }: Task): string | undefined {
+function statusMessage(task: Task): string | undefined {
+  const { outcome } = task;
   const problem =
     outcome?.type === "error"
       ? outcome.error.message
       : outcome?.result["isError"] === true
         ? firstText(outcome.result["content"])
         : undefined;
-  return (problem ?? message)?.slice(0, STATUS_MESSAGE_CHARS);
+  return (problem ?? statusOf(task))?.slice(0, STATUS_MESSAGE_CHARS);
 }
 
 function firstText(content: unknown): string | undefined {
