@@ -4,6 +4,7 @@ import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTas
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { until } from "../../test/support/until.ts";
+import { plainContent } from "./content.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
 import { createRedisStore } from "./store.ts";
@@ -160,7 +161,7 @@ describe("the task store on Redis", () => {
 
     expect(bytes).toBeLessThan(1_000);
     const journal = createKeys(opened.prefix).task(taskId)?.[1] ?? "";
-    expect(await opened.redis.hget(journal, "step:a")).toBe(`1 0 - {"type":"value","value":"${large}"}`);
+    expect(await opened.redis.hget(journal, "step:a")).toBe(`1 0 - - {"type":"value","value":"${large}"}`);
     counted.close();
   });
 
@@ -170,6 +171,8 @@ describe("the task store on Redis", () => {
     const nowMs = 1_767_225_600_000;
     const taskId = await life.create({ createdAtMs: nowMs, retentionMs: HOUR_MS, seed: "seed", arguments: {}, principal: "ada" });
     const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
+    const fingerprint = (key: string, action: string) =>
+      plainContent.fingerprint(`{"answer":{"action":"${action}"},"type":"answer"}`, { taskId, part: `entry ask:${key}` });
     const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
     expect(await redis.hgetall(task)).toEqual({
       state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
@@ -205,11 +208,11 @@ describe("the task store on Redis", () => {
     const withdrawn = { digest: "d", outcome: { type: "withdrawn" }, calledAt: "0", place: 2, withdrawn: true } as const;
     await store.record({ taskId, token: "token-c", nowMs, leaseMs: LEASE_MS, entries: [{ key: "ask:colour", entry: withdrawn }] });
     expect(await redis.hgetall(journal)).toEqual({
-      "step:a": '1 0 - {"type":"value","value":1}',
-      "sleep:night": '- 1 - {"type":"value","value":7}',
-      "ask:size": `?${nowMs}.3 1o d {"answer":{"action":"decline"},"type":"answer"}`,
-      "ask:name": `?${nowMs + HOUR_MS}.4 1 d {"answer":{"action":"timeout"},"type":"answer"}`,
-      "ask:colour": 'w2 0 d {"type":"withdrawn"}',
+      "step:a": '1 0 - - {"type":"value","value":1}',
+      "sleep:night": '- 1 - - {"type":"value","value":7}',
+      "ask:size": `?${nowMs}.3 1o d ${fingerprint("size", "decline")} {"answer":{"action":"decline"},"type":"answer"}`,
+      "ask:name": `?${nowMs + HOUR_MS}.4 1 d ${fingerprint("name", "timeout")} {"answer":{"action":"timeout"},"type":"answer"}`,
+      "ask:colour": "w2 0 d ! withdrawn",
     });
 
     const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
@@ -217,11 +220,11 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
     await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
     await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
-    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
+    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 0 ${nowMs} ${HOUR_MS} ["cancel","roots"]`);
     const endedAtMs = Date.now();
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
     expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
-    expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": '- 0 d {"type":"closed"}' });
+    expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": "- 0 d ! closed" });
   });
 
   test("the due time of a task that is gone, as after a failover that lost a write, is dropped", async () => {

@@ -2,7 +2,7 @@
 
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
-ARGV  task_id, facts (JSON), given (JSON), created_at_ms, retention_ms, due_at_ms,
+ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
       owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever)
 
 Returns 'created' | 'exists' | 'expired'.

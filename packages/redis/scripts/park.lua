@@ -2,9 +2,9 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
-      due now), attempt, restart ('', or the arguments that the handler begins again with, as JSON; what follows is ignored then),
+      due now), attempt, restart ('', or the arguments that the handler begins again with, sealed; what follows is ignored then),
       fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
-      asks (count, then key, digest, and called_at and JSON of each)
+      asks (count, then key, digest, and called_at position asked_at_ms timeout_ms and the sealed rest of each)
 
 Returns {'parked'} | {'due', run} | {'refused'}.
 

@@ -1,7 +1,7 @@
 --[[ refuse.lua: notes that a reply to an open ask did not fit, so that the ask is put again.
 
 KEYS  task journal feed due
-ARGV  key, digest (of the ask that the reply was judged by), violations (JSON), now_ms
+ARGV  key, digest (of the ask that the reply was judged by), violations (sealed), now_ms
 
 Returns how often the ask was refused, this time included; nil when that ask is not open any more.
 

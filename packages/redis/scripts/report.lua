@@ -1,7 +1,7 @@
 --[[ report.lua: what a run says while it works.
 
 KEYS  task journal feed due
-ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then the JSON of each)
+ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then each, sealed)
 
 Returns 'reported' | 'refused'.
 

@@ -1,20 +1,22 @@
 --[[ task.lua: the words that the scripts share; loaded in front of each of them.
 
-A task's hash holds
+What a person or a tool said is sealed: scripts put it where it belongs and never look into it. A task's hash holds
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
-  arguments    what the handler last began again with, as JSON, in place of what was given
-  ask:<key>    an open ask: digest revision called_at JSON; the revision is the one that the task had when it was put
-  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision JSON
+  arguments    what the handler last began again with, in place of what was given
+  ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
+               the revision is the one that the task had when it was put
+  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
 until the task ends. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
 
-An entry of the journal is: place called_at digest outcome. The place is a number in the order in which effects settled for the handler,
+An entry of the journal is: place called_at digest mark outcome. The place is a number in the order in which effects settled for the handler,
 w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
-has not. The digest is - when there is none. The outcome is JSON with sorted keys. Large arguments stand with the journal, as `given` or
+has not. The digest is - when there is none. The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed,
+withdrawn), and - before any other. Large arguments stand with the journal, as `given` or
 `arguments`: runs alone need them, and every look at the task would carry them.
 
 Every script on one task gets the same first four KEYS. ]]
@@ -81,7 +83,7 @@ end
 local function close_asks()
   for _, field in ipairs(open_asks()) do
     local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
-    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' {"type":"closed"}')
+    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' ! closed')
     remove_ask(string.sub(field, 5))
   end
 end
