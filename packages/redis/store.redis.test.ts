@@ -1,6 +1,18 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "../../test/contract/builders.ts";
+import {
+  accept,
+  aCall,
+  aLife,
+  anAsk,
+  aStep,
+  aWithdrawal,
+  GRACE_MS,
+  HOUR_MS,
+  LEASE_MS,
+  newTaskId,
+  newToken,
+} from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { until } from "../../test/support/until.ts";
@@ -225,6 +237,87 @@ describe("the task store on Redis", () => {
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
     expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
     expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": "- 0 d ! closed" });
+  });
+
+  test("each change that clients can see is told once, in order, with what happened and under the next revision", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const told: string[] = [];
+    const listener = new Redis(opened.url);
+    await listener.psubscribe(`${opened.prefix}:{p0}:task:*`);
+    listener.on("pmessage", (_pattern, channel: string, message: string) => {
+      if (channel.endsWith(taskId)) told.push(message);
+    });
+    const nowMs = Date.now();
+    const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
+
+    const taskId: string = await life.create();
+    let token = await life.begin({ taskId, run: 1 });
+    await store.record({ taskId, token, nowMs, leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+    await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS });
+    await store.report({ taskId, token, nowMs, items: [{ type: "progress", progress: 1 }] });
+    await life.park(
+      taskId,
+      token,
+      ["size", "name", "colour", "late"].map((key) => anAsk(key)),
+    );
+    await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations: [], nowMs });
+    await life.answer(taskId, "size", "4");
+    await life.answer(taskId, "size", "4");
+    token = await life.begin({ taskId, run: 2 });
+    await store.answer({ taskId, key: "late", digest: "digest-of-late", answer: { action: "timeout" }, nowMs, graceMs: GRACE_MS, token });
+    await store.record({ taskId, token, nowMs, leaseMs: LEASE_MS, entries: [aWithdrawal("name", 3)] });
+    await store.park({ taskId, token, ...parked, asks: [anAsk("colour")] });
+    token = await life.begin({ taskId, run: 3 });
+    await store.park({ taskId, token, ...parked, entries: [aWithdrawal("colour", 4)], asks: [anAsk("a/b#2")], message: "waiting" });
+    token = await life.begin({ taskId, run: 4 });
+    await store.park({ taskId, token, ...parked, restart: { arguments: {} } });
+    token = await life.begin({ taskId, run: 5 });
+    await store.park({ taskId, token, ...parked, asks: [anAsk("one@1"), anAsk("two@1")] });
+    token = await life.begin({ taskId, run: 6 });
+    await store.finish({ taskId, token, nowMs, entries: [aWithdrawal("one@1", 1)], outcome: { type: "result", result: {} } });
+    await life.cancel(taskId);
+
+    await until(() => told.at(-1)?.endsWith("completed"));
+    expect(told).toEqual([
+      "1 created",
+      "2 reported",
+      "3 asked:size asked:name asked:colour asked:late",
+      "4 refused:size",
+      "5 answered:size",
+      "6 overdue:late",
+      "7 withdrawn:name",
+      "8 withdrawn:colour reported asked:a/b#2",
+      "9 closed:a/b#2 restarted",
+      "10 asked:one@1 asked:two@1",
+      "11 withdrawn:one@1 closed:two@1 completed",
+    ]);
+    expect(await life.load(taskId)).toMatchObject({ revision: 11 });
+    listener.disconnect();
+  });
+
+  test("every end is told with the questions that it closes", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const told = new Map<string, string>();
+    const listener = new Redis(opened.url);
+    await listener.psubscribe(`${opened.prefix}:{p0}:task:*`);
+    listener.on("pmessage", (_pattern, channel: string, message: string) => told.set(channel.split(":task:")[1] ?? "", message));
+    const failed = await life.parked([anAsk("size")]);
+    const token = await life.begin({ taskId: failed, run: 2 });
+    await store.finish({
+      taskId: failed,
+      token,
+      nowMs: Date.now(),
+      entries: [],
+      outcome: { type: "error", error: { code: 1, message: "no" } },
+    });
+    const cancelled = await life.parked([anAsk("size")]);
+    await life.cancel(cancelled);
+
+    await until(() => told.get(cancelled)?.startsWith("3"));
+    expect([told.get(failed), told.get(cancelled)]).toEqual(["3 closed:size failed", "3 closed:size cancelled"]);
+    listener.disconnect();
   });
 
   test("the due time of a task that is gone, as after a failover that lost a write, is dropped", async () => {

@@ -26,7 +26,7 @@ if ask then
   if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
   -- Removing the open ask is the claim: of racing answers only one finds it.
-  remove_ask(key)
+  remove_ask(key, is_timeout and 'overdue' or 'answered')
   state.status = status_by_asks()
   tell(state, now_ms)
   local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')

@@ -25,6 +25,7 @@ local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
   expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0,
 }
+happens('created')
 tell(state, created_at_ms)
 write_state(state)
 if #given > GIVEN_INLINE_MAX then

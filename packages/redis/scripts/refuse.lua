@@ -16,6 +16,7 @@ if not ask or string.match(ask, '^%S+') ~= digest then return nil end -- I4
 local before = redis.call('HGET', task, 'refused:' .. key)
 local count = (before and tonumber(string.match(before, '^%d+')) or 0) + 1
 write_field('refused:' .. key, count .. ' ' .. state.revision + 1 .. ' ' .. violations)
+happens('refused', key)
 tell(state, now_ms)
 write_state(state)
 return count

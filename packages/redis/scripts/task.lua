@@ -73,10 +73,17 @@ local function status_by_asks()
   return #open_asks() > 0 and 'input_required' or 'working' -- I3
 end
 
--- An ask leaves with what is noted about it. 0 when it was not open.
-local function remove_ask(key)
+-- What the script has changed that somebody outside may want to hear of, in the order in which it happened.
+local happened = {}
+
+local function happens(what, key) happened[#happened + 1] = key and what .. ':' .. key or what end
+
+-- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open.
+local function remove_ask(key, why)
   redis.call('HDEL', task, 'refused:' .. key)
-  return redis.call('HDEL', task, 'ask:' .. key)
+  local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
+  if was_open then happens(why, key) end
+  return was_open
 end
 
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
@@ -84,15 +91,17 @@ local function close_asks()
   for _, field in ipairs(open_asks()) do
     local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
     redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' ! closed')
-    remove_ask(string.sub(field, 5))
+    remove_ask(string.sub(field, 5), 'closed')
   end
 end
 
--- A change that clients can see. The channel has the name of the task's hash.
+-- Here, and nowhere else, the outside hears of a task: once for each script that changed what can be seen, with what happened, under a revision
+-- that is one more than the last. What has to hear of every change, such as a webhook or an audit, is fed from here (docs/adr/0010-one-place-that-tells.md).
+-- The channel has the name of the task's hash. A wake-up can be lost; who is woken reads.
 local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call('PUBLISH', task, state.revision)
+  redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
@@ -103,6 +112,7 @@ local function end_task(state, task_id, status, now_ms)
   state.status = status
   state.token = nil
   state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
+  happens(status)
   tell(state, now_ms)
   write_state(state)
   redis.call('ZREM', due, task_id)
@@ -135,11 +145,10 @@ local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 
 -- Writes the entries that ARGV lists from `at`: key and text of each, the text being an entry, or its place alone where the writer knows that
 -- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
--- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is written as withdrawn is closed. Returns the index behind the list, and whether an open ask was closed:
--- the caller must then tell.
+-- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is
+-- written as withdrawn is closed, which the caller must tell. Returns the index behind the list.
 local function write_entries(at)
-  local closed = false
-  local after = each_group(at, 2, function(key, text)
+  return each_group(at, 2, function(key, text)
     local place = string.match(text, '^%S+')
     if place == text or redis.call('HSETNX', journal, key, text) == 0 then
       local held = redis.call('HGET', journal, key)
@@ -149,7 +158,6 @@ local function write_entries(at)
         redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
       end
     end
-    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' and remove_ask(string.sub(key, 5)) == 1 then closed = true end
+    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn') end
   end)
-  return after, closed
 end
