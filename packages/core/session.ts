@@ -61,7 +61,7 @@ export interface SessionStore {
   interests(sessionId: string): Promise<Interests>;
 
   /**
-   * Makes `token` the holder of a stream, whoever held it before, and wakes the watchers: the one before finds that it lost. Questions that were
+   * Makes `token` the holder of a stream and wakes the watchers, so that the holder before finds that it lost. Questions that were
    * put on the stream behind its event number `after` are not on it any more, since its client comes back for them; `put` are those that are.
    * `full` when the session has `most` other streams whose holders live; `gone` when it has ended.
    */
@@ -102,7 +102,7 @@ export interface AskClaim extends PutAsk {
   readonly stream: string;
   /** The stream's holder. */
   readonly token: string;
-  /** The number of the event that puts the question. Numbers grow along a stream, whoever holds it. */
+  /** The number of the event that puts the question. Numbers grow along a stream, also from one holder to the next. */
   readonly event: number;
   readonly nowMs: number;
   readonly most: number;

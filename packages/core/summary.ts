@@ -1,5 +1,5 @@
 /**
- * What a list shows of a task: little, whatever the task was called with, asks or came to. Stores keep what it needs apart from the rest, so
+ * What a list shows of a task: little, however large its arguments, questions and outcome are. Stores keep what it needs apart from the rest, so
  * that a page of a thousand tasks reads no more than it shows.
  */
 import type { Outcome, Task, TaskStatus } from "./task.ts";

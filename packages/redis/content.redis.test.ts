@@ -175,7 +175,7 @@ describe("content", () => {
     await opened.close();
   });
 
-  test("of equal answers has one fingerprint, whatever their sealed texts, and another one in another task, at another question, for another answer", () => {
+  test("of equal answers has one fingerprint, though their sealed texts differ, and another one in another task, for another question, and for another answer", () => {
     for (const codec of [sealingCodec(), plainContent]) {
       const print = (text: string, taskId = "t", key = "size") => contentOf(codec, taskId).fingerprint(`entry ask:${key}`, text);
       expect(print("yes")).toBe(print("yes"));

@@ -2,7 +2,7 @@
  * The tasks of one principal, newest first: one stream per partition, merged as a page is read.
  *
  * A stream entry names a task and nothing else, so the page reads summaries of the tasks, and takes entries out whose task has expired. How
- * much it reads is bounded by what it shows, whatever the tasks hold and however many partitions and expired tasks there are.
+ * much it reads is bounded by what it shows, however large the tasks are and however many partitions and expired tasks there are.
  */
 import { invalidCursor, PAGE_SIZE_MAX, type TaskPage, type TaskSummary } from "@parley/core";
 import type { Redis } from "ioredis";

@@ -101,7 +101,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect((await store.load(await life.create()))?.call).not.toHaveProperty("traceparent");
       });
 
-      test("the request that it carries is kept with it, whatever its client calls it", async () => {
+      test("the request that it carries is kept with it, under any id", async () => {
         for (const request of [{ id: 7 }, { id: "\n", progressToken: "p" }, { id: 0, progressToken: 0 }]) {
           const taskId = await life.create({ request, hidden: true });
           expect((await store.load(taskId))?.call.request).toEqual(request);

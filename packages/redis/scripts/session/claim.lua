@@ -6,7 +6,7 @@ ARGV  ask (<task id>:<key>), stream, token, refusals, event, now_ms, most
 Returns 'claimed' | 'put' | 'elsewhere' | 'full'.
 
 Settles the race of two streams for one question: the first has it as long as it is held. A stream that was given up, or whose holder has
-let its lease run out, loses the question to whoever claims it next. A holder that was replaced claims nothing: its client would never see
+let its lease run out, loses the question to the next stream that claims it. A holder that was replaced claims nothing: its client would never see
 the question, and the new holder would think that it has. In a session that is gone nothing is asked. ]]
 local ask, stream, token, refusals = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local event, now_ms, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])

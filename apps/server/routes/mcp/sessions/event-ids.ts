@@ -2,7 +2,7 @@
  * Event ids of a session's streams. An id is a cursor: it says which stream it belongs to and how far its client has read, in terms of what
  * is stored with tasks. So the front end that wrote it may be gone: any other continues from the id alone (I8), and nothing is kept for it.
  *
- * An id stands in every event, and comes back in a header. So it is short whatever waits (`EVENT_ID_CHARS`): it names the task and counts, and
+ * An id stands in every event, and comes back in a header. So it is short, however much waits (`EVENT_ID_CHARS`): it names the task and counts, and
  * what was put on the stream, and for whom, is looked up with the task or the session.
  *
  * Signed and bound to the session: an id of another session, or one that was made up, is none.

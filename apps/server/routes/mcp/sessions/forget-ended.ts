@@ -1,6 +1,6 @@
 /**
- * Sessions that are full only of what lives. A task is forgotten by whoever tells its end, and where nobody was there to tell it, it stays noted:
- * a client that left, or one that only polls. So before a session is called full, what has ended is taken out.
+ * Removes what has ended from a session before it is called full. The stream that tells the end of a task also removes it; where there is no
+ * such stream, because the client left or only polls, it stays noted until then.
  */
 import { type ClaimedAsk, isFinished, type Services, type SessionStore, turns } from "@parley/core";
 
