@@ -323,7 +323,7 @@ describe("what is stored of a request", () => {
 
     expect((await call(most)).result).toMatchObject({ content: [{ text: `Hello, ${"x".repeat(most)}!` }] });
     expect(await call(most + 1)).toMatchObject({ error: { code: -32602, data: { code: "TOO_LARGE" } } });
-    expect((await call(most + 1)).error?.message).toMatch(/^inputResponses .*PARLEY_STORED_VALUE_MAX/);
+    expect((await call(most + 1)).error?.message).toMatch(/^the answers that came with the call .*PARLEY_STORED_VALUE_MAX/);
     expect(created()).toBe(1);
     const dropped = await rpc(a, "tools/call", { name: "echo", arguments: {}, inputResponses: reply(2_000) }, { tasks: false });
     expect(dropped.result).toMatchObject({ content: [{ text: "done" }] });

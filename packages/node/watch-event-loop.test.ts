@@ -14,7 +14,8 @@ async function blocking(...args: string[]) {
   return { out, lines, code: code as number | null, signal: signal as string | null, tookMs: Date.now() - startedAtMs };
 }
 
-describe("an event loop that is watched", () => {
+// In real time: on a busy machine the process may be held up before it comes to what is to be seen.
+describe("an event loop that is watched", { retry: 2 }, () => {
   test("is reported when it is blocked: whose code it is, where it is, and what else is at work; and counted when it is free", async () => {
     const { lines, out } = await blocking("spin");
     expect(lines).toEqual([
