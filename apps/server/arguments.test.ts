@@ -1,15 +1,31 @@
 /** The arguments of a call, on the wire of both families. */
+import { catalogue, defineTool } from "@parley/sdk";
+import type { Services } from "@parley/core";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { rpc } from "./client.fixture.ts";
 import { deploy } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
+const handedOut = defineTool({ name: "handed-out", input: z.object({ text: z.string() }), run: ({ text }) => text });
+
 async function oneFront(options: Omit<Parameters<typeof deploy>[0], "catalogue"> = {}) {
-  const deployment = await deploy({ catalogue: offered, fronts: 1, ...options });
+  const deployment = await deploy({
+    catalogue: catalogue([handedOut, ...offered.tools.values(), ...offered.prompts.values()]),
+    fronts: 1,
+    ...options,
+  });
   const [here] = deployment.fronts;
   if (!here) throw new Error("a front end is needed");
   return { ...deployment, here };
+}
+
+/** All of a call that a worker is given: what is read of a task elsewhere has no arguments. */
+async function storedCall({ store, clock }: Services, taskId: string) {
+  const begun = await store.begin({ taskId, run: 1, token: "reader", nowMs: clock.now(), leaseMs: 1_000 });
+  if (begun.type !== "begun") throw new Error(`not begun: ${begun.reason}`);
+  return begun.task.call;
 }
 
 describe("arguments that are null", () => {
@@ -27,6 +43,44 @@ describe("arguments that are null", () => {
     const client = await openSession(here, { version });
     const called = await client.request(here, "tools/call", { name: "touch", arguments: null });
     expect(called.messages.at(-1)?.result).toMatchObject({ content: [{ text: "touched" }] });
+  });
+});
+
+describe("arguments that a tool does not know", () => {
+  const long = "x".repeat(500_000);
+
+  test("are not stored where its schema drops them, whichever door they come by", async () => {
+    const { here, services } = await oneFront({ worker: false });
+    const args = { text: "hi", junk: long };
+    const client = await openSession(here);
+    for (const call of [
+      rpc(here, "tools/call", { name: "handed-out", arguments: args }),
+      client.request(here, "tools/call", { name: "handed-out", arguments: args, task: {} }).then(({ messages }) => messages.at(-1)!),
+    ]) {
+      const taskId = (await call).result!["taskId"]!;
+      expect((await storedCall(services, taskId)).arguments).toEqual({ text: "hi" });
+    }
+  });
+
+  test("are kept where its schema does, up to the size of a stored value", async () => {
+    const { here, services, logged } = await oneFront({ worker: false, settings: { storedValueMax: 1_000 } });
+    const filled = (length: number) => ({ name: "greet", arguments: { more: "x".repeat(length - '{"more":""}'.length) } });
+    const taskId = (await rpc(here, "tools/call", filled(1_000))).result!["taskId"]!;
+    expect((await storedCall(services, taskId)).arguments["more"]).toHaveLength(989);
+    const refused = await rpc(here, "tools/call", filled(1_001));
+    expect(refused).toMatchObject({ status: 200, error: { code: -32602, data: { code: "TOO_LARGE" } } });
+    expect(refused.error?.message).toContain("PARLEY_STORED_VALUE_MAX");
+    const client = await openSession(here);
+    expect((await client.request(here, "tools/call", filled(1_001))).messages.at(-1)?.error).toMatchObject({ code: -32602 });
+    expect(logged.filter(({ message }) => message === "task created")).toHaveLength(1);
+  });
+
+  test("are bounded in answers that come with the call as well", async () => {
+    const { here, logged } = await oneFront({ worker: false, settings: { storedValueMax: 1_000 } });
+    const inputResponses = { who: { action: "accept", content: { name: "Alice", junk: "x".repeat(1_000) } } };
+    const refused = await rpc(here, "tools/call", { name: "introduce", arguments: {}, inputResponses });
+    expect(refused.error).toMatchObject({ code: -32602, data: { code: "TOO_LARGE" } });
+    expect(logged.filter(({ message }) => message === "task created")).toEqual([]);
   });
 });
 

@@ -46,6 +46,7 @@ test("all problems are told at once, each by the name of its setting", () => {
     PARLEY_CALL_TIMEOUT: "soon",
     PARLEY_SECRET: "short",
     PARLEY_WAITS_MAX: "0",
+    PARLEY_ASK_URL_SCHEMES: "https,javascript",
   };
   try {
     readEnvironment(SERVER_SETTINGS, environment);
@@ -55,6 +56,16 @@ test("all problems are told at once, each by the name of its setting", () => {
     const { problems } = error as SettingsError;
     for (const name of Object.keys(environment)) expect(problems.join("\n")).toContain(`${name}:`);
   }
+});
+
+test.each(["javascript", "data", "https:", "HTTPS", "https, file", "a b"])("no page can be of the scheme %s", (schemes) => {
+  expect(() => readEnvironment(SERVER_SETTINGS, { REDIS_URL, PARLEY_ASK_URL_SCHEMES: schemes })).toThrow(/PARLEY_ASK_URL_SCHEMES: must/);
+});
+
+test("schemes and names of secrets are lists", () => {
+  const environment = { REDIS_URL, PARLEY_ASK_URL_SCHEMES: "https, vscode", PARLEY_SECRET_NAMES: "vault code, -token" };
+  const { core } = serverConfig(readEnvironment(SERVER_SETTINGS, environment));
+  expect(core).toMatchObject({ askUrlSchemes: ["https", "vscode"], secretNames: ["vault code", "-token"] });
 });
 
 test("every setting of the front end says what it is for", () => {

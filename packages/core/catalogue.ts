@@ -23,11 +23,18 @@ export interface Runnable {
    * under that key, or none. Otherwise they are dropped, and the call asks.
    */
   readonly earlyReplies: boolean;
-  /** Empty when the arguments fit. Called before anything is written, and again by the run. */
-  validate(args: JsonObject): readonly Violation[] | Promise<readonly Violation[]>;
+  /**
+   * Judges the arguments before anything is written. Those that fit come back as they are to be kept: as the caller sent them, without what
+   * the schema drops, since a stranger's fields must not fill the store. The run reads them again.
+   */
+  readArguments(args: JsonObject): ArgumentsRead | Promise<ArgumentsRead>;
   /** Runs the handler from its start. Returns MCP's result (`CallToolResult` / `GetPromptResult`) without `resultType`. */
   run(args: JsonObject, effects: Effects): Promise<JsonObject>;
 }
+
+export type ArgumentsRead =
+  | { readonly ok: true; readonly args: JsonObject }
+  | { readonly ok: false; readonly violations: readonly Violation[] };
 
 export interface RunSettings {
   /** How often the handler is started again after an error that is not a ToolError, waiting `backoffMs` doubled each time. */

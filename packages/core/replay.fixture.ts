@@ -21,6 +21,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   const recordings: string[][] = [];
   const failures: FailedStep[] = [];
   let current = handler;
+  let changed: Partial<Settings> = settings;
   let storeAway: Error | undefined;
   let recordMs = 0;
   let revision = 0;
@@ -48,6 +49,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     skip: (ms: number) => (skippedMs += ms),
     /** A new deployment: from now on the handler is this one. */
     deploy: (changed: typeof handler) => (current = changed),
+    /** The same, with other settings. */
+    reset: (others: Partial<Settings>) => (changed = others),
     /** From now on nothing can be recorded; undefined: it can again. */
     loseStore: (error: Error | undefined) => (storeAway = error),
     /** From now on a write takes so long. */
@@ -87,7 +90,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
         journalSize: 0,
         handler: current,
         signal,
-        settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...settings },
+        settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...changed },
         ports: {
           clock,
           scope: createScope(),

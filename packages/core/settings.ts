@@ -26,7 +26,7 @@ export interface Settings {
   readonly takeoversMax: number;
   /** How many overdue tasks one sweep takes. */
   readonly sweepLimit: number;
-  /** Largest stored step result, answer or outcome, in characters of JSON. */
+  /** Largest stored arguments, question, step result, answer or outcome, in characters of JSON. */
   readonly storedValueMax: number;
   /** Most entries in a task's journal, and most characters of JSON in it. */
   readonly journalEntriesMax: number;
@@ -44,6 +44,10 @@ export interface Settings {
    * Read on every replay: a change of it reaches tasks that have gone on behind such an ask, and ends those that it makes diverge.
    */
   readonly withoutCapability: "fail" | "default";
+  /** Schemes of the pages that people may be sent to. http to this machine is always allowed, javascript and its like never are. */
+  readonly askUrlSchemes: readonly string[];
+  /** Phrases in names of form fields that tell a secret, beside the built-in ones; one with a minus before it tells none. */
+  readonly secretNames: readonly string[];
   /** Whether callers are shown what tools, prompts and resources throw. Otherwise they get an id, and the operator's log has the rest. */
   readonly showErrors: boolean;
   /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
@@ -75,6 +79,8 @@ export const DEFAULT_SETTINGS: Settings = {
   repliesMax: 64,
   refusalsMax: 10,
   withoutCapability: "fail",
+  askUrlSchemes: ["https"],
+  secretNames: [],
   showErrors: false,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 30 * DAY,

@@ -1,6 +1,6 @@
-import { DEFAULT_SETTINGS, type Settings } from "@parley/core";
+import { DEFAULT_SETTINGS, FORBIDDEN_SCHEMES, type Settings } from "@parley/core";
 import { z } from "zod";
-import { duration, flag, whole } from "./environment.ts";
+import { duration, flag, list, whole } from "./environment.ts";
 
 /** The settings of packages/core, by their names in the environment. */
 export const coreEnvironment = {
@@ -29,7 +29,7 @@ export const coreEnvironment = {
   ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
-    "Largest stored question, answer, step result or outcome, in characters of JSON.",
+    "Largest stored arguments, question, answer, step result or outcome, in characters of JSON.",
   ),
   PARLEY_JOURNAL_ENTRIES_MAX: whole(DEFAULT_SETTINGS.journalEntriesMax).describe(
     "Most steps, answers, sleeps and clock readings recorded for one task; ctx.restart empties the record.",
@@ -47,6 +47,16 @@ export const coreEnvironment = {
     .enum(["fail", "default"])
     .default(DEFAULT_SETTINGS.withoutCapability)
     .describe("What a question becomes that the client cannot be asked: fail, or its default for timeouts where it has one."),
+  PARLEY_ASK_URL_SCHEMES: list(DEFAULT_SETTINGS.askUrlSchemes)
+    .refine(
+      (schemes) => schemes.every((scheme) => /^[a-z][a-z0-9+.-]*$/.test(scheme)),
+      "must be names of schemes in lower case, without a colon, separated by commas: https,http",
+    )
+    .refine((schemes) => !schemes.some((scheme) => FORBIDDEN_SCHEMES.includes(scheme)), `must not have ${FORBIDDEN_SCHEMES.join(", ")}`)
+    .describe("Schemes of the pages that tools may send people to. http to this machine is allowed anyway; add http for any host."),
+  PARLEY_SECRET_NAMES: list(DEFAULT_SETTINGS.secretNames).describe(
+    "Phrases that tell a form field for a secret, beside the built-in ones; with a minus before it a phrase tells none.",
+  ),
   PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
     "Show callers what tools throw, for development. Otherwise they get an id, under which the log has it.",
   ),
@@ -82,6 +92,8 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
     withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,
+    askUrlSchemes: environment.PARLEY_ASK_URL_SCHEMES,
+    secretNames: environment.PARLEY_SECRET_NAMES,
     showErrors: environment.PARLEY_SHOW_ERRORS,
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,

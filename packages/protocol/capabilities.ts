@@ -33,6 +33,20 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
   };
 }
 
+/** Whether a client that declared these capabilities can be put that question, in the newest of its revisions. */
+export function canBeAsked(request: AskRequest, { elicitation, sampling, roots }: ClientCapabilities): boolean {
+  switch (request.type) {
+    case "form":
+      return elicitation?.form === true;
+    case "url":
+      return elicitation?.url === true;
+    case "sampling":
+      return usesTools(request) ? sampling?.tools === true : sampling !== undefined;
+    case "roots":
+      return roots === true;
+  }
+}
+
 export function usesTools(request: AskRequest): boolean {
   return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
 }

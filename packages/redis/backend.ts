@@ -5,6 +5,7 @@ import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
+import type { ContentCodec } from "./content.ts";
 import { createRedisEvents } from "./events.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
@@ -39,13 +40,20 @@ export interface RedisBackend {
   close(): Promise<void>;
 }
 
+export interface BackendOptions {
+  readonly log: Log;
+  readonly telemetry?: Telemetry | undefined;
+  /** Through which everything passes that a person or a tool said. Plain by default. */
+  readonly codec?: ContentCodec;
+}
+
 /**
  * Connects once Redis serves and is fit (see connect.ts), with one connection for commands, one for subscriptions, and for a worker one
  * for its queues and one per queue to wait on. Throws UNAVAILABLE with what to do.
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
-  { log, telemetry }: { readonly log: Log; readonly telemetry?: Telemetry | undefined },
+  { log, telemetry, codec }: BackendOptions,
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url } = settings;
@@ -81,6 +89,7 @@ export async function connectRedis(
       partitions: settings.partitions,
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
+      ...(codec && { codec }),
     }),
     queue,
     events,

@@ -3,6 +3,7 @@ export type { Census } from "./census.ts";
 export { connectRedis, type RedisBackend } from "./backend.ts";
 export { withoutPassword } from "./address.ts";
 export { openConnection, waitForRedis } from "./connect.ts";
+export type { ContentCodec, ContentContext } from "./content.ts";
 export type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 export { createIds } from "./ids.ts";
 export { inspectRedis, type RedisFacts } from "./inspect.ts";

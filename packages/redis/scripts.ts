@@ -68,7 +68,11 @@ export interface AnswerArguments {
   readonly taskId: string;
   readonly key: string;
   readonly digest: string | undefined;
+  /** Of the outcome. */
+  readonly fingerprint: string;
   readonly outcome: string;
+  /** Nobody answered: the answer is dated at the ask's deadline. */
+  readonly isTimeout: boolean;
   readonly nowMs: number;
   readonly readyAtMs: number;
   readonly token: string | undefined;
@@ -110,8 +114,8 @@ export function defineScripts(redis: Redis): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, { taskId, key, digest, outcome, nowMs, readyAtMs, token }) =>
-      run.answer([...keys, taskId, key, digest ?? "", outcome, nowMs, readyAtMs, token ?? ""]) as never,
+    answer: (keys, { taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token }) =>
+      run.answer([...keys, taskId, key, digest ?? "", fingerprint, outcome, isTimeout ? 1 : "", nowMs, readyAtMs, token ?? ""]) as never,
     refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,
     finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
       run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,

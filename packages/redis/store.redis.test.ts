@@ -1,9 +1,22 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "../../test/contract/builders.ts";
+import {
+  accept,
+  aCall,
+  aLife,
+  anAsk,
+  aStep,
+  aWithdrawal,
+  GRACE_MS,
+  HOUR_MS,
+  LEASE_MS,
+  newTaskId,
+  newToken,
+} from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { until } from "../../test/support/until.ts";
+import { plainContent } from "./content.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
 import { createRedisStore } from "./store.ts";
@@ -160,7 +173,7 @@ describe("the task store on Redis", () => {
 
     expect(bytes).toBeLessThan(1_000);
     const journal = createKeys(opened.prefix).task(taskId)?.[1] ?? "";
-    expect(await opened.redis.hget(journal, "step:a")).toBe(`1 0 - {"type":"value","value":"${large}"}`);
+    expect(await opened.redis.hget(journal, "step:a")).toBe(`1 0 - - {"type":"value","value":"${large}"}`);
     counted.close();
   });
 
@@ -170,6 +183,8 @@ describe("the task store on Redis", () => {
     const nowMs = 1_767_225_600_000;
     const taskId = await life.create({ createdAtMs: nowMs, retentionMs: HOUR_MS, seed: "seed", arguments: {}, principal: "ada" });
     const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
+    const fingerprint = (key: string, action: string) =>
+      plainContent.fingerprint(`{"answer":{"action":"${action}"},"type":"answer"}`, { taskId, part: `entry ask:${key}` });
     const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
     expect(await redis.hgetall(task)).toEqual({
       state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
@@ -205,11 +220,11 @@ describe("the task store on Redis", () => {
     const withdrawn = { digest: "d", outcome: { type: "withdrawn" }, calledAt: "0", place: 2, withdrawn: true } as const;
     await store.record({ taskId, token: "token-c", nowMs, leaseMs: LEASE_MS, entries: [{ key: "ask:colour", entry: withdrawn }] });
     expect(await redis.hgetall(journal)).toEqual({
-      "step:a": '1 0 - {"type":"value","value":1}',
-      "sleep:night": '- 1 - {"type":"value","value":7}',
-      "ask:size": `?${nowMs}.3 1o d {"answer":{"action":"decline"},"type":"answer"}`,
-      "ask:name": `?${nowMs + HOUR_MS}.4 1 d {"answer":{"action":"timeout"},"type":"answer"}`,
-      "ask:colour": 'w2 0 d {"type":"withdrawn"}',
+      "step:a": '1 0 - - {"type":"value","value":1}',
+      "sleep:night": '- 1 - - {"type":"value","value":7}',
+      "ask:size": `?${nowMs}.3 1o d ${fingerprint("size", "decline")} {"answer":{"action":"decline"},"type":"answer"}`,
+      "ask:name": `?${nowMs + HOUR_MS}.4 1 d ${fingerprint("name", "timeout")} {"answer":{"action":"timeout"},"type":"answer"}`,
+      "ask:colour": "w2 0 d ! withdrawn",
     });
 
     const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
@@ -217,11 +232,92 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
     await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
     await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
-    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 [0,${nowMs},${HOUR_MS},"cancel","roots"]`);
+    expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 0 ${nowMs} ${HOUR_MS} ["cancel","roots"]`);
     const endedAtMs = Date.now();
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
     expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
-    expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": '- 0 d {"type":"closed"}' });
+    expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": "- 0 d ! closed" });
+  });
+
+  test("each change that clients can see is told once, in order, with what happened and under the next revision", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const told: string[] = [];
+    const listener = new Redis(opened.url);
+    await listener.psubscribe(`${opened.prefix}:{p0}:task:*`);
+    listener.on("pmessage", (_pattern, channel: string, message: string) => {
+      if (channel.endsWith(taskId)) told.push(message);
+    });
+    const nowMs = Date.now();
+    const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
+
+    const taskId: string = await life.create();
+    let token = await life.begin({ taskId, run: 1 });
+    await store.record({ taskId, token, nowMs, leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+    await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS });
+    await store.report({ taskId, token, nowMs, items: [{ type: "progress", progress: 1 }] });
+    await life.park(
+      taskId,
+      token,
+      ["size", "name", "colour", "late"].map((key) => anAsk(key)),
+    );
+    await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations: [], nowMs });
+    await life.answer(taskId, "size", "4");
+    await life.answer(taskId, "size", "4");
+    token = await life.begin({ taskId, run: 2 });
+    await store.answer({ taskId, key: "late", digest: "digest-of-late", answer: { action: "timeout" }, nowMs, graceMs: GRACE_MS, token });
+    await store.record({ taskId, token, nowMs, leaseMs: LEASE_MS, entries: [aWithdrawal("name", 3)] });
+    await store.park({ taskId, token, ...parked, asks: [anAsk("colour")] });
+    token = await life.begin({ taskId, run: 3 });
+    await store.park({ taskId, token, ...parked, entries: [aWithdrawal("colour", 4)], asks: [anAsk("a/b#2")], message: "waiting" });
+    token = await life.begin({ taskId, run: 4 });
+    await store.park({ taskId, token, ...parked, restart: { arguments: {} } });
+    token = await life.begin({ taskId, run: 5 });
+    await store.park({ taskId, token, ...parked, asks: [anAsk("one@1"), anAsk("two@1")] });
+    token = await life.begin({ taskId, run: 6 });
+    await store.finish({ taskId, token, nowMs, entries: [aWithdrawal("one@1", 1)], outcome: { type: "result", result: {} } });
+    await life.cancel(taskId);
+
+    await until(() => told.at(-1)?.endsWith("completed"));
+    expect(told).toEqual([
+      "1 created",
+      "2 reported",
+      "3 asked:size asked:name asked:colour asked:late",
+      "4 refused:size",
+      "5 answered:size",
+      "6 overdue:late",
+      "7 withdrawn:name",
+      "8 withdrawn:colour reported asked:a/b#2",
+      "9 closed:a/b#2 restarted",
+      "10 asked:one@1 asked:two@1",
+      "11 withdrawn:one@1 closed:two@1 completed",
+    ]);
+    expect(await life.load(taskId)).toMatchObject({ revision: 11 });
+    listener.disconnect();
+  });
+
+  test("every end is told with the questions that it closes", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const told = new Map<string, string>();
+    const listener = new Redis(opened.url);
+    await listener.psubscribe(`${opened.prefix}:{p0}:task:*`);
+    listener.on("pmessage", (_pattern, channel: string, message: string) => told.set(channel.split(":task:")[1] ?? "", message));
+    const failed = await life.parked([anAsk("size")]);
+    const token = await life.begin({ taskId: failed, run: 2 });
+    await store.finish({
+      taskId: failed,
+      token,
+      nowMs: Date.now(),
+      entries: [],
+      outcome: { type: "error", error: { code: 1, message: "no" } },
+    });
+    const cancelled = await life.parked([anAsk("size")]);
+    await life.cancel(cancelled);
+
+    await until(() => told.get(cancelled)?.startsWith("3"));
+    expect([told.get(failed), told.get(cancelled)]).toEqual(["3 closed:size failed", "3 closed:size cancelled"]);
+    listener.disconnect();
   });
 
   test("the due time of a task that is gone, as after a failover that lost a write, is dropped", async () => {

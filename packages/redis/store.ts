@@ -7,6 +7,7 @@
 import {
   type Begun,
   type Entry,
+  entryKey,
   type FeedItem,
   isFinished,
   type KeyedEntry,
@@ -17,6 +18,7 @@ import {
   type TaskStore,
 } from "@parley/core";
 import type { Redis } from "ioredis";
+import { type Content, type ContentCodec, contentOf, plainContent } from "./content.ts";
 import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
@@ -24,11 +26,13 @@ import { defineScripts, type Pair } from "./scripts.ts";
 import { createSummaries } from "./summaries.ts";
 import {
   isEntryKey,
+  packArguments,
   packAsk,
   packCall,
   packEntry,
   packEntryOutcome,
   packPlace,
+  packViolations,
   unpackEntry,
   unpackTask,
   unpackTaskAtWork,
@@ -51,17 +55,26 @@ export interface RedisStoreOptions {
   readonly waitsUntilMs?: () => number;
   /** For what a client or a tool is told for good. */
   readonly acknowledge?: Acknowledge;
+  /** Through which everything passes that a person or a tool said. Plain by default. */
+  readonly codec?: ContentCodec;
 }
 
-export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknowledge = reached }: RedisStoreOptions): TaskStore {
+export function createRedisStore({
+  redis,
+  keys,
+  partitions,
+  waitsUntilMs,
+  acknowledge = reached,
+  codec = plainContent,
+}: RedisStoreOptions): TaskStore {
   const scripts = defineScripts(redis);
-  const summaries = createSummaries({ redis, keys });
+  const summaries = createSummaries({ redis, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
 
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
-    const task = unpackTask(taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+    const task = unpackTask(contentOf(codec, taskId), taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
     // I1: an end that somebody has seen stays.
     return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
   }
@@ -89,7 +102,7 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       const created = await acknowledge(
         scripts.create(taskKeys, ownerList.key(taskId, principal), {
           taskId,
-          ...packCall(call),
+          ...packCall(contentOf(codec, taskId), call),
           createdAtMs,
           retentionMs,
           dueAtMs: createdAtMs + graceMs,
@@ -108,14 +121,16 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       // Its tool is told what was answered.
       const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
+      const content = contentOf(codec, taskId);
       const recorded = pairs(reply[2]);
-      const unpacked = unpackTaskAtWork(taskId, { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) });
+      const hashes = { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) };
+      const unpacked = unpackTaskAtWork(content, taskId, hashes);
       if (!unpacked) throw new Error("begin found a task without state");
       const journal = new Map<string, Entry>();
       let journalSize = 0;
       for (const [key, text] of recorded) {
         if (!isEntryKey(key)) continue;
-        const { entry, size } = unpackEntry(text);
+        const { entry, size } = unpackEntry(content, key, text);
         journal.set(key, entry);
         journalSize += size;
       }
@@ -125,7 +140,8 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async record({ taskId, token, entries, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      return await acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packEntries(entries) }));
+      const packed = packEntries(contentOf(codec, taskId), entries);
+      return await acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed }));
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
@@ -138,13 +154,14 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async report({ taskId, token, nowMs, items, message, immediateResponse }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const fields = present({ message, immediate: immediateResponse });
+      const content = contentOf(codec, taskId);
+      const fields = sealedFields(content, { message, immediate: immediateResponse });
       return await reached(
         scripts.report(taskKeys, {
           token,
           nowMs,
           fields,
-          items: items.map((item) => JSON.stringify(item)),
+          items: items.map((item) => content.seal("feed", JSON.stringify(item))),
           feedLengthMax: FEED_LENGTH_MAX,
         }),
       );
@@ -153,6 +170,7 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs, restart }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused" };
+      const content = contentOf(codec, taskId);
       const reply = await reached(
         scripts.park(taskKeys, {
           taskId,
@@ -161,10 +179,10 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
           dueAtMs,
           readyAtMs: nowMs + graceMs,
           attempt,
-          restart: restart && JSON.stringify(restart.arguments),
-          fields: present({ message }),
-          entries: packEntries(entries),
-          asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(ask, position)]),
+          restart: restart && packArguments(content, restart.arguments),
+          fields: sealedFields(content, { message }),
+          entries: packEntries(content, entries),
+          asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]),
         }),
       );
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
@@ -173,14 +191,15 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async finish({ taskId, token, nowMs, entries, outcome, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
+      const content = contentOf(codec, taskId);
       return await reached(
         scripts.finish(taskKeys, {
           taskId,
           token,
           nowMs,
           status: outcome.type === "result" ? "completed" : "failed",
-          fields: present({ message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) }),
-          entries: packEntries(entries),
+          fields: sealedFields(content, { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) }),
+          entries: packEntries(content, entries),
         }),
       );
     },
@@ -188,12 +207,15 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async answer({ taskId, key, digest, answer, nowMs, graceMs, token }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
+      const { mark, outcome } = packEntryOutcome(contentOf(codec, taskId), entryKey("ask", key), { type: "answer", answer });
       const [receipt, nextRun] = await acknowledge(
         scripts.answer(taskKeys, {
           taskId,
           key,
           digest,
-          outcome: packEntryOutcome({ type: "answer", answer }),
+          fingerprint: mark,
+          outcome,
+          isTimeout: answer.action === "timeout",
           nowMs,
           readyAtMs: nowMs + graceMs,
           token,
@@ -205,14 +227,15 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
     async refuse({ taskId, key, digest, violations, nowMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
-      const count = await reached(scripts.refuse(taskKeys, { key, digest, violations: JSON.stringify(violations), nowMs }));
+      const packed = packViolations(contentOf(codec, taskId), key, violations);
+      const count = await reached(scripts.refuse(taskKeys, { key, digest, violations: packed, nowMs }));
       return count ?? undefined;
     },
 
     async cancel({ taskId, nowMs, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
-      return await acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message }));
+      return await acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message: contentOf(codec, taskId).seal("message", message) }));
     },
 
     async overdue({ partition, nowMs, limit }) {
@@ -231,18 +254,22 @@ export function createRedisStore({ redis, keys, partitions, waitsUntilMs, acknow
       if (!taskKeys) return { items: [], cursor };
       if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
       const rows = await reached(redis.xrange(taskKeys[2], cursor === undefined ? "-" : `(${cursor}`, "+", "COUNT", FEED_LENGTH_MAX));
-      const items = rows.flatMap(([, fields]) => (fields[1] === undefined ? [] : [JSON.parse(fields[1]) as FeedItem]));
+      const content = contentOf(codec, taskId);
+      const items = rows.flatMap(([, fields]) =>
+        fields[1] === undefined ? [] : [JSON.parse(content.open("feed", fields[1])) as FeedItem],
+      );
       return { items, cursor: rows.at(-1)?.[0] ?? cursor };
     },
   };
 }
 
-function packEntries(entries: readonly KeyedEntry[]): Pair[] {
-  return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(entry)]);
+function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
+  return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(content, key, entry)]);
 }
 
-function present(fields: Readonly<Record<string, string | undefined>>): Pair[] {
-  return Object.entries(fields).flatMap(([name, value]): Pair[] => (value === undefined ? [] : [[name, value]]));
+/** Those that are there, each sealed under its own name. */
+function sealedFields(content: Content, fields: Readonly<Record<string, string | undefined>>): Pair[] {
+  return Object.entries(fields).flatMap(([name, text]): Pair[] => (text === undefined ? [] : [[name, content.seal(name, text)]]));
 }
 
 /** Redis' flat reply to HGETALL inside a script. */

@@ -6,6 +6,7 @@
  */
 import { type TaskSummary, type Turn, turns } from "@parley/core";
 import type { Redis } from "ioredis";
+import { type ContentCodec, contentOf } from "./content.ts";
 import type { Keys } from "./keys.ts";
 import { SUMMARY_FIELDS, unpackSummary } from "./task-hash.ts";
 
@@ -19,12 +20,19 @@ export interface Summaries {
   readonly turn: Turn;
 }
 
-export function createSummaries({ redis, keys }: { readonly redis: Redis; readonly keys: Keys }): Summaries {
+export interface SummariesOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly codec: ContentCodec;
+}
+
+export function createSummaries({ redis, keys, codec }: SummariesOptions): Summaries {
   const turn = turns(AT_ONCE);
 
   async function read(taskId: string): Promise<TaskSummary | undefined> {
     const taskKeys = keys.task(taskId);
-    return taskKeys && unpackSummary(taskId, await turn(() => redis.hmget(taskKeys[0], ...SUMMARY_FIELDS)));
+    if (!taskKeys) return undefined;
+    return unpackSummary(contentOf(codec, taskId), taskId, await turn(() => redis.hmget(taskKeys[0], ...SUMMARY_FIELDS)));
   }
 
   return { of: (taskIds) => Promise.all(taskIds.map((taskId) => read(taskId))), turn };

@@ -1,7 +1,8 @@
 /**
  * A task as its hash holds it, and back. scripts/task.lua describes the fields.
  *
- * What never changes and what only we read is packed into arrays: names of JSON members would be a tenth of a parked task.
+ * What never changes and what only we read is packed into arrays: names of JSON members would be a tenth of a parked task. What a person or a
+ * tool said passes the codec (content.ts) here, and nowhere else; the feed's items do in store.ts.
  */
 import {
   type Ask,
@@ -21,6 +22,7 @@ import {
   type TimeoutPolicy,
   type Violation,
 } from "@parley/core";
+import type { Content } from "./content.ts";
 
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
@@ -38,7 +40,7 @@ type PackedFacts = [
   progressToken?: string | number,
 ];
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
-type PackedAsk = [position: number, askedAtMs: number, timeoutMs: number, TimeoutPolicy, ...PackedRequest];
+type PackedAsk = [TimeoutPolicy, ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject]
   | ["url", message: string, url: string]
@@ -46,25 +48,41 @@ type PackedRequest =
   | ["roots"];
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
-export function packCall(call: Call): { readonly facts: string; readonly given: string } {
+export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
   const { kind, name, principal, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
-  const facts: PackedFacts = [kind, name, principal, createdAtMs, hidden ? 1 : 0, packCapabilities(capabilities), seed];
+  const letters = packCapabilities(capabilities);
+  const facts: PackedFacts = [kind, name, principal, createdAtMs, hidden ? 1 : 0, letters, content.seal("seed", seed)];
   if (traceparent ?? request) facts.push(traceparent ?? null);
   if (request) facts.push(request.id);
   if (request?.progressToken !== undefined) facts.push(request.progressToken);
   const given: PackedGiven = replies ? [args, replies] : [args];
-  return { facts: JSON.stringify(facts), given: JSON.stringify(given) };
+  return { facts: JSON.stringify(facts), given: content.seal("given", JSON.stringify(given)) };
 }
 
-/** `<called at> JSON`: an open ask without its key and digest. `position` is its place among the asks that its run puts. */
-export function packAsk({ calledAt, askedAtMs, deadlineMs, onTimeout, request }: Ask, position: number): string {
-  const packed: PackedAsk = [position, askedAtMs, deadlineMs - askedAtMs, onTimeout, ...packRequest(request)];
-  return `${calledAt} ${JSON.stringify(packed)}`;
+/** The arguments that a task begins again with. */
+export function packArguments(content: Content, args: JsonObject): string {
+  return content.seal("arguments", JSON.stringify(args));
 }
 
-/** `<place> <called at> <digest> <outcome>`, the outcome with sorted keys: equal answers are equal texts, which is all that a script has to know. */
-export function packEntry(entry: Entry): string {
-  return `${packPlace(entry)} ${entry.calledAt} ${entry.digest || "-"} ${packEntryOutcome(entry.outcome)}`;
+/**
+ * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the task's revision.
+ * `position` is its place among the asks that its run puts.
+ */
+export function packAsk(content: Content, ask: Ask, position: number): string {
+  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
+  const packed: PackedAsk = [onTimeout, ...packRequest(request)];
+  return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
+}
+
+/** What was wrong with the last reply to an open ask. */
+export function packViolations(content: Content, key: string, violations: readonly Violation[]): string {
+  return content.seal(`refused ${key}`, JSON.stringify(violations));
+}
+
+/** `<place> <called at> <digest> <mark> <outcome>`. */
+export function packEntry(content: Content, key: string, entry: Entry): string {
+  const { mark, outcome } = packEntryOutcome(content, key, entry.outcome);
+  return `${packPlace(entry)} ${entry.calledAt} ${entry.digest || "-"} ${mark} ${outcome}`;
 }
 
 /** The first word of an entry; alone it is written over that of an entry that has no place yet. */
@@ -73,8 +91,21 @@ export function packPlace({ place, withdrawn, arrived }: Entry): string {
   return arrived ? `?${arrived.atMs}.${arrived.revision}` : "-";
 }
 
-export function packEntryOutcome(outcome: EntryOutcome): string {
-  return canonicalJson(outcome);
+/** The mark of an outcome that says no more than its type, which stands there as it is. */
+const BARE = "!";
+const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn"]);
+
+/** Answers are marked by their fingerprint, by which a script tells a repeated one from another. */
+export function packEntryOutcome(
+  content: Content,
+  key: string,
+  outcome: EntryOutcome,
+): { readonly mark: string; readonly outcome: string } {
+  if (BARE_TYPES.has(outcome.type)) return { mark: BARE, outcome: outcome.type };
+  const part = `entry ${key}`;
+  // Sorted keys: equal answers are equal texts.
+  const text = canonicalJson(outcome);
+  return { mark: outcome.type === "answer" ? content.fingerprint(part, text) : "-", outcome: content.seal(part, text) };
 }
 
 /** Beside entries the journal's hash holds arguments that are large. */
@@ -82,22 +113,38 @@ export function isEntryKey(field: string): boolean {
   return field.includes(":");
 }
 
-export function unpackEntry(text: string): {
+export function unpackEntry(
+  content: Content,
+  key: string,
+  text: string,
+): {
   readonly entry: Entry;
   /** As it counts against the journal's limit. */ readonly size: number;
 } {
-  const afterPlace = text.indexOf(" ");
-  const afterCalledAt = text.indexOf(" ", afterPlace + 1);
-  const afterDigest = text.indexOf(" ", afterCalledAt + 1);
-  const digest = text.slice(afterCalledAt + 1, afterDigest);
-  const outcome = text.slice(afterDigest + 1);
+  const [place, calledAt, digest, mark, rest] = words(text, 4);
+  const outcome = mark === BARE ? `{"type":"${rest}"}` : content.open(`entry ${key}`, rest);
   const entry: Entry = {
     digest: digest === "-" ? "" : digest,
     outcome: JSON.parse(outcome) as EntryOutcome,
-    calledAt: text.slice(afterPlace + 1, afterCalledAt),
-    ...unpackPlace(text.slice(0, afterPlace)),
+    calledAt,
+    ...unpackPlace(place),
   };
   return { entry, size: outcome.length + ENTRY_SIZE };
+}
+
+/** The first words of a text, as many as `count`, and last the rest, which may have spaces. */
+function words(text: string, count: 4): [string, string, string, string, rest: string];
+function words(text: string, count: 6): [string, string, string, string, string, string, rest: string];
+function words(text: string, count: 2): [string, string, rest: string];
+function words(text: string, count: number): string[] {
+  const found: string[] = [];
+  let from = 0;
+  while (found.length < count) {
+    const space = text.indexOf(" ", from);
+    found.push(text.slice(from, space));
+    from = space + 1;
+  }
+  return [...found, text.slice(from)];
 }
 
 function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived"> {
@@ -132,10 +179,10 @@ export interface UnpackedTask {
 }
 
 /** Undefined for an empty hash, which is how Redis shows a key that is not there. */
-export function unpackTask(id: string, fields: Fields): UnpackedTask | undefined {
-  const { state: words, call, message, immediate, outcome } = fields;
-  if (words === undefined || call === undefined) return undefined;
-  const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(words);
+export function unpackTask(content: Content, id: string, fields: Fields): UnpackedTask | undefined {
+  const { state, call, message, immediate, outcome } = fields;
+  if (state === undefined || call === undefined) return undefined;
+  const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
   const { seed: _, ...facts } = unpackFacts(call);
   const task: Task = {
     id,
@@ -145,32 +192,33 @@ export function unpackTask(id: string, fields: Fields): UnpackedTask | undefined
     run,
     updatedAtMs,
     generation,
-    asks: status === "input_required" ? unpackAsks(fields) : [],
+    asks: status === "input_required" ? unpackAsks(content, fields) : [],
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
-    ...(message !== undefined && { message }),
-    ...(immediate !== undefined && { immediateResponse: immediate }),
-    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as Outcome }),
+    ...(message !== undefined && { message: content.open("message", message) }),
+    ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
+    ...(outcome !== undefined && { outcome: JSON.parse(content.open("outcome", outcome)) as Outcome }),
   };
   return { task, attempt, takeovers };
 }
 
 /** The task with what its runs need. What was given with the call stands with it or, when it is large, with the journal. */
 export function unpackTaskAtWork(
+  content: Content,
   id: string,
   { task: fields, journal }: { readonly task: Fields; readonly journal: Fields },
 ): (Omit<UnpackedTask, "task"> & { readonly task: TaskAtWork }) | undefined {
-  const unpacked = unpackTask(id, fields);
+  const unpacked = unpackTask(content, id, fields);
   const { call = "" } = fields;
   if (!unpacked) return undefined;
   const { task, ...counts } = unpacked;
-  const { seed } = unpackFacts(call);
+  const seed = content.open("seed", unpackFacts(call).seed);
   const restartedWith = fields["arguments"] ?? journal["arguments"];
   // Replies were given to what the call asks first, and a restart is past that.
   const [args, replies] =
     restartedWith === undefined
-      ? (JSON.parse(journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1)) as PackedGiven)
-      : [JSON.parse(restartedWith) as JsonObject];
+      ? (JSON.parse(content.open("given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))) as PackedGiven)
+      : [JSON.parse(content.open("arguments", restartedWith)) as JsonObject];
   return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
 }
 
@@ -178,9 +226,13 @@ export function unpackTaskAtWork(
 export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
 
 /** Undefined for a task that is gone. */
-export function unpackSummary(id: string, [words, call, message, problem]: readonly (string | null)[]): TaskSummary | undefined {
-  if (typeof words !== "string" || typeof call !== "string") return undefined;
-  const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(words);
+export function unpackSummary(
+  content: Content,
+  id: string,
+  [state, call, message, problem]: readonly (string | null)[],
+): TaskSummary | undefined {
+  if (typeof state !== "string" || typeof call !== "string") return undefined;
+  const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
   const { principal, hidden, createdAtMs } = unpackFacts(call);
   return {
     id,
@@ -191,8 +243,8 @@ export function unpackSummary(id: string, [words, call, message, problem]: reado
     updatedAtMs,
     retentionMs,
     ...(expiresAtMs !== undefined && { expiresAtMs }),
-    ...(typeof message === "string" && { message }),
-    ...(typeof problem === "string" && { problem }),
+    ...(typeof message === "string" && { message: content.open("message", message) }),
+    ...(typeof problem === "string" && { problem: content.open("problem", problem) }),
   };
 }
 
@@ -211,7 +263,7 @@ function unpackState(text: string): State {
   };
 }
 
-/** JSON has no line feeds of its own, so the first one ends the facts. */
+/** JSON has no line feeds of its own, so the first one ends the facts. What was given comes after it, if it is not with the journal. */
 const FACTS_END = "\n";
 
 function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
@@ -231,43 +283,39 @@ function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly 
   };
 }
 
-function unpackAsks(fields: Fields): Ask[] {
+function unpackAsks(content: Content, fields: Fields): Ask[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith("ask:"))
     .map(([field, text]) => {
-      const afterDigest = text.indexOf(" ");
-      const afterRevision = text.indexOf(" ", afterDigest + 1);
-      const afterCalledAt = text.indexOf(" ", afterRevision + 1);
-      const revision = Number(text.slice(afterDigest + 1, afterRevision));
-      const [position, askedAtMs, timeoutMs, onTimeout, ...request] = JSON.parse(text.slice(afterCalledAt + 1)) as PackedAsk;
       const key = field.slice(4);
+      const [digest, put, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
+      const [onTimeout, ...request] = JSON.parse(content.open(`ask ${key}`, sealed)) as PackedAsk;
       const noted = fields[`refused:${key}`];
-      const refused = noted === undefined ? undefined : unpackRefused(noted);
+      const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
       const ask: Ask = {
         key,
-        digest: text.slice(0, afterDigest),
-        calledAt: text.slice(afterRevision + 1, afterCalledAt),
+        digest,
+        calledAt,
         request: unpackRequest(request),
-        askedAtMs,
-        deadlineMs: askedAtMs + timeoutMs,
+        askedAtMs: Number(askedAt),
+        deadlineMs: Number(askedAt) + Number(timeout),
         onTimeout,
-        since: { revision: refused?.revision ?? revision, position },
+        since: { revision: refused?.revision ?? Number(put), position: Number(position) },
         ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
       };
-      return { ask, revision, position };
+      return { ask, put: Number(put), position: Number(position) };
     })
-    .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
+    .toSorted((a, b) => a.put - b.put || a.position - b.position)
     .map(({ ask }) => ask);
 }
 
-/** `count revision JSON`, as refuse.lua writes it. */
-function unpackRefused(text: string): NonNullable<Ask["refused"]> & { readonly revision: number } {
-  const afterCount = text.indexOf(" ");
-  const afterRevision = text.indexOf(" ", afterCount + 1);
+/** `count revision violations`, as refuse.lua writes it. */
+function unpackRefused(content: Content, key: string, text: string): NonNullable<Ask["refused"]> & { readonly revision: number } {
+  const [count, revision, sealed] = words(text, 2);
   return {
-    count: Number(text.slice(0, afterCount)),
-    revision: Number(text.slice(afterCount + 1, afterRevision)),
-    violations: JSON.parse(text.slice(afterRevision + 1)) as Violation[],
+    count: Number(count),
+    revision: Number(revision),
+    violations: JSON.parse(content.open(`refused ${key}`, sealed)) as Violation[],
   };
 }
 

@@ -8,12 +8,12 @@
  *                └─ array    minItems maxItems default, items: enum · anyOf of const + title
  *
  * Constraints that the subset cannot say (multipleOf, refinements) are left out of the form: the author's own schema judges the answer as
- * well. A shape that it cannot say (nesting, null, free lists) and secrets are the author's mistake and are refused before anything is asked.
+ * well. A shape that it cannot say (nesting, null, free lists) and the format of a password are the author's mistake, and are refused before
+ * anything is asked.
  *
  * The outcome depends on what the form says and not on how a generator spells it, because the ask's digest is taken from it (I4).
  */
 import { type Choice, choicesOf, type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
-import { looksSecret } from "./secrets.ts";
 
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
 
@@ -50,11 +50,10 @@ function field(name: string, property: JsonObject): JsonObject | string {
   if (options) return withDefault(property, { type: "string", ...texts(property), ...options }, "string");
   switch (property["type"]) {
     case "string":
-      if (isSecret(name, property)) return SECRET;
+      if (property["format"] === "password") return SECRET;
       return withDefault(property, { type: "string", ...texts(property), ...stringLimits(property) }, "string");
     case "number":
     case "integer":
-      if (isSecret(name, property)) return SECRET;
       return withDefault(property, { type: property["type"], ...texts(property), ...numberLimits(property) }, "number");
     case "boolean":
       return withDefault(property, { type: "boolean", ...texts(property) }, "boolean");
@@ -67,12 +66,8 @@ function field(name: string, property: JsonObject): JsonObject | string {
   }
 }
 
-const SECRET = "looks like a secret, which must not pass through the client: ask by url mode, or give the field another name if it is none";
-
-function isSecret(name: string, property: JsonObject): boolean {
-  const title = property["title"];
-  return property["format"] === "password" || looksSecret(name) || (typeof title === "string" && looksSecret(title));
-}
+/** Fields that look like secrets by their texts are core's matter (ask-policy.ts). */
+const SECRET = "has the format password: a secret must not pass through the client, so use url mode";
 
 function describeUnknown(property: JsonObject): string {
   const alternatives = property["anyOf"] ?? property["oneOf"] ?? property["type"];

@@ -127,10 +127,22 @@ describe("elicit", () => {
     expect(run.text).toBe("connected");
   });
 
-  test.each(["/relative", "https://user:word@accounts.example/"])("puts no question with the url %s", async (url) => {
-    const run = await runTool(tool((ctx) => ctx.elicit("connect", { message: "Connect", url })));
-    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path: "/url" }] } });
+  test("takes schemes and names of secrets as the deployment has them", async () => {
+    const local = tool((ctx) => ctx.elicit("open", { message: "Open", url: "vscode://file/x" }));
+    expect((await runTool(local)).error).toMatchObject({ data: { code: "INVALID_ASK" } });
+    expect((await runTool(local, {}, { askUrlSchemes: ["vscode"], answers: { open: accept } })).result).toBeDefined();
+    const swap = tool(async (ctx) => void (await ctx.elicit("swap", { message: "Swap", schema: z.object({ token: z.string() }) })));
+    expect((await runTool(swap)).error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path: "/token" }] } });
+    expect((await runTool(swap, {}, { secretNames: ["-token"], answers: { swap: { token: "ETH" } } })).result).toBeDefined();
   });
+
+  test.each(["/relative", "https://user:word@accounts.example/", "javascript:alert(1)"])(
+    "puts no question with the url %s",
+    async (url) => {
+      const run = await runTool(tool((ctx) => ctx.elicit("connect", { message: "Connect", url })));
+      expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path: "/url" }] } });
+    },
+  );
 });
 
 describe("ask", () => {

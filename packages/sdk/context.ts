@@ -190,10 +190,9 @@ export function createContext(effects: Effects): Context {
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
-    const url = URL.parse(String(ask.url));
-    if (!url) throw invalidUrl(name, "is not an absolute url");
-    if (url.username !== "" || url.password !== "") throw invalidUrl(name, "carries credentials, which everybody on the way can read");
-    const answer = await putRequest(name, { type: "url", message: ask.message, url: url.href }, askOptions(ask));
+    // Written in one way, whatever it was built from: the ask's digest is taken from it.
+    const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
+    const answer = await putRequest(name, { type: "url", message: ask.message, url }, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -315,11 +314,6 @@ function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<
     assertPlain(`the result of step "${name}"`, value);
     return value;
   };
-}
-
-function invalidUrl(name: string, problem: string): ParleyError {
-  const violations = [{ path: "/url", message: problem }];
-  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: its url ${problem}`, { violations });
 }
 
 function refusal(answer: PutAnswer): Exclude<AskResult<never>, { action: "accept" }> {

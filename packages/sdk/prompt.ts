@@ -57,7 +57,10 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
     arguments: args,
     earlyReplies: definition.earlyReplies ?? false,
     settings: runSettings(`prompt ${name}`, definition),
-    validate: (values) => violations(args, values),
+    readArguments(values) {
+      const wrong = violations(args, values);
+      return wrong.length === 0 ? { ok: true, args: values } : { ok: false, violations: wrong };
+    },
     async run(values: JsonObject, effects: Effects) {
       try {
         return promptResult(name, description, await definition.run(values as PromptValues<A>, createContext(effects)));

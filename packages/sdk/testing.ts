@@ -76,6 +76,10 @@ export interface TestOptions {
   readonly interrupt?: boolean;
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
   readonly withoutCapability?: "fail" | "default";
+  /** PARLEY_ASK_URL_SCHEMES: `["https"]` unless said otherwise. */
+  readonly askUrlSchemes?: readonly string[];
+  /** PARLEY_SECRET_NAMES: none unless said otherwise. */
+  readonly secretNames?: readonly string[];
   /** PARLEY_SHOW_ERRORS: whether `text` and `error` hold what the tool threw, or what a caller is shown in its place. True by default. */
   readonly showErrors?: boolean;
   /**
@@ -246,7 +250,11 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
         inlineSleepMaxMs: 0,
         divergenceWaitMs: 50,
         showErrors: options.showErrors ?? true,
-        ...present({ withoutCapability: options.withoutCapability }),
+        ...present({
+          withoutCapability: options.withoutCapability,
+          askUrlSchemes: options.askUrlSchemes,
+          secretNames: options.secretNames,
+        }),
       },
     },
     clock,

@@ -1,7 +1,7 @@
 /**
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
-import type { ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
+import type { ArgumentsRead, ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
 import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
@@ -10,6 +10,7 @@ import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
+import { withoutDropped } from "./without-dropped.ts";
 
 export interface ToolAnnotations {
   readonly title?: string;
@@ -47,7 +48,10 @@ interface ToolFacts<I extends Schema> extends RunOptions {
   readonly title?: string;
   /** What the tool does and when to use it, for the model. */
   readonly description?: string;
-  /** The arguments: an object, as any Standard Schema that can say its JSON Schema, or `jsonSchema({ … })`. Absent: the tool takes none. */
+  /**
+   * The arguments: an object, as any Standard Schema that can say its JSON Schema, or `jsonSchema({ … })`. Absent: the tool takes none. What the
+   * schema drops is not stored.
+   */
   readonly input?: I;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
@@ -135,13 +139,18 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       icons: definition.icons?.map((icon) => plainJson(`an icon of tool ${name}`, icon) as JsonObject),
       meta: definition.meta,
     }),
-    async validate(args) {
-      if (!input) return Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not known: the tool takes no arguments" }));
+    async readArguments(args) {
+      if (!input) return noArguments(args);
       const read = await check(input, args);
-      return read.ok ? [] : read.violations;
+      return read.ok ? { ok: true, args: await withoutDropped(input, args, read.value) } : read;
     },
     run,
   } satisfies Tool);
+}
+
+function noArguments(args: JsonObject): ArgumentsRead {
+  const violations = Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not known: the tool takes no arguments" }));
+  return violations.length === 0 ? { ok: true, args } : { ok: false, violations };
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;

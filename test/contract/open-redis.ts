@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Log } from "@parley/core";
-import { connectRedis, type RedisBackend, type RedisSettings } from "@parley/redis";
+import { connectRedis, type ContentCodec, type RedisBackend, type RedisSettings } from "@parley/redis";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import { keysOf, openLook } from "../support/look.ts";
@@ -52,13 +52,16 @@ export interface OpenRedis extends RedisBackend {
   readonly logged: readonly { readonly level: string; readonly message: string }[];
 }
 
-export async function openRedis(settings: Partial<RedisSettings> = {}): Promise<OpenRedis> {
+export async function openRedis(
+  settings: Partial<RedisSettings> = {},
+  { codec }: { readonly codec?: ContentCodec } = {},
+): Promise<OpenRedis> {
   const url = settings.url ?? process.env["REDIS_URL"];
   if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
   const prefix = settings.prefix ?? `test-${randomBytes(6).toString("hex")}`;
   const logged: { level: string; message: string }[] = [];
   const log = recordTo(logged);
-  const backend = await connectRedis({ ...settings, prefix, url }, { log });
+  const backend = await connectRedis({ ...settings, prefix, url }, { log, ...(codec && { codec }) });
   const redis = openLook(url);
   return {
     ...backend,

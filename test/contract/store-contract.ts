@@ -306,7 +306,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     describe("record", () => {
-      test("entries keep the order in which they were recorded, and one that is there stays as it is", async () => {
+      test("an entry that is there stays as it is", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
 
@@ -314,10 +314,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect(await record(taskId, token, aStep("a", "second", 3))).toBe("recorded");
         expect(await record(taskId, token, { ...aStep("a", "third", 4), known: true })).toBe("recorded");
 
-        expect([...(await journalOf(taskId, 1))]).toEqual([
-          ["step:a", aStep("a", "first", 1).entry],
-          ["step:b", aStep("b", 2, 2).entry],
-        ]);
+        expect(await journalOf(taskId, 1)).toEqual(
+          new Map([
+            ["step:a", aStep("a", "first", 1).entry],
+            ["step:b", aStep("b", 2, 2).entry],
+          ]),
+        );
       });
 
       test("an entry that no run has settled takes its place and keeps what it holds; what has not come to anything gives way to what it came to", async () => {

@@ -46,8 +46,11 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
       const entries = await redis.hgetall(journal ?? "");
       const answers = Object.entries(entries)
         .filter(([key]) => key.startsWith("ask:"))
-        // Behind its place, where it was called and its digest.
-        .map(([key, entry]) => [key.slice("ask:".length), JSON.parse(entry.split(" ").slice(3).join(" ")) as object]);
+        // After its place, where it was called, its digest and its mark. After `!` the outcome is a bare word.
+        .map(([key, entry]) => {
+          const [, , , mark, ...outcome] = entry.split(" ");
+          return [key.slice("ask:".length), mark === "!" ? { type: outcome[0] } : (JSON.parse(outcome.join(" ")) as object)];
+        });
       return {
         status: task.status,
         ...(task.outcome && { outcome: shortly(task.outcome) }),

@@ -249,7 +249,7 @@ function toolOf({ attempts }: Program): Tool {
     needs: {},
     ...NEW_TOOL,
     settings: { attempts, backoffMs: 5_000, runTimeoutMs: RUN_TIMEOUT_MS, retentionMs: HOUR },
-    validate: () => [],
+    readArguments: (args) => ({ ok: true, args }),
     run: () => Promise.resolve({}),
   };
 }

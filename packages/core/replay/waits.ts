@@ -4,6 +4,7 @@
  * An ask settles by its answer and a sleep by its time, in this run or in a later one; or by the handler, which withdraws it (P4): then it
  * is shown to nobody any more, and an answer that still comes is late.
  */
+import { checkAsk } from "../ask-policy.ts";
 import { canonicalJson } from "../canonical-json.ts";
 import type { AskOptions, Withdrawable } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
@@ -177,6 +178,7 @@ export function createWaits({
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
+      if (!before) checkAsk(call.key, asked.request, settings);
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));

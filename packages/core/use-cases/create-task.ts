@@ -28,31 +28,23 @@ export interface CreateTask {
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
-  boundReplies(settings, runnable, request.replies);
-  const violations = await runnable.validate(request.arguments);
-  if (violations.length > 0) {
-    throw new ParleyError(
-      "INVALID_ARGUMENTS",
-      `invalid arguments for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`,
-      {
-        violations,
-      },
-    );
-  }
+  const args = await keptArguments(settings, runnable, request.arguments);
+  const replies = runnable.earlyReplies ? request.replies : undefined;
+  if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
   const taskId = request.taskId ?? ids.taskId();
   const nowMs = clock.now();
   const traceparent = observer?.traceparent();
   const call: Call = {
     kind: runnable.kind,
     name: runnable.name,
-    arguments: request.arguments,
+    arguments: args,
     principal: request.principal,
     capabilities: request.capabilities,
     createdAtMs: nowMs,
     retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
     seed: ids.token(),
     hidden: request.hidden,
-    ...(request.replies && runnable.earlyReplies && { replies: request.replies }),
+    ...(replies && { replies }),
     ...(traceparent !== undefined && { traceparent }),
     ...(request.request && { request: request.request }),
   };
@@ -76,13 +68,22 @@ export async function createTask(services: Services, runnable: Runnable, request
   };
 }
 
-/** They are stored as they came, to be judged when their questions are put. */
-function boundReplies({ storedValueMax }: Settings, { earlyReplies }: Runnable, replies: JsonObject | undefined): void {
-  if (!replies || !earlyReplies || JSON.stringify(replies).length <= storedValueMax) return;
-  throw new ParleyError(
-    "TOO_LARGE",
-    `inputResponses have more than ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX): answer when the tool asks`,
-  );
+/** As they are to be stored. */
+async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
+  const { kind, name } = runnable;
+  const read = await runnable.readArguments(given);
+  if (!read.ok) {
+    const { violations } = read;
+    throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for ${kind} ${name}: ${describeViolations(violations)}`, { violations });
+  }
+  checkSize(settings, `the arguments of ${kind} ${name}`, read.args);
+  return read.args;
+}
+
+function checkSize({ storedValueMax }: Settings, what: string, value: JsonObject): void {
+  const { length } = JSON.stringify(value);
+  if (length <= storedValueMax) return;
+  throw new ParleyError("TOO_LARGE", `${what} have ${length} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)`);
 }
 
 /** In whole milliseconds. `Infinity` becomes the longest that is kept. */

@@ -56,7 +56,11 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     earlyReplies: false,
     needs: {},
     settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...given.tool },
-    validate: (args) => ("wrong" in args ? [{ path: "/wrong", message: "is not a known field" }] : []),
+    readArguments(args) {
+      if ("wrong" in args) return { ok: false, violations: [{ path: "/wrong", message: "is not a known field" }] };
+      const { dropped: _, ...kept } = args;
+      return { ok: true, args: kept };
+    },
     run: (args, effects) => run(effects, args),
   };
   const tools = new Map([[tool.name, tool]]);
@@ -299,6 +303,15 @@ describe("a restart (P10)", () => {
   });
 
   test("with arguments that do not fit ends the task", async () => {
+    const seen: unknown[] = [];
+    const tidy = deployment(async ({ restart }, args) => {
+      seen.push(args);
+      return args["round"] === 1 ? text("done") : await restart({ round: 1, dropped: 2 });
+    });
+    await tidy.create();
+    await tidy.work();
+    expect(seen.at(-1)).toEqual({ round: 1 });
+
     const subject = deployment(async ({ restart }) => await restart({ wrong: 1 }));
     const taskId = await subject.create();
     await subject.work();

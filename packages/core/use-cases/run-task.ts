@@ -242,8 +242,9 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
       log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
     case "restarted": {
-      const violations = await runnable.validate(end.arguments);
-      if (violations.length > 0) {
+      const read = await runnable.readArguments(end.arguments);
+      if (!read.ok) {
+        const { violations } = read;
         const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
         return await finish(services, task, hold, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
       }
@@ -255,7 +256,7 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
         asks: [],
         attempt: 0,
         dueAtMs: nowMs,
-        restart: { arguments: end.arguments },
+        restart: { arguments: read.args },
       });
     }
     case "returned": {

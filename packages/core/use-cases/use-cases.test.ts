@@ -75,7 +75,11 @@ function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: P
     earlyReplies: false,
     needs: {},
     settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...overrides },
-    validate: (args) => ("wrong" in args ? [{ path: "/wrong", message: "is not a known field" }] : []),
+    readArguments(args) {
+      if ("wrong" in args) return { ok: false, violations: [{ path: "/wrong", message: "is not a known field" }] };
+      const { dropped: _, ...kept } = args;
+      return { ok: true, args: kept };
+    },
     run: (_args, effects) => run(effects),
   };
   const catalogue: Catalogue = { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
@@ -104,6 +108,13 @@ const dinner = async ({ ask }: Effects): Promise<JsonObject> => {
   return { content: [{ type: "text", text: JSON.stringify(answer) }] };
 };
 
+/** All of a call that a worker is given: what is read of a task elsewhere has no arguments. */
+async function storedCall({ store, clock }: Services, taskId: string) {
+  const begun = await store.begin({ taskId, run: 1, token: "reader", nowMs: clock.now(), leaseMs: 1_000 });
+  if (begun.type !== "begun") throw new Error(`not begun: ${begun.reason}`);
+  return begun.task.call;
+}
+
 describe("a task's life", () => {
   test("it is created, asks, is answered, and completes", async () => {
     const subject = deployment(dinner);
@@ -118,6 +129,44 @@ describe("a task's life", () => {
       status: "completed",
       outcome: { type: "result", result: { content: [{ text: '{"action":"accept","content":{"n":4}}' }] } },
     });
+  });
+
+  test("keeps the arguments as they were read, without what the tool drops", async () => {
+    const subject = deployment(dinner);
+    const taskId = await subject.create({ note: "kept", dropped: "x".repeat(DEFAULT_SETTINGS.storedValueMax) });
+    expect((await storedCall(subject.services, taskId)).arguments).toEqual({ note: "kept" });
+  });
+
+  test("is refused before anything is written when what is to be kept is too large, at the limit and one beyond", async () => {
+    const subject = deployment(dinner);
+    const { create } = subject.services.store;
+    let written = 0;
+    Object.assign(subject.services.store, { create: (request: Parameters<typeof create>[0]) => ((written += 1), create(request)) });
+    const filling = (length: number) => ({ note: "x".repeat(length - '{"note":""}'.length) });
+    await subject.create(filling(DEFAULT_SETTINGS.storedValueMax));
+    await expect(subject.create(filling(DEFAULT_SETTINGS.storedValueMax + 1))).rejects.toMatchObject({
+      code: "TOO_LARGE",
+      message: "the arguments of tool subject have 262145 characters of JSON; the limit is 262144 (PARLEY_STORED_VALUE_MAX)",
+    });
+    expect([written, subject.queue.take(), subject.queue.take()]).toEqual([1, expect.anything(), undefined]);
+  });
+
+  test("bounds the answers that come with it, where the tool takes them", async () => {
+    const { services, catalogue } = deployment(dinner);
+    const tool = catalogue.tools.get("subject");
+    if (!tool) throw new Error("no tool");
+    const create = (earlyReplies: boolean, length: number) => {
+      const replies = { size: { action: "accept", content: { n: "x".repeat(length) } } };
+      return createTask(services, { ...tool, earlyReplies }, { principal: alice, arguments: {}, capabilities: {}, hidden: false, replies });
+    };
+    const frame = JSON.stringify({ size: { action: "accept", content: { n: "" } } }).length;
+    const { storedValueMax } = services.settings;
+    expect((await storedCall(services, (await create(true, storedValueMax - frame)).id)).replies).toBeDefined();
+    await expect(create(true, storedValueMax - frame + 1)).rejects.toMatchObject({
+      code: "TOO_LARGE",
+      message: expect.stringMatching(/^the answers that came with the call of tool subject have 262145 characters/),
+    });
+    expect((await storedCall(services, (await create(false, storedValueMax)).id)).replies).toBeUndefined();
   });
 
   test("arguments that do not fit are refused before anything is written", async () => {

@@ -1,10 +1,10 @@
 /** A catalogue with every member that an entry can have. */
-import type { Catalogue, Prompt, Tool } from "@parley/core";
+import type { Catalogue, JsonObject, Prompt, Tool } from "@parley/core";
 
 const run = {
   earlyReplies: false,
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
-  validate: () => [],
+  readArguments: (args: JsonObject) => ({ ok: true as const, args }),
   run: () => Promise.resolve({}),
 };
 const contents = [{ uri: "test://a", mimeType: "text/plain", text: "text" }];

@@ -7,6 +7,7 @@ import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
 import type { ServerFacts } from "../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
+import { statusOf } from "../waiting-message.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
@@ -41,7 +42,7 @@ export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefin
 }
 
 function handle(task: Task, facts: ServerFacts): object {
-  const message = task.message ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+  const message = statusOf(task) ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
   const times = { ...task, createdAtMs: task.call.createdAtMs, retentionMs: task.call.retentionMs };
   return {
     taskId: task.id,

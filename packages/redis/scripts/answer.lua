@@ -1,8 +1,9 @@
 --[[ answer.lua: records one answer to one open ask. The first answer wins (I2).
 
 KEYS  task journal feed due
-ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), outcome (JSON), now_ms,
-      ready_at_ms (when the sweep looks after a run that is due now), token ('' unless the holder of the run closes an ask)
+ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
+      is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
+      token ('' unless the holder of the run closes an ask)
 
 Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
 
@@ -12,9 +13,9 @@ sees the answers that came and makes the task due.
 
 The entry has no place yet, only the time at which it arrived: what a run settles first is the run's to say. An ask that nobody answered is
 dated at its deadline and not at the worker's look, so that it comes before an answer to another ask that came behind it. ]]
-local task_id, key, digest, outcome, now_ms, ready_at_ms, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local field = 'ask:' .. key
-local TIMEOUT = '{"answer":{"action":"timeout"},"type":"answer"}'
 
 local state = read_state(task)
 if not state then return { 'unknown' } end
@@ -25,12 +26,13 @@ if ask then
   if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
   -- Removing the open ask is the claim: of racing answers only one finds it.
-  remove_ask(key)
+  remove_ask(key, is_timeout and 'overdue' or 'answered')
   state.status = status_by_asks()
   tell(state, now_ms)
-  local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %[%d+,([^,]+),([^,]+)')
-  local arrived_at_ms = outcome == TIMEOUT and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
-  redis.call('HSET', journal, field, '?' .. arrived_at_ms .. '.' .. state.revision .. ' ' .. called_at .. ' ' .. digest .. ' ' .. outcome)
+  local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
+  local arrived_at_ms = is_timeout and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
+  local place = '?' .. arrived_at_ms .. '.' .. state.revision
+  redis.call('HSET', journal, field, table.concat({ place, called_at, digest, fingerprint, outcome }, ' '))
   local next_run
   if not state.token then
     next_run = state.run + 1
@@ -48,8 +50,9 @@ if not recorded then
   local generation = tonumber(string.match(key, '@(%d+)') or 0)
   return { generation < state.generation and 'late' or 'unknown' }
 end
-local recorded_digest, recorded_outcome = string.match(recorded, '^%S+ %S+ (%S+) (.*)$')
-local same = recorded_outcome == outcome and (digest == '' or digest == recorded_digest)
+-- The texts may differ where the answers do not: a sealed text is another one each time.
+local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
+local same = recorded_fingerprint == fingerprint and (digest == '' or digest == recorded_digest)
 if not same then return { 'late' } end
 
 local due_at_ms = redis.call('ZSCORE', due, task_id)

@@ -23,8 +23,7 @@ for i = 1, #page[2], 2 do
     for _, field in ipairs(redis.call('HKEYS', key)) do
       if string.sub(field, 1, 4) == 'ask:' then
         asks = asks + 1
-        -- digest run called_at [position,asked_at_ms,…
-        local asked_at_ms = string.match(redis.call('HGET', key, field), '^%S+ %S+ %S+ %[%d+,(%d+)')
+        local asked_at_ms = string.match(redis.call('HGET', key, field), '^%S+ %S+ %S+ %S+ (%d+)')
         if asked_at_ms and (oldest_at_ms == '' or tonumber(asked_at_ms) < tonumber(oldest_at_ms)) then oldest_at_ms = asked_at_ms end
       end
     end

@@ -2,9 +2,9 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
-      due now), attempt, restart ('', or the arguments that the handler begins again with, as JSON; what follows is ignored then),
+      due now), attempt, restart ('', or the arguments that the handler begins again with, sealed; what follows is ignored then),
       fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
-      asks (count, then key, digest, and called_at and JSON of each)
+      asks (count, then key, digest, and called_at position asked_at_ms timeout_ms and the sealed rest of each)
 
 Returns {'parked'} | {'due', run} | {'refused'}.
 
@@ -23,13 +23,14 @@ state.takeovers = 0
 
 local restart = ARGV[7]
 if restart ~= '' then
-  for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5)) end
+  for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5), 'closed') end
   redis.call('DEL', journal)
   redis.call('HDEL', task, 'message', 'immediate')
   write_arguments(restart)
   state.status = 'working'
   state.attempt = 0
   state.generation = state.generation + 1
+  happens('restarted')
   tell(state, now_ms)
   write_state(state)
   redis.call('ZADD', due, ready_at_ms, task_id)
@@ -37,20 +38,19 @@ if restart ~= '' then
 end
 
 local at = each_group(8, 2, write_field)
-local after, changed = write_entries(at)
-changed = changed or tonumber(ARGV[8]) > 0
+local after = write_entries(at)
+if tonumber(ARGV[8]) > 0 then happens('reported') end
 each_group(after, 3, function(key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
   -- An ask that is open already stays as it was put: its deadline does not move.
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then changed = true end
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
 end)
 
-local status = status_by_asks()
 -- A run that found nothing new leaves what clients see as it was, and wakes nobody.
-if changed or status ~= state.status then tell(state, now_ms) end
+if #happened > 0 then tell(state, now_ms) end
 local answered = state.answers > 0
-state.status = status
+state.status = status_by_asks()
 state.attempt = attempt
 write_state(state)
 redis.call('ZADD', due, answered and ready_at_ms or due_at_ms, task_id)

@@ -13,7 +13,8 @@ local task_id, token, now_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local state = held_state(token)
 if not state then return 'refused' end
 
-local _, withdrawn = write_entries(5)
+write_entries(5)
+local withdrawn = #happened > 0
 local progress = state.takeovers > 0 and tonumber(ARGV[5]) > 0
 if progress then state.takeovers = 0 end
 if withdrawn then

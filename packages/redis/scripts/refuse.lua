@@ -1,7 +1,7 @@
 --[[ refuse.lua: notes that a reply to an open ask did not fit, so that the ask is put again.
 
 KEYS  task journal feed due
-ARGV  key, digest (of the ask that the reply was judged by), violations (JSON), now_ms
+ARGV  key, digest (of the ask that the reply was judged by), violations (sealed), now_ms
 
 Returns how often the ask was refused, this time included; nil when that ask is not open any more.
 
@@ -16,6 +16,7 @@ if not ask or string.match(ask, '^%S+') ~= digest then return nil end -- I4
 local before = redis.call('HGET', task, 'refused:' .. key)
 local count = (before and tonumber(string.match(before, '^%d+')) or 0) + 1
 write_field('refused:' .. key, count .. ' ' .. state.revision + 1 .. ' ' .. violations)
+happens('refused', key)
 tell(state, now_ms)
 write_state(state)
 return count

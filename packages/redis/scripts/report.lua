@@ -1,7 +1,7 @@
 --[[ report.lua: what a run says while it works.
 
 KEYS  task journal feed due
-ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then the JSON of each)
+ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then each, sealed)
 
 Returns 'reported' | 'refused'.
 
@@ -14,6 +14,7 @@ if not state then return 'refused' end
 local at = each_group(3, 2, write_field)
 local feed_length_max = ARGV[at]
 each_group(at + 1, 1, function(item) redis.call('XADD', feed, 'MAXLEN', feed_length_max, '*', 'item', item) end)
+happens('reported')
 tell(state, now_ms)
 write_state(state)
 return 'reported'

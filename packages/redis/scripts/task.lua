@@ -1,20 +1,22 @@
 --[[ task.lua: the words that the scripts share; loaded in front of each of them.
 
-A task's hash holds
+What a person or a tool said is sealed: scripts put it where it belongs and never look into it. A task's hash holds
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
-  arguments    what the handler last began again with, as JSON, in place of what was given
-  ask:<key>    an open ask: digest revision called_at JSON; the revision is the one that the task had when it was put
-  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision JSON
+  arguments    what the handler last began again with, in place of what was given
+  ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
+               the revision is the one that the task had when it was put
+  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
 until the task ends. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
 
-An entry of the journal is: place called_at digest outcome. The place is a number in the order in which effects settled for the handler,
+An entry of the journal is: place called_at digest mark outcome. The place is a number in the order in which effects settled for the handler,
 w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
-has not. The digest is - when there is none. The outcome is JSON with sorted keys. Large arguments stand with the journal, as `given` or
+has not. The digest is - when there is none. The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed,
+withdrawn), and - before any other. Large arguments stand with the journal, as `given` or
 `arguments`: runs alone need them, and every look at the task would carry them.
 
 Every script on one task gets the same first four KEYS. ]]
@@ -71,26 +73,35 @@ local function status_by_asks()
   return #open_asks() > 0 and 'input_required' or 'working' -- I3
 end
 
--- An ask leaves with what is noted about it. 0 when it was not open.
-local function remove_ask(key)
+-- What the script has changed that somebody outside may want to hear of, in the order in which it happened.
+local happened = {}
+
+local function happens(what, key) happened[#happened + 1] = key and what .. ':' .. key or what end
+
+-- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open.
+local function remove_ask(key, why)
   redis.call('HDEL', task, 'refused:' .. key)
-  return redis.call('HDEL', task, 'ask:' .. key)
+  local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
+  if was_open then happens(why, key) end
+  return was_open
 end
 
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
 local function close_asks()
   for _, field in ipairs(open_asks()) do
     local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
-    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' {"type":"closed"}')
-    remove_ask(string.sub(field, 5))
+    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' ! closed')
+    remove_ask(string.sub(field, 5), 'closed')
   end
 end
 
--- A change that clients can see. The channel has the name of the task's hash.
+-- Here, and nowhere else, the outside hears of a task: once for each script that changed what can be seen, with what happened, under a revision
+-- that is one more than the last. What has to hear of every change, such as a webhook or an audit, is fed from here (docs/adr/0011-one-place-that-tells.md).
+-- The channel has the name of the task's hash. A wake-up can be lost; who is woken reads.
 local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call('PUBLISH', task, state.revision)
+  redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
@@ -101,6 +112,7 @@ local function end_task(state, task_id, status, now_ms)
   state.status = status
   state.token = nil
   state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
+  happens(status)
   tell(state, now_ms)
   write_state(state)
   redis.call('ZREM', due, task_id)
@@ -133,11 +145,10 @@ local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 
 -- Writes the entries that ARGV lists from `at`: key and text of each, the text being an entry, or its place alone where the writer knows that
 -- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
--- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is written as withdrawn is closed. Returns the index behind the list, and whether an open ask was closed:
--- the caller must then tell.
+-- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is
+-- written as withdrawn is closed, which the caller must tell. Returns the index behind the list.
 local function write_entries(at)
-  local closed = false
-  local after = each_group(at, 2, function(key, text)
+  return each_group(at, 2, function(key, text)
     local place = string.match(text, '^%S+')
     if place == text or redis.call('HSETNX', journal, key, text) == 0 then
       local held = redis.call('HGET', journal, key)
@@ -147,7 +158,6 @@ local function write_entries(at)
         redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
       end
     end
-    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' and remove_ask(string.sub(key, 5)) == 1 then closed = true end
+    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn') end
   end)
-  return after, closed
 end

@@ -46,7 +46,7 @@ function define(attempts: number): Tool {
     earlyReplies: false,
     needs: {},
     settings: { attempts, backoffMs: 200, runTimeoutMs: 60_000, retentionMs: 3_600_000 },
-    validate: () => [],
+    readArguments: (args) => ({ ok: true, args }),
     run,
   };
   return Object.defineProperty(tool, Symbol.for("parley.definition"), { value: true });

@@ -23,6 +23,7 @@ import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../names
 import { callResult } from "../results.ts";
 import type { TaskEncoder } from "../dialect.ts";
 import { taskTimes, ttlMs } from "../../task-times.ts";
+import { statusOf } from "../../waiting-message.ts";
 
 const STATUS_MESSAGE_CHARS = 1_000;
 
@@ -31,7 +32,10 @@ export function related(taskId: string): { readonly [RELATED_TASK]: { readonly t
 }
 
 export function tasks(facts: ServerFacts): TaskEncoder {
-  const plain = (task: Task) => wireTask(summaryOf(task), facts);
+  const plain = (task: Task) => {
+    const message = statusOf(task);
+    return wireTask({ ...summaryOf(task), ...(message !== undefined && { message }) }, facts);
+  };
   const asked = (task: Task) => ({ ...plain(task), _meta: { ...related(task.id), ...pending(task) } });
   return {
     createTaskResult(task) {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
-import type { Tool } from "@parley/core";
+import type { JsonObject, Tool } from "@parley/core";
 import type { Headers } from "../../index.ts";
 import { rev20260728 } from "./index.ts";
 
@@ -35,7 +35,7 @@ const plain: Tool = {
   earlyReplies: false,
   needs: {},
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
-  validate: () => [],
+  readArguments: (args: JsonObject) => ({ ok: true as const, args }),
   run: () => Promise.resolve({ content: [] }),
 };
 

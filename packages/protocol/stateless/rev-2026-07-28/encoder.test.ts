@@ -1,7 +1,7 @@
 import { InputRequiredCallToolResultV2Schema } from "@modelcontextprotocol/ext-tasks/core/v2";
 import { specTypeSchemas } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
-import type { Ask, Catalogue, Prompt, Tool } from "@parley/core";
+import type { Ask, Catalogue, JsonObject, Prompt, Tool } from "@parley/core";
 import { rev20260728 } from "./index.ts";
 
 const facts = {
@@ -19,7 +19,7 @@ const _meta = { "io.modelcontextprotocol/serverInfo": { name: "parley", version:
 const run = {
   earlyReplies: false,
   settings: { attempts: 1, backoffMs: 0, runTimeoutMs: 0, retentionMs: 0 },
-  validate: () => [],
+  readArguments: (args: JsonObject) => ({ ok: true as const, args }),
   run: () => Promise.resolve({}),
 };
 const schema = {

@@ -1,0 +1,119 @@
+/** What tools may ask, and what clients are told of it. */
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc, stream } from "./client.fixture.ts";
+import { deploy } from "./deployment.fixture.ts";
+import { openSession } from "./session-client.fixture.ts";
+
+const asking = catalogue([
+  defineTool({
+    name: "visit",
+    input: z.object({ url: z.string() }),
+    run: ({ url }, ctx) => ctx.elicit("page", { message: "Go", url }),
+  }),
+  defineTool({
+    name: "dinner",
+    async run(_args, ctx) {
+      const { n } = await ctx.elicit("size", { message: "How many will come?", schema: z.object({ n: z.int() }) });
+      return `${n} will come`;
+    },
+  }),
+  defineTool({
+    name: "log-in",
+    run: async (_args, ctx) =>
+      void (await ctx.elicit("login", { message: "Log in", schema: z.object({ user: z.string(), kennwort: z.string() }) })),
+  }),
+]);
+
+async function oneFront(settings = {}) {
+  const deployment = await deploy({ catalogue: asking, fronts: 1, settings });
+  const [here] = deployment.fronts;
+  if (!here) throw new Error("a front end is needed");
+  return { ...deployment, here };
+}
+
+describe("a client with tasks that cannot be asked", () => {
+  const text = (taskId: string) =>
+    `Waiting for an answer to "How many will come?". The client that called cannot ask it: answer from one that declares elicitation, or with: parley answer ${taskId}`;
+  const answer = { size: { action: "accept", content: { n: 4 } } };
+
+  test("reads in its task's status what is asked and where it can be answered, and gets the result once it is", async () => {
+    const { here } = await oneFront();
+    const silent = { capabilities: {} };
+    const taskId = String((await rpc(here, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
+    const got = async () => (await rpc(here, "tasks/get", { taskId }, silent)).result!;
+    await until(async () => (await got())["status"] === "input_required");
+    expect(await got()).toMatchObject({ statusMessage: text(taskId) });
+    const listening = await stream(here, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, silent);
+    await listening.next();
+    expect((await listening.next()).params).toMatchObject({ statusMessage: text(taskId) });
+    listening.close();
+
+    await rpc(here, "tasks/update", { taskId, inputResponses: answer });
+    const end = await until(async () => ((await got())["status"] === "completed" ? got() : undefined));
+    expect(end).toMatchObject({ result: { content: [{ text: "4 will come" }] } });
+    expect(end["statusMessage"]).toBeUndefined();
+  });
+
+  test("reads it in a session too: in the handle, in the list and in the notification", async () => {
+    const { here } = await oneFront();
+    const client = await openSession(here, { capabilities: {} });
+    const listening = await client.listen(here);
+    const created = (await client.request(here, "tools/call", { name: "dinner", arguments: {}, task: {} })).messages.at(-1)!.result!;
+    const taskId = String(created["taskId"]);
+    const status = await until(async () => {
+      const { result } = (await client.request(here, "tasks/get", { taskId })).messages.at(-1)!;
+      return result!["status"] === "input_required" ? result : undefined;
+    });
+    expect(status).toMatchObject({ statusMessage: text(taskId) });
+    expect((await client.request(here, "tasks/list")).messages.at(-1)!.result).toMatchObject({ tasks: [{ statusMessage: text(taskId) }] });
+    expect((await listening.next()).params).toMatchObject({ taskId, statusMessage: text(taskId) });
+    listening.close();
+  });
+
+  test("is a matter of the client alone: one that can be asked reads nothing of it", async () => {
+    const { here } = await oneFront();
+    const taskId = (await rpc(here, "tools/call", { name: "dinner", arguments: {} })).result!["taskId"];
+    const task = await until(async () => {
+      const { result } = await rpc(here, "tasks/get", { taskId });
+      return result!["status"] === "input_required" ? result : undefined;
+    });
+    expect(task!["statusMessage"]).toBeUndefined();
+  });
+});
+
+describe("a question that may not be asked", () => {
+  test.each(["javascript:alert(document.cookie)", "http://example.com/", "file:///etc/passwd"])(
+    "never reaches a client: %s",
+    async (url) => {
+      const { here } = await oneFront();
+      const taskId = (await rpc(here, "tools/call", { name: "visit", arguments: { url } })).result!["taskId"]!;
+      const task = await until(async () => {
+        const { result } = await rpc(here, "tasks/get", { taskId });
+        expect(result!["status"]).not.toBe("input_required");
+        return result!["status"] === "failed" ? result : undefined;
+      });
+      expect(task!["error"]).toMatchObject({
+        message: expect.stringMatching(/^the ask "page" cannot be put: \/url has the scheme \w+, and may have https/),
+        data: { code: "INVALID_ASK", violations: [{ path: "/url" }] },
+      });
+    },
+  );
+
+  test("names the field that looks like a secret, and says what to do", async () => {
+    const { here } = await oneFront();
+    const { error } = await rpc(here, "tools/call", { name: "log-in", arguments: {} }, { tasks: false });
+    expect(error).toMatchObject({ message: expect.stringContaining("/kennwort looks as if it asked for a secret") });
+    expect(error!.message).toContain("use url mode");
+  });
+
+  test("is asked where the deployment allows it", async () => {
+    const { here } = await oneFront({ askUrlSchemes: ["http"], secretNames: ["-kennwort"] });
+    const asked = await rpc(here, "tools/call", { name: "visit", arguments: { url: "http://example.com/" } }, { tasks: false });
+    expect(asked.result).toMatchObject({ inputRequests: { page: { params: { mode: "url", url: "http://example.com/" } } } });
+    const form = await rpc(here, "tools/call", { name: "log-in", arguments: {} }, { tasks: false });
+    expect(form.result).toMatchObject({ resultType: "input_required" });
+  });
+});

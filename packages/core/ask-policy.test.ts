@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import { type AskSettings, checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+import { ParleyError } from "./errors.ts";
+import { accept, askKeys, subject } from "./replay.fixture.ts";
+import { DEFAULT_SETTINGS } from "./settings.ts";
+import type { AskRequest, JsonObject } from "./task.ts";
+
+function problems(request: AskRequest, settings: Partial<AskSettings> = {}) {
+  try {
+    checkAsk("question", request, { ...DEFAULT_SETTINGS, ...settings });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ParleyError) || error.code !== "INVALID_ASK") throw error;
+    expect(error.message).toMatch(/^the ask "question" cannot be put: \//);
+    return error.violations ?? [];
+  }
+}
+const page = (url: string, settings?: Partial<AskSettings>) => problems({ type: "url", message: "Go there", url }, settings);
+const form = (properties: JsonObject, settings?: Partial<AskSettings>) =>
+  problems({ type: "form", message: "?", schema: { type: "object", properties } }, settings);
+
+describe("a page", () => {
+  test.each([
+    "https://example.com/pay?id=1",
+    "HTTPS://EXAMPLE.COM",
+    "http://localhost:3000/callback",
+    "http://app.localhost/",
+    "http://127.0.0.1:8080/",
+    "http://127.1/",
+    "http://127.255.255.254/",
+    "http://[::1]:9000/",
+  ])("is asked for: %s", (url) => {
+    expect(page(url)).toEqual([]);
+  });
+
+  test.each([
+    "http://example.com/",
+    "http://localhost.example.com/",
+    "http://127.0.0.1.example.com/",
+    "http://128.0.0.1/",
+    "http://[::2]/",
+    "ftp://example.com/",
+    "vscode://file/x",
+    "mailto:a@example.com",
+    "javascript:alert(1)",
+    "JavaScript:alert(1)",
+    "java\nscript:alert(1)",
+    " javascript:alert(1)",
+    "data:text/html,x",
+    "vbscript:x",
+    "file:///etc/passwd",
+    "blob:https://example.com/1",
+    "about:blank",
+    "ms-msdt:/id x",
+    "view-source:https://example.com",
+  ])("is refused, with its field, its scheme and what is allowed: %s", (url) => {
+    const [violation, ...more] = page(url);
+    expect(violation).toEqual({
+      path: "/url",
+      message: expect.stringMatching(/^has the scheme [a-z-]+, and may have https, or http to this machine \(PARLEY_ASK_URL_SCHEMES\)$/),
+    });
+    expect(more).toEqual([]);
+  });
+
+  test("is refused without an address, and with credentials, which are not repeated", () => {
+    expect(page("/relative")).toEqual([{ path: "/url", message: "is not an absolute url" }]);
+    expect(page("")).toEqual([{ path: "/url", message: "is not an absolute url" }]);
+    for (const url of ["https://user@example.com", "https://:hunter2@example.com"]) {
+      const [violation] = page(url);
+      expect(violation?.message).toMatch(/^carries credentials/);
+      expect(violation?.message).not.toContain("hunter2");
+    }
+  });
+
+  test("may have the schemes that the deployment names, and only those", () => {
+    const askUrlSchemes = ["http", "vscode"];
+    for (const url of ["http://example.com/", "vscode://file/x"]) expect(page(url, { askUrlSchemes })).toEqual([]);
+    expect(page("https://example.com/", { askUrlSchemes })).toHaveLength(1);
+    expect(page("http://localhost/", { askUrlSchemes: [] })).toEqual([]);
+    for (const scheme of FORBIDDEN_SCHEMES) expect(page(`${scheme}:x`, { askUrlSchemes: [scheme] }), scheme).toHaveLength(1);
+  });
+});
+
+describe("a form", () => {
+  test("is refused with each field that looks like a secret, by its name, title or description", () => {
+    const found = form({
+      name: { type: "string" },
+      "a/b~password": { type: "string" },
+      field1: { type: "string", title: "Your API key" },
+      field2: { type: "number", description: "The PIN code of your card" },
+      field3: { type: "integer", title: "CVV" },
+    });
+    expect(found).toEqual([
+      { path: "/a~1b~0password", message: expect.stringContaining('its name has "password"') },
+      { path: "/field1", message: expect.stringContaining('its title has "api key"') },
+      { path: "/field2", message: expect.stringContaining('its description has "pin code"') },
+      { path: "/field3", message: expect.stringContaining('its title has "cvv"') },
+    ]);
+    for (const { message } of found) expect(message).toContain("use url mode");
+  });
+
+  test("may have yes or no, or a choice, about a secret", () => {
+    const fields: JsonObject = {
+      rotateToken: { type: "boolean" },
+      token: { type: "string", enum: ["ETH", "BTC"] },
+      pin: { type: "string", oneOf: [{ const: "a", title: "A" }] },
+      passwords: { type: "array", items: { type: "string", enum: ["a"] } },
+    };
+    expect(form(fields)).toEqual([]);
+  });
+
+  test("is judged by the deployment's own phrases too", () => {
+    const fields: JsonObject = { token: { type: "string" }, vaultWord: { type: "string" } };
+    expect(form(fields).map(({ path }) => path)).toEqual(["/token"]);
+    expect(form(fields, { secretNames: ["-token", "vault word"] }).map(({ path }) => path)).toEqual(["/vaultWord"]);
+  });
+
+  test("of no shape that is known is left to the client's side", () => {
+    expect(form({ broken: "a text" })).toEqual([]);
+    expect(problems({ type: "form", message: "?", schema: { type: "object" } })).toEqual([]);
+    expect(problems({ type: "roots" })).toEqual([]);
+    expect(problems({ type: "sampling", params: { url: "javascript:x" } })).toEqual([]);
+  });
+});
+
+describe("a question that waits", () => {
+  const url: AskRequest = { type: "url", message: "Go", url: "http://example.com/" };
+  const secret: AskRequest = {
+    type: "form",
+    message: "?",
+    schema: { type: "object", properties: { token: { type: "string" }, n: { type: "number" } } },
+  };
+
+  test.each([url, secret])("goes on under a stricter deployment, open or answered: $type", async (request) => {
+    const task = subject(
+      async ({ ask }) => {
+        const { action } = await ask("question", request);
+        await ask("more", { type: "roots" });
+        return { action };
+      },
+      { askUrlSchemes: ["http"], secretNames: ["-token"] },
+    );
+    expect(askKeys(await task.run())).toEqual(["question"]);
+    task.reset({});
+    expect(askKeys(await task.run())).toEqual(["question"]);
+    task.answer("question", request.type === "url" ? { action: "accept" } : accept(1));
+    expect(askKeys(await task.run())).toEqual(["more"]);
+  });
+
+  test("is refused when it is put, before anybody sees it, so that the handler can catch it", async () => {
+    const task = subject(async ({ ask }) => {
+      const refused = await ask("question", secret).catch((error: unknown) => error);
+      await ask("more", { type: "roots" });
+      return { refused: (refused as ParleyError).code };
+    });
+    expect(askKeys(await task.run())).toEqual(["more"]);
+    expect(askKeys(await task.run())).toEqual(["more"]);
+    task.answer("more", { action: "decline" });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { refused: "INVALID_ASK" } });
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import type { AskRequest, ClientCapabilities, Task } from "@parley/core";
+import { statusOf, waitingMessage } from "./waiting-message.ts";
+
+const form = (message = "How many?"): AskRequest => ({ type: "form", message, schema: { type: "object" } });
+const url: AskRequest = { type: "url", message: "Please sign in", url: "https://example.com/?state=SECRET" };
+const sampling: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+const withTools: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1, tools: [] } };
+
+function waiting(requests: readonly AskRequest[], capabilities: ClientCapabilities = {}, message?: string): Task {
+  return {
+    id: "0-abc",
+    call: { capabilities } as Task["call"],
+    status: requests.length > 0 ? "input_required" : "working",
+    asks: requests.map((request, index) => ({ key: `ask-${index}`, request }) as Task["asks"][number]),
+    ...(message !== undefined && { message }),
+  } as unknown as Task;
+}
+
+describe("a task that waits for what its client cannot be asked", () => {
+  test.each([
+    [[form()], {}, '"How many?"', "elicitation, or with: parley answer 0-abc"],
+    [[form()], { elicitation: { form: false, url: true } }, '"How many?"', "elicitation, or with: parley answer 0-abc"],
+    [[url], { elicitation: { form: true, url: false } }, '"Please sign in"', "elicitation.url, or with: parley answer 0-abc"],
+    [[form("One?"), form("Two?")], {}, '"One?", "Two?"', "elicitation, or with: parley answer 0-abc"],
+    [[form(), url], { elicitation: { form: true, url: false } }, '"Please sign in"', "elicitation.url, or with: parley answer 0-abc"],
+    [[sampling], {}, "a request for the client's model", "sampling"],
+    [[withTools], { sampling: { tools: false } }, "a request for the client's model", "sampling"],
+    [[form(), { type: "roots" }], {}, '"How many?", a request for the client\'s folders', "elicitation and roots"],
+  ] as const)("says what is asked and where it can be answered: %j %j", (requests, capabilities, asked, where) => {
+    expect(waitingMessage(waiting(requests, capabilities))).toBe(
+      `Waiting for an answer to ${asked}. The client that called cannot ask it: answer from one that declares ${where}`,
+    );
+  });
+
+  test("says it shortly: three questions, each on one line and cut, at the limit and one beyond", () => {
+    const four = waiting([form("1?"), form("2?"), form("3?"), form("4?")]);
+    expect(waitingMessage(four)).toContain('to "1?", "2?", "3?", 1 more. The');
+    expect(waitingMessage(waiting([form("1?"), form("2?"), form("3?")]))).toContain('"3?". The');
+    expect(waitingMessage(waiting([form(" Line one\n\n line two ")]))).toContain('"Line one line two"');
+    expect(waitingMessage(waiting([form("x".repeat(200))]))).toContain(`"${"x".repeat(200)}"`);
+    expect(waitingMessage(waiting([form("x".repeat(201))]))).toContain(`"${"x".repeat(200)}…"`);
+  });
+
+  test("keeps the page's address to itself", () => {
+    expect(waitingMessage(waiting([url]))).not.toContain("SECRET");
+  });
+
+  test("still says what its tool does", () => {
+    expect(statusOf(waiting([form()], {}, "2 members so far"))).toMatch(/^Waiting for an answer to "How many\?".*\n2 members so far$/);
+  });
+});
+
+test("any other task says what its tool says", () => {
+  const everything: ClientCapabilities = { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true };
+  for (const task of [waiting([form(), url, sampling, withTools, { type: "roots" }], everything, "busy"), waiting([], {}, "busy")])
+    expect(statusOf(task)).toBe("busy");
+  expect(statusOf(waiting([form()], everything))).toBeUndefined();
+  expect(statusOf(waiting([sampling], { sampling: { tools: false } }))).toBeUndefined();
+});

@@ -1,0 +1,51 @@
+/**
+ * What a task's status says that waits for an answer which its own client cannot give. Such a client shows its user the status and nothing
+ * else, and the task would wait for days without anybody knowing why.
+ */
+import type { AskRequest, Task } from "@parley/core";
+import { canBeAsked } from "./capabilities.ts";
+
+const QUESTIONS_MAX = 3;
+const QUESTION_CHARS_MAX = 200;
+
+/** Undefined unless the task waits for what the client that called it cannot be asked. */
+export function waitingMessage({ id, status, asks, call }: Task): string | undefined {
+  if (status !== "input_required") return undefined;
+  const lost = asks.filter(({ request }) => !canBeAsked(request, call.capabilities)).map(({ request }) => request);
+  if (lost.length === 0) return undefined;
+  const shown = lost.slice(0, QUESTIONS_MAX).map(questionOf);
+  const more = lost.length > shown.length ? [`${lost.length - shown.length} more`] : [];
+  const declares = [...new Set(lost.map(({ type }) => CAPABILITIES[type]))].join(" and ");
+  // The command line shows forms and pages, and has no model and no folders.
+  const orCli = lost.every(({ type }) => type === "form" || type === "url") ? `, or with: parley answer ${id}` : "";
+  return `Waiting for an answer to ${[...shown, ...more].join(", ")}. The client that called cannot ask it: answer from one that declares ${declares}${orCli}`;
+}
+
+const CAPABILITIES: { readonly [type in AskRequest["type"]]: string } = {
+  form: "elicitation",
+  url: "elicitation.url",
+  sampling: "sampling",
+  roots: "roots",
+};
+
+function questionOf(request: AskRequest): string {
+  switch (request.type) {
+    case "form":
+    case "url":
+      return `"${cut(request.message.replaceAll(/\s+/g, " ").trim())}"`;
+    case "sampling":
+      return "a request for the client's model";
+    case "roots":
+      return "a request for the client's folders";
+  }
+}
+
+function cut(text: string): string {
+  return text.length <= QUESTION_CHARS_MAX ? text : `${text.slice(0, QUESTION_CHARS_MAX)}…`;
+}
+
+/** That, and what the tool says that it is doing. */
+export function statusOf(task: Task): string | undefined {
+  const waiting = waitingMessage(task);
+  return waiting === undefined || task.message === undefined ? (waiting ?? task.message) : `${waiting}\n${task.message}`;
+}

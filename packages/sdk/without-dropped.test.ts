@@ -1,0 +1,93 @@
+import { describe, expect, test, vi } from "vitest";
+import type { JsonObject } from "@parley/core";
+import { z } from "zod";
+import { defineTool, jsonSchema, type Schema } from "./index.ts";
+
+const kept = async (input: Schema, args: unknown) => {
+  const read = await defineTool({ name: "tool", input, run: () => "done" }).readArguments(args as JsonObject);
+  return read.ok ? read.args : read.violations;
+};
+const junk = { junk: "x".repeat(10) };
+
+describe("arguments that the schema does not know", () => {
+  test("are dropped where it drops them, at any depth", async () => {
+    const input = z.object({ a: z.string(), deep: z.object({ b: z.array(z.object({ c: z.number() })) }).optional() });
+    expect(await kept(input, { a: "1", ...junk })).toEqual({ a: "1" });
+    expect(await kept(input, { a: "1", deep: { b: [{ c: 1, ...junk }, { c: 2 }], ...junk }, ...junk })).toEqual({
+      a: "1",
+      deep: { b: [{ c: 1 }, { c: 2 }] },
+    });
+  });
+
+  test("are refused where it refuses them", async () => {
+    expect(await kept(z.strictObject({ a: z.string() }), { a: "1", ...junk })).toMatchObject([
+      { message: expect.stringContaining("junk") },
+    ]);
+    expect(await kept(jsonSchema({ type: "object", additionalProperties: false }), junk)).toEqual([
+      { path: "/junk", message: "is not a known field" },
+    ]);
+    const none = await defineTool({ name: "tool", run: () => "done" }).readArguments(junk);
+    expect(none).toEqual({ ok: false, violations: [{ path: "/junk", message: "is not known: the tool takes no arguments" }] });
+  });
+
+  test("are kept where it keeps them", async () => {
+    const args = { a: "1", ...junk };
+    for (const input of [
+      z.looseObject({ a: z.string() }),
+      z.object({ a: z.string() }).catchall(z.string()),
+      z.record(z.string(), z.string()),
+      jsonSchema({ type: "object", properties: { a: { type: "string" } } }),
+    ]) {
+      expect(await kept(input, args)).toBe(args);
+    }
+  });
+
+  test("are dropped by the alternative that takes the arguments", async () => {
+    const input = z.union([z.object({ kind: z.literal("a"), a: z.string() }), z.looseObject({ kind: z.literal("b") })]);
+    expect(await kept(input, { kind: "a", a: "1", ...junk })).toEqual({ kind: "a", a: "1" });
+    expect(await kept(input, { kind: "b", ...junk })).toEqual({ kind: "b", ...junk });
+  });
+
+  test("are named as any other, also like what every object has", async () => {
+    const args = JSON.parse('{"a":"1","__proto__":{"polluted":1},"constructor":2,"toString":3}') as JsonObject;
+    expect(await kept(z.object({ a: z.string() }), args)).toEqual({ a: "1" });
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  });
+});
+
+describe("arguments that the schema changes", () => {
+  test("are kept as they were sent: the run reads them again", async () => {
+    const input = z.object({ at: z.iso.date().transform((day) => new Date(day)), count: z.coerce.number(), by: z.string().default("me") });
+    const args = { at: "2026-12-24", count: "4" };
+    expect(await kept(input, args)).toBe(args);
+    expect(await kept(input, { ...args, ...junk })).toEqual(args);
+  });
+
+  test("are kept whole where what looks dropped counts", async () => {
+    const args = { a: "1", dry: true };
+    const fields = z.object({ a: z.string(), dry: z.boolean().optional() });
+    for (const input of [
+      fields.transform(({ a, dry }) => ({ a, mode: dry ? "dry" : "wet" })),
+      fields.transform(({ a, dry }) => ({ renamed: a, how: dry })),
+      fields.transform(({ a }) => a),
+      z.looseObject({ a: z.string() }).transform((all) => ({ a: all.a, count: Object.keys(all).length })),
+    ]) {
+      expect(await kept(input as Schema, args)).toBe(args);
+    }
+  });
+
+  test("are kept whole where they are read differently each time", async () => {
+    let drawn = 0;
+    const input = z.object({ id: z.string().default(() => `${(drawn += 1)}`) });
+    const args = { ...junk };
+    expect(await kept(input, args)).toBe(args);
+  });
+});
+
+test("arguments without anything unknown are judged once", async () => {
+  const judge = vi.fn<(value: string) => boolean>(() => true);
+  const input = z.object({ a: z.string().refine(judge), list: z.array(z.object({ b: z.number() })) });
+  const args = { a: "1", list: [{ b: 1 }] };
+  expect(await kept(input, args)).toBe(args);
+  expect(judge).toHaveBeenCalledTimes(1);
+});
