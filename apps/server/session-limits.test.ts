@@ -174,6 +174,21 @@ describe("calls that wait", () => {
     expect((await client.request(a, "tasks/result", { taskId })).messages).toMatchObject([tooMany("PARLEY_SESSION_WAITS_MAX")]);
   });
 
+  test("share the places of their session with results of tasks", async () => {
+    const { a } = await twoFronts({ limits: { sessionWaitsMax: 2 } });
+    const client = await openSession(a);
+    const taskId = String((await client.request(a, "tools/call", { ...greet, task: {} })).messages[0]?.result?.["taskId"]);
+    const calls = [await client.stream(a, "tools/call", greet), await client.stream(a, "tools/call", greet)];
+
+    expect((await client.request(a, "tasks/result", { taskId })).messages).toMatchObject([tooMany("PARLEY_SESSION_WAITS_MAX")]);
+    calls[0]?.close();
+
+    await until(async () => {
+      const result = await client.stream(a, "tasks/result", { taskId });
+      return "method" in (await result.next());
+    });
+  });
+
   test("are as many in one batch as it may have, and the others of the batch are served", async () => {
     const { a, created } = await twoFronts({ limits: { batchWaitsMax: 2 } });
     const client = await openSession(a, { version: "2025-03-26" });
