@@ -1,14 +1,15 @@
 /**
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
-import type { ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import type { ClientCapabilities, Effects, JsonObject, RunSettings, Tool, Violation } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
+import { validateShape } from "./validate-json.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
 
 export interface ToolAnnotations {
@@ -132,12 +133,19 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       meta: definition.meta,
     }),
     async validate(args) {
-      if (!input) return Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not known: the tool takes no arguments" }));
+      if (!input) return unknownArguments(args);
+      const misshapen = validateShape(inputSchema, args);
+      if (misshapen.length > 0) return misshapen;
       const read = await check(input, args);
       return read.ok ? [] : read.violations;
     },
     run,
   } satisfies Tool);
+}
+
+function unknownArguments(args: JsonObject): readonly Violation[] {
+  const names = Object.keys(args).slice(0, VIOLATIONS_WANTED);
+  return names.map((name) => ({ path: `/${name}`, message: "is not known: the tool takes no arguments" }));
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;
