@@ -10,7 +10,7 @@ export { capabilityRequired, missingCapabilities, requiredCapabilities, type Req
 export { isDefect } from "./failures.ts";
 export { type Headers, headerValue } from "./header-value.ts";
 export type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
-export { jsonDepthExceeds } from "./json-depth.ts";
+export { type JsonExtent, jsonExceeds } from "./json-extent.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,

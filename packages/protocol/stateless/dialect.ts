@@ -13,7 +13,7 @@ import type { StatelessVersion } from "../versions.ts";
 
 export interface Inbound {
   readonly headers: Headers;
-  /** The parsed body. Bound its depth first: see `jsonDepthExceeds`. */
+  /** The parsed body. Bound it first: see `jsonExceeds`. */
   readonly body: unknown;
   /** The served tool of that name. */
   tool(name: string): Tool | undefined;
