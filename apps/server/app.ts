@@ -1,8 +1,8 @@
 /**
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
- *   request ─▶ security headers ─▶ /healthz /readyz
- *                              └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
+ *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
@@ -17,11 +17,12 @@ import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
+import { boundConnections, connectionOptions } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
-import { trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { oneHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
@@ -72,19 +73,30 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     log,
   };
 
-  const server = Fastify({ logger: false, genReqId: requestId, forceCloseConnections: "idle", return503OnClosing: false });
+  const server = Fastify({
+    logger: false,
+    genReqId: requestId,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    ...connectionOptions(times),
+  });
   declareCaller(server);
+  boundConnections(server, { limits, times, log });
   securityHeaders(server);
+  oneHost(server, trusted);
   const requests = inFlight(server);
   requestLog(server, log);
   watchedRequests(server, { telemetry, isTool: (name) => catalogue.tools.has(name) || catalogue.prompts.has(name) });
   if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
-  health(server, { lifecycle: life, reachable });
-  await server.register(async (scope) => {
-    trustedCallers(scope, trusted);
-    authenticated(scope, authenticate);
-    mcpRoute(scope, { frontEnd, sessions, facts, keys });
-  });
+  health(server, { lifecycle: life, reachable, log });
+  await server.register(
+    async (scope) => {
+      await trustedCallers(scope, trusted);
+      authenticated(scope, authenticate);
+      mcpRoute(scope, { frontEnd, sessions, facts, keys });
+    },
+    { prefix: "/mcp" },
+  );
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

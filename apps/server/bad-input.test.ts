@@ -96,12 +96,20 @@ describe("a body", () => {
   test("that nests too deep is refused with -32600 and HTTP 400 and does not harm the process", async () => {
     const here = await front();
     const bombs = ["[".repeat(100_000) + "]".repeat(100_000), '{"a":'.repeat(100_000) + "1" + "}".repeat(100_000), "[".repeat(400_000)];
-    for (const bomb of bombs.slice(0, 2)) {
-      const refused = { status: 400, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_DEPTH_MAX") } } };
-      expect(await raw(here, bomb)).toMatchObject(refused);
-    }
-    expect(await raw(here, bombs[2])).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
+    const refused = { status: 400, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_DEPTH_MAX") } } };
+    for (const bomb of [...bombs, "[".repeat(65)]) expect(await raw(here, bomb)).toMatchObject(refused);
+    expect(await raw(here, "[".repeat(64))).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
+  });
+
+  test("that holds too many values is refused with -32600 and HTTP 400 before it is parsed", async () => {
+    const here = await front();
+    const refused = { status: 400, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_VALUES_MAX") } } };
+    const list = (length: number) => `[${Array(length).fill(0).join(",")}]`;
+    expect(await raw(here, list(25_001))).toMatchObject(refused);
+    expect(await raw(here, list(25_001).slice(0, -1))).toMatchObject(refused);
+    expect(await raw(here, list(25_000))).toMatchObject({ status: 400, body: { error: { message: expect.stringContaining("batch") } } });
+    expect(await raw(here, list(25_000).slice(0, -1))).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
   });
 
   test("with keys that mean something to JavaScript is data like any other", async () => {

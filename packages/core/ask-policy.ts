@@ -6,7 +6,8 @@
  *
  * Judged as the question is put for the first time, and never again: a stricter setting must not end the tasks that wait.
  */
-import { describeViolations, ParleyError } from "./errors.ts";
+import { ParleyError } from "./errors.ts";
+import { describeViolations } from "./schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "./settings.ts";
 import type { AskRequest, Json, JsonObject, Violation } from "./task.ts";

@@ -2,6 +2,8 @@
  * The error catalogue. Every error that a caller or an author can meet stands here with its code and what to do about it;
  * docs/errors.md lists the same, and a test compares the two. Edges map codes to JSON-RPC and HTTP; nothing here knows either.
  */
+import { cut } from "./cut.ts";
+import { toldViolations } from "./schema-violation.ts";
 import type { Violation } from "./task.ts";
 
 export const ERRORS = {
@@ -70,7 +72,13 @@ export function kindOf(error: unknown): ErrorKind | undefined {
   }
 }
 
-/** A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. */
+/** Messages quote what callers and authors sent. */
+const MESSAGE_MAX = 4_000;
+
+/**
+ * A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. Both it and the violations are
+ * cut to what an error may hold, whatever it is about.
+ */
 export class ParleyError extends Error {
   override readonly name = "ParleyError";
   readonly code: ErrorCode;
@@ -88,13 +96,20 @@ export class ParleyError extends Error {
     message: string,
     details: { violations?: readonly Violation[]; data?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
   ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(cut(message, MESSAGE_MAX), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.hint = ERRORS[code];
-    if (details.violations) this.violations = details.violations;
+    if (details.violations) this.violations = toldViolations(details.violations);
     if (details.data) this.data = details.data;
   }
 }
+
+/** Throw it for a uri that nothing is served under: the error repeats it, as MCP wants, up to a length that an error may have. */
+export function resourceNotFound(what: string, uri: string): ParleyError {
+  return new ParleyError("RESOURCE_NOT_FOUND", what, { data: { uri: cut(uri, URI_MAX) } });
+}
+
+const URI_MAX = 2_000;
 
 /**
  * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads. Anything else
@@ -154,9 +169,4 @@ export class StepFailed extends Error {
     this.isForCaller = options.isForCaller ?? false;
     if (options.defectId !== undefined) this.defectId = options.defectId;
   }
-}
-
-/** `18 violations` as one readable line: `/partySize must be at most 20; /name is required`. */
-export function describeViolations(violations: readonly Violation[]): string {
-  return violations.map(({ path, message }) => `${path === "" ? "the value" : path} ${message}`).join("; ");
 }

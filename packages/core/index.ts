@@ -3,6 +3,7 @@ export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
 export * from "./caller.ts";
 export * from "./catalogue.ts";
+export * from "./cut.ts";
 export * from "./describe-error.ts";
 export * from "./duration.ts";
 export * from "./effects.ts";

@@ -12,7 +12,7 @@ export { type Headers, headerValue } from "./header-value.ts";
 export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
-export { jsonDepthExceeds } from "./json-depth.ts";
+export { type JsonExtent, jsonExceeds } from "./json-extent.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,

@@ -2,6 +2,7 @@
  * The params of a request, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does not
  * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
  */
+import { cut } from "@parley/core";
 import type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
 import { isObject, own, type Wire } from "./json-rpc.ts";
 
@@ -81,7 +82,7 @@ export function callArguments(params: Wire): Wire {
 export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
   const values = own(params, key) === null ? {} : (optional(params, key, isObject, "an object", name) ?? {});
   for (const item of Object.keys(values)) {
-    if (typeof values[item] !== "string") throw new BadParams(`${name}.${item} must be a string`);
+    if (typeof values[item] !== "string") throw new BadParams(`${name}.${cut(item, 100)} must be a string`);
   }
   return values as { readonly [name: string]: string };
 }

@@ -1,6 +1,6 @@
 /** `definePrompt`: a prompt runs as a task, like a tool, and may ask. */
 import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
-import { ParleyError, RpcFailure } from "@parley/core";
+import { ParleyError, RpcFailure, VIOLATIONS_WANTED } from "@parley/core";
 import type { GetPromptResult, PromptMessage } from "./content.ts";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
@@ -87,7 +87,7 @@ function violations(args: readonly PromptArgument[], values: JsonObject): readon
     if (!known.has(name)) return [{ path: `/${name}`, message: "is not an argument of this prompt" }];
     return typeof value === "string" ? [] : [{ path: `/${name}`, message: "must be a string" }];
   });
-  return [...missing, ...wrong];
+  return [...missing, ...wrong].slice(0, VIOLATIONS_WANTED);
 }
 
 function promptResult(name: string, description: string | undefined, returned: PromptReturn): JsonObject {

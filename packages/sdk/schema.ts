@@ -4,7 +4,7 @@
  * The JSON Schema is what clients see; the author's own schema judges, so refinements and transforms hold, too.
  */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import type { JsonObject, Violation } from "@parley/core";
+import { type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
 import { compiled, validateJson } from "./validate-json.ts";
 
@@ -86,7 +86,8 @@ const DATA_KEYWORDS = new Set(["default", "const", "enum", "examples", "required
 export async function check<S extends Schema>(schema: S, value: unknown): Promise<Checked<OutputOf<S>>> {
   const result = await schema["~standard"].validate(value);
   if (result.issues) {
-    return { ok: false, violations: result.issues.map(({ path, message }) => ({ path: pointer(path ?? []), message })) };
+    const issues = result.issues.slice(0, VIOLATIONS_WANTED);
+    return { ok: false, violations: issues.map(({ path, message }) => ({ path: pointer(path ?? []), message })) };
   }
   return { ok: true, value: result.value as OutputOf<S> };
 }

@@ -2,13 +2,14 @@
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
 import type { ArgumentsRead, ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
+import { validateShape } from "./validate-json.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
 import { withoutDropped } from "./without-dropped.ts";
 
@@ -141,6 +142,8 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     }),
     async readArguments(args) {
       if (!input) return noArguments(args);
+      const misshapen = validateShape(inputSchema, args);
+      if (misshapen.length > 0) return { ok: false, violations: misshapen };
       const read = await check(input, args);
       return read.ok ? { ok: true, args: await withoutDropped(input, args, read.value) } : read;
     },
@@ -149,7 +152,8 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
 }
 
 function noArguments(args: JsonObject): ArgumentsRead {
-  const violations = Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not known: the tool takes no arguments" }));
+  const names = Object.keys(args).slice(0, VIOLATIONS_WANTED);
+  const violations = names.map((name) => ({ path: `/${name}`, message: "is not known: the tool takes no arguments" }));
   return violations.length === 0 ? { ok: true, args } : { ok: false, violations };
 }
 

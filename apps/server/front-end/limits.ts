@@ -2,6 +2,8 @@
 export interface Limits {
   readonly bodyBytesMax: number;
   readonly bodyDepthMax: number;
+  readonly bodyValuesMax: number;
+  readonly connectionsMax: number;
   readonly waitsMax: number;
   readonly listensMax: number;
   readonly listenTasksMax: number;
@@ -20,6 +22,9 @@ export interface Times {
   readonly streamAfterMs: number;
   readonly keepAliveMs: number;
   readonly stallTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly idleTimeoutMs: number;
   readonly pollIntervalMs: number;
   readonly listTtlMs: number;
   readonly sessionTtlMs: number;

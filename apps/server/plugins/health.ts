@@ -1,3 +1,4 @@
+import type { Log } from "@parley/core";
 import type { FastifyInstance } from "fastify";
 import type { Lifecycle } from "../front-end/lifecycle.ts";
 
@@ -5,19 +6,31 @@ export interface Health {
   readonly lifecycle: Lifecycle;
   /** Resolves if what the server depends on answers; rejects if not. */
   readonly reachable: () => Promise<void>;
+  readonly log: Log;
 }
 
-/** `/healthz`: the process lives. `/readyz`: it can serve, so send it requests; 503 with the reason when it cannot. */
-export function health(app: FastifyInstance, { lifecycle, reachable }: Health): void {
+/**
+ * `/healthz`: the process lives. `/readyz`: it can serve, so send it requests; 503 when it cannot.
+ *
+ * Load balancers ask by address, so any Host is answered, and so is a page that rebound its name: what is wrong stands in the log and on the
+ * operator's port, never here.
+ */
+export function health(app: FastifyInstance, { lifecycle, reachable, log }: Health): void {
+  let wasReady = true;
+
   app.get("/healthz", () => ({ status: "ok" }));
 
   app.get("/readyz", async (_request, reply) => {
     if (lifecycle.draining.aborted) return await reply.code(503).send({ status: "draining" });
     try {
       await reachable();
+      if (!wasReady) log.info({}, "front end ready again");
+      wasReady = true;
       return { status: "ok" };
     } catch (error) {
-      return await reply.code(503).send({ status: "unavailable", problem: error instanceof Error ? error.message : String(error) });
+      if (wasReady) log.warn({ err: error }, "front end not ready");
+      wasReady = false;
+      return await reply.code(503).send({ status: "unavailable" });
     }
   });
 }

@@ -1,10 +1,11 @@
 /**
  * Refuses requests for names that this server does not go by, and from web pages that it does not know: what guards a server on localhost
- * against DNS rebinding. Trusted pages get the CORS headers that they need.
+ * against DNS rebinding. Pages that it knows get the CORS headers that clients in browsers need.
  *
- * Source: specification 2026-07-28, basic/transports/streamable-http, "Security" (403 for an invalid Origin is a MUST).
+ * Source: specification 2026-07-28, basic/transports/streamable-http, "Security" (403 for an invalid Origin is a MUST); RFC 9112, 3.2.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import cors from "@fastify/cors";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { invalidRequest } from "@parley/protocol";
 import { sendJson } from "../streams/outlet.ts";
 
@@ -15,36 +16,46 @@ export interface TrustedCallers {
   readonly allowedOrigins: readonly string[];
 }
 
-export function trustedCallers(app: FastifyInstance, { allowedHosts, allowedOrigins }: TrustedCallers): void {
+/** What a page may read of a reply beside its body. */
+const EXPOSED = ["Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "WWW-Authenticate", "Retry-After"];
+
+/** For every scope: the request names one host, and whatever names it in the request line is one that is served. */
+export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
   const isHost = matcher(allowedHosts);
-  const isOrigin = matcher(allowedOrigins);
-
-  app.addHook("onRequest", (request, reply, done) => {
-    const { host, origin } = request.headers;
-    if (host === undefined || !isHost(host)) {
-      refuse(reply, `the Host ${quoted(host)} is not served here (PARLEY_ALLOWED_HOSTS)`);
-    } else if (origin !== undefined && !isOrigin(origin)) {
-      refuse(reply, `the Origin ${quoted(origin)} is not trusted (PARLEY_ALLOWED_ORIGINS)`);
-    } else {
-      if (origin !== undefined) void reply.header("access-control-allow-origin", origin).header("vary", "origin");
-      done();
-    }
-  });
-
-  // Asked by browsers before they let a page call.
-  app.options("/mcp", (request: FastifyRequest, reply: FastifyReply) => {
-    const wanted = request.headers["access-control-request-headers"];
-    void reply
-      .code(204)
-      .header("access-control-allow-methods", "POST")
-      .header("access-control-max-age", "600")
-      .headers(wanted === undefined ? {} : { "access-control-allow-headers": wanted })
-      .send();
+  server.addHook("onRequest", ({ raw }, reply, done) => {
+    const { url = "/", rawHeaders } = raw;
+    if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send one");
+    // An absolute address (`POST http://name/mcp`) overrules the Host header, so a proxy may have judged another name than that.
+    else if (!url.startsWith("/") && !isHost(URL.parse(url)?.host ?? "")) refuse(reply, 403, notServed("address", url));
+    else done();
   });
 }
 
-function refuse(reply: FastifyReply, problem: string): void {
-  sendJson(reply, 403, invalidRequest(problem).message);
+/** For a scope that clients call. */
+export async function trustedCallers(scope: FastifyInstance, { allowedHosts, allowedOrigins }: TrustedCallers): Promise<void> {
+  const isHost = matcher(allowedHosts);
+  const isOrigin = matcher(allowedOrigins);
+
+  scope.addHook("onRequest", (request, reply, done) => {
+    const { host, origin } = request.headers;
+    if (host === undefined || !isHost(host)) refuse(reply, 403, notServed("Host", host));
+    else if (origin !== undefined && !isOrigin(origin)) {
+      refuse(reply, 403, `the Origin ${quoted(origin)} is not trusted (PARLEY_ALLOWED_ORIGINS)`);
+    } else done();
+  });
+
+  // Whoever comes this far is trusted. Any header may be sent, since a tool's own (Mcp-Param-*) and a gateway's are not known here.
+  await scope.register(cors, { origin: true, methods: ["GET", "POST", "DELETE"], exposedHeaders: EXPOSED, maxAge: 600 });
+}
+
+function hostsIn(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === "host") count += 1;
+  return count;
+}
+
+function refuse(reply: FastifyReply, httpStatus: number, problem: string): void {
+  sendJson(reply, httpStatus, invalidRequest(problem).message);
 }
 
 /** Compares without case, as names of hosts are. */
@@ -55,6 +66,10 @@ function matcher(allowed: readonly string[]): (given: string) => boolean {
     const name = given.toLowerCase();
     return known.has(name) || known.has(name.replace(/:\d+$/, ""));
   };
+}
+
+function notServed(what: string, given: string | undefined): string {
+  return `the ${what} ${quoted(given)} is not served here (PARLEY_ALLOWED_HOSTS)`;
 }
 
 function quoted(text: string | undefined): string {

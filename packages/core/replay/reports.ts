@@ -1,4 +1,5 @@
 /** What a run says while it works: in order, in the background, gathered while an earlier report is on its way. */
+import { cut } from "../cut.ts";
 import type { Announcement, Report } from "../ports.ts";
 import type { FeedItem } from "../task.ts";
 
@@ -58,8 +59,4 @@ function bounded(item: FeedItem, max: number): FeedItem {
   if (item.type !== "log") return item;
   const text = JSON.stringify(item.data);
   return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
-}
-
-function cut(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max)}…`;
 }

@@ -1,5 +1,8 @@
 import { ParleyError } from "../errors.ts";
+import type { ValidateSchema } from "../ports.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
+import { toldViolations } from "../schema-violation.ts";
+import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, isFinished, type Receipt, type Task, type Violation } from "../task.ts";
 import { getTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
@@ -63,16 +66,21 @@ async function answerOne(services: Services, { task, key, ask, reply, countRefus
     const answer = readReplyByShape(reply);
     return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
   }
-  const read = readReply(ask.request, reply, services.validate);
-  const violations = read.ok ? tooLarge(services, read.answer) : read.violations;
+  const { settings, validate } = services;
+  // What is too large is not looked at any further.
+  const withinSize: ValidateSchema = (schema, value) => {
+    const large = tooLarge(settings, value);
+    return large.length > 0 ? large : validate(schema, value);
+  };
+  const read = readReply(ask.request, reply, withinSize);
+  const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
   if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer });
   return countRefusals ? await refuse(services, { task, ask, violations }) : { type: "invalid", violations };
 }
 
 /** A journal carries every answer through every run. */
-function tooLarge({ settings }: Services, answer: Answer): readonly Violation[] {
-  const { storedValueMax } = settings;
-  if (JSON.stringify(answer).length <= storedValueMax) return [];
+function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violation[] {
+  if (JSON.stringify(value).length <= storedValueMax) return [];
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 
@@ -101,7 +109,7 @@ async function refuse(
 ): Promise<Receipt> {
   const { store, clock, settings, log } = services;
   const { key, digest } = ask;
-  const count = await store.refuse({ taskId: task.id, key, digest, violations: bounded(violations), nowMs: clock.now() });
+  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now() });
   if (count === undefined) return { type: "late" };
   if (count < settings.refusalsMax) {
     log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");
@@ -110,15 +118,6 @@ async function refuse(
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
   return await recordAnswer(services, { task, ask, answer: { action: "cancel" } });
 }
-
-/** Violations name fields as the client sent them, as many and as long as it liked. */
-function bounded(violations: readonly Violation[]): Violation[] {
-  const short = (text: string) => (text.length > TEXT_KEPT ? `${text.slice(0, TEXT_KEPT)}…` : text);
-  return violations.slice(0, VIOLATIONS_KEPT).map(({ path, message }) => ({ path: short(path), message: short(message) }));
-}
-
-const VIOLATIONS_KEPT = 8;
-const TEXT_KEPT = 200;
 
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(

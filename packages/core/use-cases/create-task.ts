@@ -1,5 +1,6 @@
 import type { Runnable } from "../catalogue.ts";
-import { describeViolations, ParleyError } from "../errors.ts";
+import { ParleyError } from "../errors.ts";
+import { describeViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import type { Services } from "./services.ts";

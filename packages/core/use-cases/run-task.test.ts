@@ -333,3 +333,19 @@ test("an answer that is larger than a stored value may be is refused, and the qu
   });
   expect(await answer(200 - envelope)).toEqual({ type: "accepted" });
 });
+
+test("an answer that is larger than a stored value may be is not looked at any further", async () => {
+  const subject = deployment(async ({ ask }) => text((await ask("size", size)).action), { settings: { storedValueMax: 200 } });
+  const taskId = await subject.create();
+  await subject.work();
+  const answer = async (note: string) => {
+    const replies = { size: { action: "accept", content: { n: "no number", note } } };
+    return (await answerTask(subject.services, { taskId, principal: "alice", replies })).receipts.get("size");
+  };
+  const rest = JSON.stringify({ n: "no number", note: "" }).length;
+  expect(await answer("x".repeat(200 - rest))).toMatchObject({ type: "invalid", violations: [{ path: "/content/n" }] });
+  expect(await answer("x".repeat(201 - rest))).toEqual({
+    type: "invalid",
+    violations: [{ path: "/content", message: expect.stringContaining("200 characters") }],
+  });
+});

@@ -7,12 +7,13 @@
  */
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
-import { describeViolations, kindOf, ParleyError, type ToolError } from "../errors.ts";
+import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
 import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
+import { describeViolations } from "../schema-violation.ts";
 import type { Ask, JsonObject, Task } from "../task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";

@@ -15,7 +15,7 @@ export interface StatelessDialect extends Dialect<Inbound, StatelessMessage, Sta
 
 export interface Inbound {
   readonly headers: Headers;
-  /** The parsed body. Bound its depth first: see `jsonDepthExceeds`. */
+  /** The parsed body. Bound it first: see `jsonExceeds`. */
   readonly body: unknown;
   /** The served tool of that name. */
   tool(name: string): Tool | undefined;

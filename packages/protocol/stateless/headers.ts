@@ -4,7 +4,7 @@
  */
 import type { Tool } from "@parley/core";
 import { decodeHeaderValue, type Headers, headerValue } from "../header-value.ts";
-import { isObject, own, type RpcRequest, type Wire } from "../json-rpc.ts";
+import { isObject, own, quoted, type RpcRequest, type Wire } from "../json-rpc.ts";
 import { paramHeaders } from "./param-headers.ts";
 
 /** A header and the part of the body that it contradicts; becomes -32020 with `data.mismatch`. */
@@ -27,7 +27,7 @@ const NAMED_BY: { readonly [method: string]: { readonly member: string; readonly
 export function methodMismatch(headers: Headers, method: string): Mismatch | undefined {
   const header = headerValue(headers, "mcp-method");
   if (header === method) return undefined;
-  return { header: header ?? "(missing)", body: `the Mcp-Method header must be "${method}", the body's method` };
+  return { header: header ?? "(missing)", body: `the Mcp-Method header must be ${quoted(method)}, the body's method` };
 }
 
 export function nameMismatch(headers: Headers, { method, params }: RpcRequest): Mismatch | undefined {

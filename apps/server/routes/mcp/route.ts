@@ -1,13 +1,15 @@
 /**
  * The MCP endpoint. It knows how MCP comes over HTTP and which family a request belongs to, and nothing else:
  *
- *   body ─▶ JSON ─▶ not too deep ─▶ names a revision without sessions ─▶ stateless
- *                               └─▶ any other ────────────────────────▶ sessions
+ *   method ─▶ Accept ─▶ body ─▶ neither too deep nor too many values ─▶ JSON ─▶ names a revision without sessions ─▶ stateless
+ *                                                                          └─▶ any other ────────────────────────▶ sessions
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
-import { internalError, invalidRequest, jsonDepthExceeds, parseError, type Reply } from "@parley/protocol";
+import { internalError, invalidRequest, jsonExceeds, parseError, type Reply } from "@parley/protocol";
 import { statelessDialect } from "@parley/protocol/stateless";
+import type { Limits } from "../../front-end/limits.ts";
+import { onePerTurn } from "../../one-per-turn.ts";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
@@ -34,26 +36,26 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
   const familyOf = ({ headers }: FastifyRequest, body: unknown): Family => (statelessDialect({ headers, body }) ? stateless : withSessions);
 
   app.decorateRequest("rpcMethod", undefined);
-  acceptJsonOnly(app);
+  acceptMethods(app);
+  acceptJsonOnly(app, limits);
 
-  app.post("/mcp", { bodyLimit: limits.bodyBytesMax }, async (request, reply) => {
-    const { body } = request;
-    if (jsonDepthExceeds(body, limits.bodyDepthMax)) {
-      const tooDeep = invalidRequest(`the body nests deeper than ${limits.bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
-      sendJson(reply, tooDeep.httpStatus, tooDeep.message);
-    } else await familyOf(request, body).post(request, reply);
+  app.post("/", { ...AT_MCP, bodyLimit: limits.bodyBytesMax }, async (request, reply) => {
+    await familyOf(request, request.body).post(request, reply);
     return reply;
   });
 
-  app.get("/mcp", async (request, reply) => {
+  app.get("/", AT_MCP, async (request, reply) => {
     await familyOf(request, undefined).get(request, reply);
     return reply;
   });
 
-  app.delete("/mcp", async (request, reply) => {
+  app.delete("/", { ...AT_MCP, bodyLimit: limits.bodyBytesMax }, async (request, reply) => {
     await familyOf(request, undefined).delete(request, reply);
     return reply;
   });
+
+  // A handler of the scope's own, so that its hooks see every method and path below it.
+  app.setNotFoundHandler((_request, reply) => sendJson(reply, 404, invalidRequest("there is nothing here: the endpoint is /mcp").message));
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {
     const { httpStatus, message } = refusalOf(error, limits.bodyBytesMax) ?? internalError(reportDefect(rest.frontEnd, error));
@@ -70,6 +72,7 @@ interface RaisedError extends Error {
 function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
   if (error instanceof InvalidJson) return parseError();
   if (error instanceof ParleyError) return refusalReply(error);
+  if (error instanceof TooLarge) return invalidRequest(`the body ${error.message}`);
   const { statusCode = 500 } = error;
   if (statusCode >= 500) return undefined;
   switch (error.code) {
@@ -82,15 +85,52 @@ function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined 
   }
 }
 
-function acceptJsonOnly(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
-    try {
-      done(null, JSON.parse(text as string));
-    } catch {
-      done(new InvalidJson());
-    }
+/** The scope's own path, and not the same with a slash behind it. */
+const AT_MCP = { prefixTrailingSlash: "no-slash" } as const;
+
+const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "OPTIONS"]);
+
+/** What MCP answers with, by any of its names. A client that takes nothing of it would wait for an answer that never comes. */
+const ACCEPTABLE = /(?:^|,)\s*(?:\*\/\*|application\/(?:\*|json)|text\/(?:\*|event-stream))\s*(?:[;,]|$)/i;
+
+/** Before anything is looked at or done: a HEAD, which Fastify makes of each GET, must not touch a session. */
+function acceptMethods(app: FastifyInstance): void {
+  app.addHook("onRequest", ({ method, headers: { accept } }, reply, done) => {
+    if (!METHODS.has(method)) {
+      void reply.header("allow", [...METHODS].join(", "));
+      sendJson(reply, 405, invalidRequest("this endpoint takes POST, GET and DELETE").message);
+    } else if (accept !== undefined && !ACCEPTABLE.test(accept)) {
+      sendJson(reply, 406, invalidRequest("the answer is JSON or a stream: accept application/json and text/event-stream").message);
+    } else done();
   });
 }
 
+function acceptJsonOnly(app: FastifyInstance, { bodyDepthMax, bodyValuesMax }: Pick<Limits, "bodyDepthMax" | "bodyValuesMax">): void {
+  const turn = onePerTurn();
+
+  function parse(text: string): unknown {
+    const exceeded = jsonExceeds(text, { depthMax: bodyDepthMax, valuesMax: bodyValuesMax });
+    if (exceeded === "depthMax") throw new TooLarge(`nests deeper than ${bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
+    if (exceeded === "valuesMax") throw new TooLarge(`holds more than ${bodyValuesMax} values (PARLEY_BODY_VALUES_MAX)`);
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new InvalidJson();
+    }
+  }
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string" }, async ({ method }: FastifyRequest, text: string) => {
+    // What DELETE carries has no meaning (RFC 9110, 9.3.5). Python's client names a type for a body that it does not send.
+    if (method === "DELETE") return undefined;
+    if (text.length > LARGE_BODY) await turn();
+    return parse(text);
+  });
+}
+
+/** In characters. To parse and judge less takes a few milliseconds, whatever is in it. */
+const LARGE_BODY = 65_536;
+
 class InvalidJson extends Error {}
+
+class TooLarge extends Error {}

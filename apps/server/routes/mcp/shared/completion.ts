@@ -1,4 +1,4 @@
-import { type Catalogue, ParleyError } from "@parley/core";
+import { type Catalogue, ParleyError, resourceNotFound } from "@parley/core";
 import type { Complete } from "@parley/protocol";
 
 /** Nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served. */
@@ -11,6 +11,6 @@ export async function completionsOf({ prompts, templates }: Catalogue, intent: C
     return (await described?.complete?.(value, others)) ?? [];
   }
   const template = templates.find(({ uriTemplate }) => uriTemplate === of.uri);
-  if (!template) throw new ParleyError("RESOURCE_NOT_FOUND", "no resource template of that uri", { data: { uri: of.uri } });
+  if (!template) throw resourceNotFound("no resource template of that uri", of.uri);
   return (await template.complete?.(argument, value, others)) ?? [];
 }

@@ -1,4 +1,4 @@
-import { type Catalogue, ParleyError, type ResourceContents } from "@parley/core";
+import { type Catalogue, type ResourceContents, resourceNotFound } from "@parley/core";
 
 /** Of a resource of that uri, else of the first template that fits it. Throws RESOURCE_NOT_FOUND. */
 export async function contentsOf({ resources, templates }: Catalogue, uri: string): Promise<readonly ResourceContents[]> {
@@ -8,5 +8,5 @@ export async function contentsOf({ resources, templates }: Catalogue, uri: strin
     const variables = template.match(uri);
     if (variables) return await template.read(uri, variables);
   }
-  throw new ParleyError("RESOURCE_NOT_FOUND", "no resource of that uri", { data: { uri } });
+  throw resourceNotFound("no resource of that uri", uri);
 }

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { cut } from "./cut.ts";
+
+test("a text is cut where it is too long, and shows it", () => {
+  expect(cut("abc", 3)).toBe("abc");
+  expect(cut("abcd", 3)).toBe("abc…");
+  expect(cut("", 0)).toBe("");
+});
+
+test("a character that takes two places stays whole", () => {
+  expect(cut("a😀", 3)).toBe("a😀");
+  expect(cut("a😀b", 3)).toBe("a😀…");
+  expect(cut("a😀b", 2)).toBe("a…");
+});

@@ -1,0 +1,44 @@
+import type { JsonObject } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { validateJson, validateShape } from "./validate-json.ts";
+
+const listOf = (items: JsonObject): JsonObject => ({ type: "object", properties: { list: { type: "array", items } } });
+const list = (length: number, item: unknown = 0) => ({ list: Array<unknown>(length).fill(item) });
+
+describe("a JSON Schema", () => {
+  test("tells all that is wrong with a small value, up to what an error shows and one more, and the first of a large one", () => {
+    const schema = listOf({ type: "string" });
+    expect(validateJson(schema, list(8))).toHaveLength(8);
+    expect(validateJson(schema, list(199))).toHaveLength(9);
+    expect(validateJson(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
+  });
+
+  test("sees in one pass whether items are distinct, and what is a url", () => {
+    const before = process.threadCpuUsage();
+    const items = Array.from({ length: 25_000 }, (_, index) => ({ index }));
+    expect(validateJson({ uniqueItems: true }, items)).toEqual([]);
+    expect(validateJson({ uniqueItems: true }, [...items, { index: 5 }])).toHaveLength(1);
+    expect(validateJson({ format: "url" }, `http://${":".repeat(250_000)}`)).toHaveLength(1);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
+  });
+});
+
+describe("the shape of a value, before its author's schema sees it", () => {
+  test("is looked at where the value is large, since others are judged soon enough", () => {
+    const schema = listOf({ type: "string" });
+    expect(validateShape(schema, list(199))).toEqual([]);
+    expect(validateShape(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
+    expect(validateShape(schema, list(200, "a"))).toEqual([]);
+  });
+
+  test("leaves formats to the author's own schema, which may know others", () => {
+    expect(validateShape(listOf({ format: "uri" }), list(200, "https://bücher.example"))).toEqual([]);
+    expect(validateJson(listOf({ format: "uri" }), list(200, "https://bücher.example"))).toHaveLength(1);
+  });
+
+  test("is nothing that can be told where ajv cannot read the schema", () => {
+    expect(validateShape(listOf({ $ref: "https://elsewhere.example/schema" }), list(200))).toEqual([]);
+    expect(validateShape(listOf({ pattern: "(" }), list(200))).toEqual([]);
+  });
+});
