@@ -1,4 +1,7 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { checkUp, nodeVersion, redisFindings } from "./checkup.ts";
 
@@ -58,5 +61,26 @@ describe("the doctor", () => {
     expect(of("port")).toMatchObject([{ level: "advice", says: expect.stringContaining("EADDRINUSE") }]);
     expect(of("tools")).toMatchObject([{ level: "problem", says: expect.stringContaining("nowhere.ts") }]);
     expect(JSON.stringify(findings)).not.toContain("secret");
+  });
+
+  test("reads settings out of files, and says which cannot be read", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const file = join(directory, "redis-url");
+    await writeFile(file, "redis://:secret@127.0.0.1:1\n");
+    const found = await checkUp({ REDIS_URL_FILE: file });
+    expect(found.filter(({ about }) => about === "settings")).toEqual([{ level: "fine", about: "settings", says: "all fit" }]);
+    expect(found).toContainEqual(
+      expect.objectContaining({ about: "Redis", level: "problem", says: expect.stringContaining("127.0.0.1:1") }),
+    );
+    const unread = await checkUp({ REDIS_URL_FILE: join(directory, "nothing") });
+    expect(unread).toContainEqual(
+      expect.objectContaining({
+        about: "settings",
+        level: "problem",
+        says: expect.stringMatching(/^REDIS_URL_FILE: .*nothing cannot be read \(ENOENT\)$/),
+      }),
+    );
+    expect(unread.filter(({ about }) => about === "Redis")).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** What `parley doctor` looks at. Each check finds something out and says what to do about it; none of them changes anything. */
 import { createServer } from "node:net";
-import { readEnvironment, SettingsError } from "@parley/node";
+import { readEnvironment, SettingsError, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS } from "@parley/server";
@@ -17,13 +17,15 @@ export interface Finding {
 
 const NODE_MIN = [22, 22] as const;
 
-export async function checkUp(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const environment = readable(given);
+  const unread = environment["REDIS_URL_FILE"];
   // Without REDIS_URL `parley start` brings its own: the other settings are still worth checking.
-  const settings = { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
+  const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
   return [
     nodeVersion(process.versions.node),
     ...configuration(settings),
-    ...(await redis(environment["REDIS_URL"])),
+    ...(unread ? [] : await redis(environment["REDIS_URL"])),
     await port(settings),
     await tools(settings),
   ];
@@ -41,6 +43,16 @@ export function nodeVersion(version: string): Finding {
   };
 }
 
+/** With what files hold. If one cannot be read, as it was given: the check of the settings then says so. */
+function readable(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  try {
+    return withFiles(Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape }), given);
+  } catch (error) {
+    if (error instanceof SettingsError) return given;
+    throw error;
+  }
+}
+
 function configuration(environment: NodeJS.ProcessEnv): Finding[] {
   const problems = new Set<string>();
   for (const schema of [SERVER_SETTINGS, WORKER_SETTINGS]) {
@@ -52,12 +64,11 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
     }
   }
   if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all fit" }];
-  return [...problems].map((problem) => ({
-    level: "problem",
-    about: "settings",
-    says: problem,
-    cure: ".env.example describes every setting.",
-  }));
+  return [...problems].map(problemWithSetting);
+}
+
+function problemWithSetting(problem: string): Finding {
+  return { level: "problem", about: "settings", says: problem, cure: ".env.example describes every setting." };
 }
 
 async function redis(url: string | undefined): Promise<Finding[]> {

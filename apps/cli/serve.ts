@@ -1,6 +1,6 @@
 /** The commands that run Parley itself. Loaded by them alone: the client commands start in a third of the time without. */
 import { readFileSync } from "node:fs";
-import { readEnvironment, withLogFields } from "@parley/node";
+import { readEnvironment, withFiles, withLogFields } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { createTelemetry } from "@parley/telemetry";
@@ -10,7 +10,8 @@ import { untilStopped } from "./until-stopped.ts";
 
 /** Everything in one process, for a laptop: a Redis of its own unless REDIS_URL names one, a front end, a worker. */
 export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<void> {
-  const embedded = process.env["REDIS_URL"] ? undefined : await startEmbeddedRedis({ dataDir });
+  const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
+  const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // Nobody else's data is on a laptop's own Redis, and whoever writes a tool wants to see what it throws.

@@ -53,7 +53,13 @@ export const MATRIX: Readonly<Record<string, HelmOptions>> = {
         podLabels: { team: "asks" },
         nodeSelector: { "kubernetes.io/arch": "arm64" },
         tolerations: [{ key: "spot", operator: "Exists" }],
-        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "kubernetes.io/hostname" }] } },
+        affinity: {
+          podAntiAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { team: "asks" } } },
+            ],
+          },
+        },
         extraEnv: [{ name: "OTEL_SERVICE_NAME", value: "asks" }],
         disruptionBudget: { maxUnavailable: null, minAvailable: 1 },
         terminationGracePeriodSeconds: 120,

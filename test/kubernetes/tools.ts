@@ -19,19 +19,38 @@ interface Source {
   readonly version: string;
   /** Of the command, within the module. */
   readonly folder: string;
+  /** What its own build tells it, as the linker's variables. */
+  readonly told?: Readonly<Record<string, string>>;
 }
 
+const [, MAJOR = "", MINOR = ""] = /^v(\d+)\.(\d+)/.exec(KUBERNETES) ?? [];
+const kubernetes = {
+  module: "k8s.io/kubernetes",
+  version: KUBERNETES,
+  told: {
+    "k8s.io/component-base/version.gitVersion": KUBERNETES,
+    "k8s.io/component-base/version.gitMajor": MAJOR,
+    "k8s.io/component-base/version.gitMinor": MINOR,
+  },
+};
+
 const TOOLS = {
-  helm: { module: "helm.sh/helm/v3", version: "v3.22.0", folder: "/cmd/helm" },
+  helm: {
+    module: "helm.sh/helm/v3",
+    version: "v3.22.0",
+    folder: "/cmd/helm",
+    told: { "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor": MAJOR, "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": MINOR },
+  },
   "helm-unittest": { module: "github.com/helm-unittest/helm-unittest", version: "v1.1.2", folder: "/cmd/helm-unittest" },
   kubeconform: { module: "github.com/yannh/kubeconform", version: "v0.8.0", folder: "/cmd/kubeconform" },
-  kubectl: { module: "k8s.io/kubernetes", version: KUBERNETES, folder: "/cmd/kubectl" },
-  "kube-apiserver": { module: "k8s.io/kubernetes", version: KUBERNETES, folder: "/cmd/kube-apiserver" },
+  kubectl: { ...kubernetes, folder: "/cmd/kubectl" },
+  "kube-apiserver": { ...kubernetes, folder: "/cmd/kube-apiserver" },
   etcd: { module: "go.etcd.io/etcd/server/v3", version: "v3.7.3", folder: "" },
 } as const satisfies Record<string, Source>;
 
 export type Tool = keyof typeof TOOLS;
 
+const BUILD_TIMEOUT_MS = 60 * 60_000;
 const CACHE = join(homedir(), ".cache", "parley", "tools");
 
 /** Where the tool is, if it is there already. */
@@ -47,14 +66,15 @@ export function obtainTool(tool: Tool): string {
   const found = findTool(tool);
   if (found !== undefined) return found;
   if (spawnSync("go", ["version"]).status !== 0) throw new Error(`${tool} is not there, and no Go that could build it`);
-  const { module, version, folder } = TOOLS[tool];
+  const { module, version, folder, told = {} }: Source = TOOLS[tool];
   console.log(`building ${tool} ${version} …`);
   const directory = mkdtempSync(join(tmpdir(), "parley-tool-"));
   try {
     // `go install module@version` refuses modules that replace others. A module around it may do as that one does.
     writeFileSync(join(directory, "go.mod"), `module tool\n\ngo 1.26.0\n\nrequire ${module} ${version}\n${replacements(module, version)}`);
     const built = join(directory, tool);
-    go(directory, "build", "-mod=mod", "-trimpath", "-ldflags=-s", "-o", built, `${module}${folder}`);
+    const variables = Object.entries(told).map(([name, value]) => `-X ${name}=${value}`);
+    go(directory, "build", "-mod=mod", "-trimpath", `-ldflags=${["-s", ...variables].join(" ")}`, "-o", built, `${module}${folder}`);
     mkdirSync(CACHE, { recursive: true });
     // Renamed into place whole: another process may be building it, too.
     const whole = `${cachedAt(tool)}.${process.pid}`;
@@ -90,7 +110,7 @@ function replacements(module: string, version: string): string {
 }
 
 function go(directory: string, ...args: string[]): void {
-  const { status, stderr } = spawnSync("go", args, { cwd: directory, encoding: "utf8", maxBuffer: 1 << 26 });
+  const { status, stderr } = spawnSync("go", args, { cwd: directory, encoding: "utf8", maxBuffer: 1 << 26, timeout: BUILD_TIMEOUT_MS });
   if (status === 0) return;
   const lines = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("go: downloading"));
   throw new Error(`go ${args[0]} failed: ${lines.slice(-3).join(" ")}`);

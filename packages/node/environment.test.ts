@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { readEnvironment, SettingsError, whole } from "./environment.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "parley-settings-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const file = (name: string, text: string) => {
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
+};
+const schema = z.object({ PASSWORD: z.string().default("none"), COUNT: whole(1) });
+
+function problemsOf(environment: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readEnvironment(schema, environment);
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(SettingsError);
+    return (error as SettingsError).problems;
+  }
+}
+
+describe("a setting in a file", () => {
+  test("is read without the end of its line", () => {
+    expect(readEnvironment(schema, { PASSWORD_FILE: file("a", "open sesame\n"), COUNT_FILE: file("b", "7") })).toEqual({
+      PASSWORD: "open sesame",
+      COUNT: 7,
+    });
+  });
+
+  test("is judged like any other", () => {
+    expect(problemsOf({ COUNT_FILE: file("c", "0") })).toEqual([expect.stringMatching(/^COUNT: /)]);
+  });
+
+  test("an empty variable names no file, and an empty setting is no second one", () => {
+    expect(readEnvironment(schema, { PASSWORD_FILE: "" })).toEqual({ PASSWORD: "none", COUNT: 1 });
+    expect(readEnvironment(schema, { PASSWORD: "", PASSWORD_FILE: file("d", "x") })).toEqual({ PASSWORD: "x", COUNT: 1 });
+  });
+
+  test("that cannot be read, is empty, or is given twice is named, and nothing of what it holds", () => {
+    const environment = { PASSWORD: "a", PASSWORD_FILE: file("e", "secret"), COUNT_FILE: join(directory, "nothing") };
+    expect(problemsOf(environment)).toEqual([
+      "PASSWORD_FILE: PASSWORD is set too; remove one of them",
+      `COUNT_FILE: ${join(directory, "nothing")} cannot be read (ENOENT)`,
+    ]);
+    expect(problemsOf({ PASSWORD_FILE: file("f", "\n") })).toEqual([`PASSWORD_FILE: ${join(directory, "f")} is empty`]);
+  });
+});
