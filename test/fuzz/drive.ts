@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import type { OpenDoor } from "./door.ts";
-import { Broken } from "./rules.ts";
+import { Broken, type ReplyRule } from "./rules.ts";
 import { SetUpFailed } from "./wire/caller.ts";
 
 export interface Drive {
@@ -94,9 +94,12 @@ export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed
   return { requests: sent, findings };
 }
 
+/** Rules that one flaw breaks wherever it shows. */
+const BY_KIND = new Set<ReplyRule>(["leak", "size", "closing"]);
+
 /** The same rule broken by the same kind of request, with nothing but more changes. */
 function covers(known: Finding, { rule, kind, changes }: Broken): boolean {
-  return known.rule === rule && known.kind === kind && (rule === "leak" || known.changes.every((change) => changes.includes(change)));
+  return known.rule === rule && known.kind === kind && (BY_KIND.has(rule) || known.changes.every((change) => changes.includes(change)));
 }
 
 function asBroken(thrown: unknown): Broken {

@@ -26,6 +26,7 @@ export interface Expected {
 
 /** docs/errors.md; −32050 is a tool's own. */
 const CODES = new Set([-32_700, -32_600, -32_601, -32_602, -32_603, -32_020, -32_021, -32_022, -32_002, -32_042, -32_050]);
+const INTERNAL_ERROR = -32_603;
 const STATUSES = new Set([200, 202, 204, 400, 403, 404, 405, 406, 413, 415, 431, 408, 417]);
 
 export function judge(response: Response, expected: Expected): void {
@@ -54,7 +55,7 @@ function brokenBy(response: Response, expected: Expected): readonly [ReplyRule, 
 function misshapen({ status, messages, text, headers }: Response, { id }: Expected): readonly [ReplyRule, string] | undefined {
   if (!STATUSES.has(status)) return ["shape", `HTTP ${status} is documented nowhere`];
   const isJson = headers["content-type"]?.startsWith("application/json") === true;
-  if (isJson && messages.length === 0 && text !== "[]") return ["shape", "the body is no JSON"];
+  if (isJson && status < 400 && messages.length === 0 && text !== "[]") return ["shape", "the body is no JSON"];
   for (const message of messages) {
     const { error } = message;
     if (error === undefined) continue;
@@ -93,7 +94,8 @@ export function answerIn(messages: readonly Message[], id: unknown): Message | u
 /** Why the reply counts as an error; undefined for a success. */
 function refusalIn({ status, outcome, messages }: Response, answer: Message | undefined, toolMaySayNo: boolean): string | undefined {
   if (status >= 400) return `HTTP ${status}${answer?.error ? `, ${answer.error.message}` : ""}`;
-  if (answer?.error) return answer.error.message;
+  // A prompt has no result that says no.
+  if (answer?.error) return toolMaySayNo && answer.error.code === INTERNAL_ERROR ? undefined : answer.error.message;
   if (answer?.result && answer.result["isError"] === true && !toolMaySayNo) return "a result with isError";
   // A stream that was left has answered by being one; a body must hold an answer.
   if (status === 200 && answer === undefined && outcome === "complete" && messages.length === 0) return "no answer";

@@ -9,6 +9,7 @@ export const REPLY_RULES = {
   "wrongly-accepted": "what is wrong is refused",
   "wrongly-refused": "what is right is accepted",
   shape: "a reply is what its protocol says: JSON-RPC, the request's id, a documented code, a documented status",
+  closing: "a reply after which the server closes the connection says so",
   leak: "no stack trace, file path, script hash or secret in a reply",
   effect: "a request does what its reply says, and nothing else",
 } as const;

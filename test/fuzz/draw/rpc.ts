@@ -113,10 +113,12 @@ export function textChanges(): fc.Arbitrary<AnyChange> {
   );
 }
 
-/** Mostly one. Shrinks to fewer. */
-export function several(change: fc.Arbitrary<AnyChange>): fc.Arbitrary<readonly AnyChange[]> {
-  const count = fc.constantFrom(0, 0, 1, 1, 1, 1, 1, 2, 2, 3);
-  return fc.tuple(count, fc.tuple(change, change, change)).map(([made, changes]) => changes.slice(0, made));
+/** Mostly one. Each can be left out when it does not matter. */
+export function several<Change>(change: fc.Arbitrary<Change>): fc.Arbitrary<readonly Change[]> {
+  // `freq` to one that it is there.
+  const maybe = (freq: number) => fc.option(change, { freq, nil: undefined });
+  const rarely = fc.tuple(fc.boolean(), fc.boolean(), maybe(4)).map(([one, two, each]) => (one && two ? each : undefined));
+  return fc.tuple(maybe(5), rarely, rarely).map((drawn) => drawn.filter((each) => each !== undefined));
 }
 
 function isId(value: unknown): boolean {

@@ -14,14 +14,18 @@ export interface Message {
   readonly eventId?: string;
 }
 
-/** One body: a message, several, or none where it is no JSON. */
+/** One body: a message, several, or none where it is no JSON. What HTTP itself refuses is told in JSON too, with a text as its error. */
 export function readMessages(text: string): Message[] {
   try {
     const value = JSON.parse(text) as unknown;
-    return (Array.isArray(value) ? value : [value]).filter((each): each is Message => typeof each === "object" && each !== null);
+    return (Array.isArray(value) ? value : [value]).filter(isMessage);
   } catch {
     return [];
   }
+}
+
+function isMessage(value: unknown): value is Message {
+  return typeof value === "object" && value !== null && !("error" in value && typeof value.error === "string");
 }
 
 /** The complete events of a stream. One that has an id and no data is told as a message with nothing but that. */
