@@ -13,13 +13,13 @@ export interface Drive {
   readonly seed: number;
   /** Of a finding: that one case, and nothing else. */
   readonly path?: string | undefined;
-  /** Called before each case but those of shrinking. Rejects to end the run. */
-  readonly before: () => Promise<void>;
+  /** False once nothing that is sent means anything any more. */
+  readonly isAlive: () => boolean;
 }
 
 export interface Finding {
   readonly door: string;
-  readonly rule: string;
+  readonly rule: ReplyRule;
   readonly kind: string;
   readonly changes: readonly string[];
   readonly what: string;
@@ -41,7 +41,7 @@ const FINDINGS_MAX = 12;
 const SHRINK_MS = 15_000;
 const SHOWN_CHARS = 2_500;
 
-export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed, path, before }: Drive): Promise<Driven> {
+export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed, path, isAlive }: Drive): Promise<Driven> {
   const findings: Finding[] = [];
   let sent = 0;
   let round = 0;
@@ -52,10 +52,10 @@ export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed
     let firstAtMs = 0;
     let passed = 0;
     const property = fc.asyncProperty(opened.cases, async (drawn) => {
+      if (!isAlive()) return;
       if (first) {
         if (performance.now() - firstAtMs > SHRINK_MS) return;
       } else {
-        await before();
         passed += 1;
       }
       try {

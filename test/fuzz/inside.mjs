@@ -75,5 +75,13 @@ process.on("SIGUSR2", () => {
   collect();
   collect();
   const { heapUsed, external, rss } = process.memoryUsage();
-  write({ type: "state", heapBytes: heapUsed, externalBytes: external, rssBytes: rss, changed: changed() });
+  const { user, system } = process.cpuUsage();
+  write({
+    type: "state",
+    cpuMs: Math.round((user + system) / 1_000),
+    heapBytes: heapUsed,
+    externalBytes: external,
+    rssBytes: rss,
+    changed: changed(),
+  });
 });

@@ -20,6 +20,8 @@ export interface Expected {
   readonly statuses?: readonly number[];
   /** What was sent, so that an echo is no leak. */
   readonly said: string;
+  /** What answers is no JSON-RPC. */
+  readonly plain?: boolean;
   /** A tool's own answer, error or not, is no refusal. */
   readonly toolMaySayNo?: boolean;
 }
@@ -69,11 +71,11 @@ function misshapen({ status, messages, text, headers }: Response, { id }: Expect
 
 function misjudged(
   response: Response,
-  { due, codes, statuses, id, toolMaySayNo = false }: Expected,
+  { due, codes, statuses, id, plain = false, toolMaySayNo = false }: Expected,
 ): readonly [ReplyRule, string] | undefined {
   const { status, messages } = response;
   const answer = answerIn(messages, id);
-  const refusal = refusalIn(response, answer, toolMaySayNo);
+  const refusal = plain ? plainRefusalIn(response) : refusalIn(response, answer, toolMaySayNo);
   if (due === "refused" && refusal === undefined) return ["wrongly-accepted", "an error is due"];
   if (due === "accepted" && refusal !== undefined) return ["wrongly-refused", refusal];
   if (due === "refused" && codes && answer?.error && !codes.includes(answer.error.code)) {
@@ -89,6 +91,10 @@ export function answerIn(messages: readonly Message[], id: unknown): Message | u
     .filter(({ method }) => method === undefined)
     .filter(({ result, error }) => result !== undefined || error !== undefined);
   return answers.find((message) => message.id === id) ?? answers.find((message) => message.id === undefined);
+}
+
+function plainRefusalIn({ status }: Response): string | undefined {
+  return status >= 400 ? `HTTP ${status}` : undefined;
 }
 
 /** Why the reply counts as an error; undefined for a success. */

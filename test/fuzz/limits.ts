@@ -21,6 +21,3 @@ export const BATCH_MAX = 100;
 
 /** More than PARLEY_STORED_VALUE_MAX. */
 export const REPLIES_TOO_LARGE_CHARS = 262_145;
-
-/** PARLEY_REPLIES_MAX. */
-export const REPLIES_MAX = 64;

@@ -22,6 +22,7 @@ export const RUN_RULES = {
   logs: "no errors, stack traces, paths, secrets or content in the logs or metrics, and no line longer than 4,096 characters",
   pollution: "no built-in prototype has changed in any process",
   memory: "the front ends' heap is back where it was, give or take 32 MB",
+  idle: "a connection on which nothing more comes is closed within three minutes (judged by runs that last longer)",
   released: "no stream, call or connection is held open when all clients have left",
   expiry: "no key without an expiry is left in Redis once every task has ended",
 } as const;

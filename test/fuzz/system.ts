@@ -53,6 +53,8 @@ export interface State {
   readonly heapBytes: number;
   readonly externalBytes: number;
   readonly rssBytes: number;
+  /** Since the process began. */
+  readonly cpuMs: number;
   /** Members of built-in objects that are not what they were at the first look. */
   readonly changed: readonly string[];
 }

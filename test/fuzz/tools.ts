@@ -177,6 +177,21 @@ const item = defineResourceTemplate({
 });
 
 export default [
-  ...[echo, routed, strict, everyField, constructorAsk, several, page, model, folders, askFirst, reports, stumbles, refuses],
-  ...[letter, greeting, text, item],
+  echo,
+  routed,
+  strict,
+  everyField,
+  constructorAsk,
+  several,
+  page,
+  model,
+  folders,
+  askFirst,
+  reports,
+  stumbles,
+  refuses,
+  letter,
+  greeting,
+  text,
+  item,
 ];

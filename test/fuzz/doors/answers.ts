@@ -10,13 +10,12 @@ import { type Drawn, type DrawnObject, isObject, type JsonObject } from "../draw
 import { type Expected, judge } from "../judge.ts";
 import { REPLY_BYTES_MAX, REPLY_TIMEOUT_MS } from "../limits.ts";
 import { Broken } from "../rules.ts";
-import type { System } from "../system.ts";
 import { Caller, SetUpFailed } from "../wire/caller.ts";
 import { Entrance } from "../wire/entrance.ts";
 import type { Response } from "../wire/http.ts";
 import type { Message } from "../wire/messages.ts";
 import { ELICITATION_RESPONSE, type InSession, type Revision, sessionDraft, sessionHeaders } from "../wire/sessions.ts";
-import { ASKABLE, statelessDraft, WITH_TASKS } from "../wire/stateless.ts";
+import { ASKABLE, statelessDraft } from "../wire/stateless.ts";
 
 /** A call that asks at once. */
 interface Scenario {
@@ -76,6 +75,8 @@ const SESSION_USES = 40;
 
 export const answers: Door<Given> = {
   name: "answers",
+  // Each is four to six requests: the question has to be asked, and looked up afterwards.
+  cost: 2,
   async open(system) {
     const entrance = new Entrance(system);
     const caller = new Caller(system.url);

@@ -81,7 +81,13 @@ export const headers: Door<Sent> = {
       for (const change of made) request = changed(request, change);
       request = { ...request, lines: request.lines.map(([name, value]) => [name, value.replaceAll(HOST, host)]) };
       const bytes = bytesOf(request);
-      const result = await exchangeRaw({ port: Number(port), pieces: [{ bytes }], then: "wait", replies: 1, timeoutMs: REPLY_TIMEOUT_MS });
+      const result = await exchangeRaw({
+        port: Number(port),
+        pieces: [{ bytes }],
+        afterwards: "wait",
+        replies: 1,
+        timeoutMs: REPLY_TIMEOUT_MS,
+      });
       const statuses = made.flatMap((change) => change.statuses ?? []);
       const due = dueOf(made);
       const expected: Expected = {
@@ -486,7 +492,7 @@ function starts(): fc.Arbitrary<HeadChange> {
       "refused",
       [
         "POST /mcp HTTP/9.9",
-                "POST /mcp HTP/1.1",
+        "POST /mcp HTP/1.1",
         "POST  /mcp  HTTP/1.1",
         "BREW /mcp HTTP/1.1",
         "post /mcp HTTP/1.1",

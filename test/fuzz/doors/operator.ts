@@ -40,7 +40,7 @@ export const operator: Door<Sent> = {
       const result = await exchangeRaw({
         port: Number(port),
         pieces: [{ bytes }],
-        then: "wait",
+        afterwards: "wait",
         replies: sent.method === "HEAD" ? 0 : 1,
         timeoutMs: REPLY_TIMEOUT_MS,
         ...(sent.method === "HEAD" && { quietMs: 10 }),
@@ -48,7 +48,7 @@ export const operator: Door<Sent> = {
       if (sent.method === "HEAD") return;
       const kind = `${sent.port} ${PATHS.includes(pathOf(sent.target)) ? pathOf(sent.target) : "elsewhere"}`;
       const changes = sent.headers.map(([name]) => name);
-      const expected = { kind, changes, due: dueOf(sent), said: bytes.toString("latin1") };
+      const expected = { kind, changes, due: dueOf(sent), plain: true, said: bytes.toString("latin1") };
       judgeRaw(result, expected);
       const [response] = result.responses;
       if (!response) return;

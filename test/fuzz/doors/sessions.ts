@@ -11,7 +11,7 @@ import type { System } from "../system.ts";
 import { Caller, SetUpFailed } from "../wire/caller.ts";
 import { Entrance } from "../wire/entrance.ts";
 import type { Response } from "../wire/http.ts";
-import { initializeDraft, type InSession, REVISIONS, type Revision, sessionDraft, sessionHeaders } from "../wire/sessions.ts";
+import { initializeDraft, type InSession, REVISIONS, type Revision, sessionHeaders } from "../wire/sessions.ts";
 import { ASKABLE } from "../wire/stateless.ts";
 import { callTool, COMPLETE, dueOfTool, getPrompt, INVALID_PARAMS, LIST, nobody, type Params, readResource } from "./params.ts";
 
@@ -30,7 +30,6 @@ const ID = "{{id}}";
 const TASKS_KEPT = 40;
 /** A session is ended after so many requests, and another one opened: what it follows must not grow into its limits. */
 const SESSION_USES = 60;
-const METHOD_NOT_FOUND = [-32_601];
 
 export const sessions: Door<Sent> = {
   name: "sessions",
@@ -128,10 +127,17 @@ function draftOf(session: InSession, kind: string, body: Drawn): Draft {
 
 /** Every request of a batch has one answer of its own, and nothing else is answered. */
 function eachAnswered({ messages }: Response, body: unknown, { kind, changes }: Expected): void {
-  const requests = (body as readonly { readonly id?: unknown }[]).flatMap(({ id }) => (id === undefined ? [] : [id]));
-  const answers = messages.filter(({ method }) => method === undefined).map(({ id }) => id);
-  if (requests.toSorted().join() === answers.toSorted().join()) return;
-  throw new Broken("effect", { kind, changes, what: `of the requests ${requests.join()} these were answered: ${answers.join()}` });
+  const idsOf = (of: readonly { readonly id?: unknown }[]) => of.flatMap(({ id }) => (id === undefined ? [] : [JSON.stringify(id)]));
+  const requests = idsOf(body as readonly { readonly id?: unknown }[]).join();
+  const answers = idsOf(messages.filter(({ method }) => method === undefined))
+    .toSorted(byNumber)
+    .join();
+  if (requests === answers) return;
+  throw new Broken("effect", { kind, changes, what: `of the requests ${requests} these were answered: ${answers}` });
+}
+
+function byNumber(one: string, other: string): number {
+  return Number(one) - Number(other);
 }
 
 function everything({ tools }: System): fc.Arbitrary<Sent> {

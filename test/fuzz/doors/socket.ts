@@ -20,7 +20,7 @@ type Framing =
 
 type Case =
   | { readonly kind: "slow"; readonly framing: Framing; readonly cuts: readonly number[]; readonly pauseMs: number }
-  | { readonly kind: "cut"; readonly framing: Framing; readonly place: number; readonly then: "end" | "destroy" | "silence" }
+  | { readonly kind: "cut"; readonly framing: Framing; readonly place: number; readonly afterwards: "end" | "destroy" | "silence" }
   | { readonly kind: "pipelined"; readonly count: number; readonly cuts: readonly number[] }
   | { readonly kind: "pipelined, then no request"; readonly count: number; readonly garbage: string }
   | { readonly kind: "no request"; readonly bytes: string; readonly end: boolean }
@@ -49,7 +49,7 @@ export const socket: Door<Case> = {
     async function send(drawn: Case): Promise<void> {
       turn += 1;
       const { port } = new URL(system.frontEnds[turn % system.frontEnds.length]!.url);
-      const whole = { port: Number(port), then: "wait", replies: 1, timeoutMs: REPLY_TIMEOUT_MS } as const;
+      const whole = { port: Number(port), afterwards: "wait", replies: 1, timeoutMs: REPLY_TIMEOUT_MS } as const;
       const id = turn * 1_000;
       switch (drawn.kind) {
         case "slow": {
@@ -63,11 +63,12 @@ export const socket: Door<Case> = {
           const bytes = requestOf(id, drawn.framing);
           const part = bytes.subarray(0, Math.floor(drawn.place * bytes.length));
           // Nothing is due for half a request whose other half may come yet; when it cannot, the connection ends.
-          const then = drawn.then === "silence" ? { then: "wait" as const, quietMs: QUIET_MS } : { then: drawn.then };
-          return judgeAll(drawn, await exchangeRaw({ ...whole, ...then, pieces: [{ bytes: part }] }), {
+          const afterwards =
+            drawn.afterwards === "silence" ? { afterwards: "wait" as const, quietMs: QUIET_MS } : { afterwards: drawn.afterwards };
+          return judgeAll(drawn, await exchangeRaw({ ...whole, ...afterwards, pieces: [{ bytes: part }] }), {
             ids: [],
             due: "refused",
-            mayBeSilent: drawn.then !== "end",
+            mayBeSilent: drawn.afterwards !== "end",
           });
         }
         case "pipelined": {
@@ -82,7 +83,7 @@ export const socket: Door<Case> = {
           const ids = Array.from({ length: drawn.count }, (_, index) => id + index);
           const bytes = Buffer.concat([...ids.map((each) => requestOf(each, { type: "length" })), Buffer.from(drawn.garbage, "latin1")]);
           // What was asked before is answered, or lost with the connection.
-          return judgeAll(drawn, await exchangeRaw({ ...whole, replies: ids.length + 1, pieces: [{ bytes }], then: "end" }), {
+          return judgeAll(drawn, await exchangeRaw({ ...whole, replies: ids.length + 1, pieces: [{ bytes }], afterwards: "end" }), {
             ids,
             due: "any",
           });
@@ -90,7 +91,7 @@ export const socket: Door<Case> = {
         case "no request":
         case "no request, in octets": {
           const bytes = drawn.kind === "no request" ? Buffer.from(drawn.bytes, "latin1") : Buffer.from(drawn.octets);
-          const exchange: RawExchange = { ...whole, pieces: [{ bytes }], ...(drawn.end ? { then: "end" } : { quietMs: QUIET_MS }) };
+          const exchange: RawExchange = { ...whole, pieces: [{ bytes }], ...(drawn.end ? { afterwards: "end" } : { quietMs: QUIET_MS }) };
           return judgeAll(drawn, await exchangeRaw(exchange), { ids: [], due: "refused", mayBeSilent: !drawn.end });
         }
         case "chunks that are none": {
@@ -98,7 +99,7 @@ export const socket: Door<Case> = {
           const { host } = new URL(system.frontEnds[0]!.url);
           const lines: Lines = [["host", host], ...Object.entries(headers), ["transfer-encoding", "chunked"]];
           const bytes = bytesOf({ start: "POST /mcp HTTP/1.1", lines, body: drawn.body });
-          return judgeAll(drawn, await exchangeRaw({ ...whole, then: "end", pieces: [{ bytes }] }), { ids: [], due: "refused" });
+          return judgeAll(drawn, await exchangeRaw({ ...whole, afterwards: "end", pieces: [{ bytes }] }), { ids: [], due: "refused" });
         }
         case "two lengths": {
           const { headers } = statelessDraft({ method: "server/discover", params: {}, id });
@@ -109,7 +110,7 @@ export const socket: Door<Case> = {
             lines: [["host", host], ...Object.entries(headers), ...drawn.lines],
             body: drawn.body + smuggled,
           });
-          return judgeAll(drawn, await exchangeRaw({ ...whole, then: "end", pieces: [{ bytes }] }), { ids: [], due: "refused" });
+          return judgeAll(drawn, await exchangeRaw({ ...whole, afterwards: "end", pieces: [{ bytes }] }), { ids: [], due: "refused" });
         }
       }
     }
@@ -132,7 +133,7 @@ interface Served {
 
 function judgeAll(drawn: Case, { responses, closed, timedOut, rest, ms }: RawResult, { ids, due, mayBeSilent = false }: Served): void {
   const { kind } = drawn;
-  const changes = "name" in drawn ? [drawn.name] : "then" in drawn ? [drawn.then] : [];
+  const changes = "name" in drawn ? [drawn.name] : "afterwards" in drawn ? [drawn.afterwards] : [];
   const broken = (rule: ReplyRule, what: string) => new Broken(rule, { kind, changes, what: `${what}\n  reply    ${rest.slice(0, 300)}` });
   if (timedOut && !mayBeSilent) throw broken("hang", `no end within ${Math.round(ms)} ms`);
   const final = responses.filter(({ informational }) => !informational);
@@ -187,7 +188,7 @@ function cases(): fc.Arbitrary<Case> {
         pauseMs: fc.integer({ min: 0, max: 4 }),
       }),
     },
-    { weight: 4, arbitrary: fc.record({ kind: of("cut"), framing, place, then: fc.constantFrom("end", "destroy", "silence") }) },
+    { weight: 4, arbitrary: fc.record({ kind: of("cut"), framing, place, afterwards: fc.constantFrom("end", "destroy", "silence") }) },
     {
       weight: 3,
       arbitrary: fc.record({ kind: of("pipelined"), count: fc.integer({ min: 2, max: 24 }), cuts: fc.array(place, { maxLength: 3 }) }),

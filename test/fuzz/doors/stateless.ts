@@ -9,7 +9,7 @@ import { LIST_BYTES_MAX, REPLY_BYTES_MAX, REPLY_TIMEOUT_MS } from "../limits.ts"
 import { Broken } from "../rules.ts";
 import type { System } from "../system.ts";
 import { Caller } from "../wire/caller.ts";
-import { callTool, COMPLETE, dueOfTool, getPrompt, INVALID_PARAMS, LIST, nobody, type Params, readResource } from "./params.ts";
+import { callTool, COMPLETE, dueOfTool, getPrompt, INVALID_PARAMS, LIST, type Params, readResource } from "./params.ts";
 import { Entrance } from "../wire/entrance.ts";
 import type { Response } from "../wire/http.ts";
 import {

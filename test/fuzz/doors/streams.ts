@@ -89,7 +89,7 @@ export const streams: Door<Sent> = {
         { timeoutMs: REPLY_TIMEOUT_MS, bytesMax: REPLY_BYTES_MAX, enough: (messages) => messages.length > 0, lingerMs: 20 },
       );
       const expected: Expected = {
-        kind: path === MCP ? method : `${method} elsewhere`,
+        kind: path.startsWith(MCP) ? method : `${method} elsewhere`,
         changes: [
           ...(lastEvent === "none" ? [] : [`last event ${lastEvent}, ${alteration.how}`]),
           ...(body === undefined ? [] : ["a body"]),

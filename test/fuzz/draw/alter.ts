@@ -89,7 +89,7 @@ export function altered(text: string, alteration: Alteration): string {
     case "lower case":
       return text.toLowerCase();
     case "reversed":
-      return [...text].toReversed().join("");
+      return text.split("").toReversed().join("");
     case "encoded":
       return Buffer.from(text).toString("base64url");
     case "parts swapped":

@@ -5,7 +5,7 @@
  * from the bytes at the end, by a model of the documented limits and not by the server's code.
  */
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX } from "../limits.ts";
-import { at, depthOf, type Drawn, expand, type Json, type Path, withValue } from "./json.ts";
+import { at, depthOf, type Drawn, expand, type Path, withValue } from "./json.ts";
 
 export type Due =
   /** An error: of JSON-RPC, of HTTP, or a result that says so. */

@@ -40,7 +40,7 @@ export function expand(value: Drawn): Json {
 function expandLarge({ large, of, times }: Large): Json {
   switch (large) {
     case "text":
-      return String(of).repeat(times);
+      return (typeof of === "string" ? of : JSON.stringify(of)).repeat(times);
     case "list":
       return Array.from({ length: times }, () => of);
     case "members":

@@ -62,6 +62,11 @@ export class Caller {
     );
   }
 
+  /** The answer to a request of the server's. */
+  async reply(session: InSession, id: unknown, result: JsonObject): Promise<Response> {
+    return await this.post({ headers: sessionHeaders(session), body: { jsonrpc: "2.0", id: id as string, result } });
+  }
+
   async isAlive(session: InSession): Promise<boolean> {
     const { status } = await this.post(sessionDraft(session, { method: "ping", params: {} }));
     return status === 200;

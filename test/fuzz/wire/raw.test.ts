@@ -69,7 +69,7 @@ describe("an exchange", () => {
     against(
       (text) => (text.endsWith("!") ? JSON_REPLY : undefined),
       async (port) => {
-        const result = await exchangeRaw({ port, pieces: [piece("a", 5), piece("!")], then: "wait", replies: 1, timeoutMs: 2_000 });
+        const result = await exchangeRaw({ port, pieces: [piece("a", 5), piece("!")], afterwards: "wait", replies: 1, timeoutMs: 2_000 });
         expect(result).toMatchObject({ closed: false, timedOut: false, responses: [{ status: 200 }] });
       },
     ));
@@ -78,14 +78,14 @@ describe("an exchange", () => {
     await against(
       () => "close",
       async (port) => {
-        const result = await exchangeRaw({ port, pieces: [piece("a")], then: "wait", replies: 1, timeoutMs: 2_000 });
+        const result = await exchangeRaw({ port, pieces: [piece("a")], afterwards: "wait", replies: 1, timeoutMs: 2_000 });
         expect(result).toMatchObject({ closed: true, timedOut: false, responses: [] });
       },
     );
     await against(
       () => undefined,
       async (port) => {
-        const silent = { port, pieces: [piece("a")], then: "wait" as const, replies: 1 };
+        const silent = { port, pieces: [piece("a")], afterwards: "wait" as const, replies: 1 };
         expect(await exchangeRaw({ ...silent, timeoutMs: 60 })).toMatchObject({ closed: false, timedOut: true });
         expect(await exchangeRaw({ ...silent, timeoutMs: 2_000, quietMs: 20 })).toMatchObject({ closed: false, timedOut: false });
       },

@@ -14,7 +14,7 @@ export interface RawExchange {
   readonly port: number;
   readonly pieces: readonly Piece[];
   /** What is done when all was written: wait for replies, say that nothing more will come, or be gone at once. */
-  readonly then: "wait" | "end" | "destroy";
+  readonly afterwards: "wait" | "end" | "destroy";
   /** Read until so many responses are there. */
   readonly replies: number;
   readonly timeoutMs: number;
@@ -37,7 +37,7 @@ export interface RawResponse extends Response {
   readonly informational: boolean;
 }
 
-export async function exchangeRaw({ port, pieces, then, replies, timeoutMs, quietMs }: RawExchange): Promise<RawResult> {
+export async function exchangeRaw({ port, pieces, afterwards, replies, timeoutMs, quietMs }: RawExchange): Promise<RawResult> {
   const startedAtMs = performance.now();
   const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
   const chunks: Buffer[] = [];
@@ -66,8 +66,8 @@ export async function exchangeRaw({ port, pieces, then, replies, timeoutMs, quie
       if (bytes.length > 0) await written(socket, bytes, deadlineMs);
       if (pauseMs > 0) await sleep(pauseMs);
     }
-    if (then === "destroy") return { responses: [], closed: true, timedOut: false, rest: "", ms: performance.now() - startedAtMs };
-    if (then === "end" && !closed) socket.end();
+    if (afterwards === "destroy") return { responses: [], closed: true, timedOut: false, rest: "", ms: performance.now() - startedAtMs };
+    if (afterwards === "end" && !closed) socket.end();
     const quietUntilMs = quietMs === undefined ? deadlineMs : performance.now() + quietMs;
     while (!closed && final() < replies) {
       const leftMs = Math.min(quietUntilMs, deadlineMs) - performance.now();

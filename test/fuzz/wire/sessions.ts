@@ -5,9 +5,7 @@ import type { Json, JsonObject } from "../draw/json.ts";
 export const REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 export type Revision = (typeof REVISIONS)[number];
 
-export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 export const ELICITATION_RESPONSE = "io.modelcontextprotocol/elicitation-response";
-export const PENDING_ELICITATIONS = "io.modelcontextprotocol/pending-elicitations";
 
 export interface InSession {
   readonly sessionId: string;
