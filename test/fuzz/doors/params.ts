@@ -1,7 +1,7 @@
 /** What the params of methods that both families have can have wrong. */
 import fc from "fast-check";
 import type { AnyChange, Due } from "../draw/changes.ts";
-import { breaking, fitting } from "../draw/from-schema.ts";
+import { breaking, breakingAtLength, type BrokenValue, fitting } from "../draw/from-schema.ts";
 import { type Json, type JsonObject, longText, oddNames } from "../draw/json.ts";
 import { drop, type Field, set } from "../draw/rpc.ts";
 
@@ -107,24 +107,20 @@ export const COMPLETE: Params = {
 
 export function callTool(name: string, schema: JsonObject, renamed: Renamed): Params {
   const broken = breaking(schema);
+  const atLength = breakingAtLength(schema);
+  const asArguments = ({ name: how, value }: BrokenValue): AnyChange => ({
+    name: `arguments: ${how}`,
+    set: ["params", "arguments"],
+    to: value,
+    due: "refused",
+  });
   return {
     params: fitting(schema).map((args): JsonObject => ({ name, arguments: name === "research" ? { word: "elicit" } : args })),
     fields: [{ path: ["params", "name"], is: "string", required: true }],
     changes: fc.oneof(
       { weight: 1, arbitrary: renamed("another name", "name", nobody(), INVALID_PARAMS) },
-      ...(broken
-        ? [
-            {
-              weight: 4,
-              arbitrary: broken.map((wrong): AnyChange => ({
-                name: `arguments: ${wrong.name}`,
-                set: ["params", "arguments"],
-                to: wrong.value,
-                due: "refused",
-              })),
-            },
-          ]
-        : []),
+      ...(broken ? [{ weight: 4, arbitrary: broken.map(asArguments) }] : []),
+      ...(atLength ? [{ weight: 1, arbitrary: atLength.map(asArguments) }] : []),
       // null where everything may be absent: clients in Go send it for an empty map.
       set("arguments: null", ["params", "arguments"], fc.constant(null), { due: hasRequired(schema) ? "any" : "accepted" }),
       drop("no arguments", ["params", "arguments"], { due: hasRequired(schema) ? "refused" : "accepted" }),

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import { type AnyChange, type Due, finish } from "../draw/changes.ts";
-import { type Json, type JsonObject, oddNames, someJson } from "../draw/json.ts";
+import { type Json, type JsonObject, manyTimes, oddNames, someJson } from "../draw/json.ts";
 import { drop, type Field, fieldChanges, header, messageChanges, oddMember, set, several, textChanges } from "../draw/rpc.ts";
 import { type Expected, judge } from "../judge.ts";
 import { LIST_BYTES_MAX, REPLY_BYTES_MAX, REPLY_TIMEOUT_MS } from "../limits.ts";
@@ -326,7 +326,7 @@ const METHODS: { readonly [method: string]: Method } = {
       set(
         "too many answers",
         ["params", "inputResponses"],
-        fc.integer({ min: 65, max: 60_000 }).map((times) => ({ large: "members" as const, of: 0, times })),
+        manyTimes(65, 60_000).map((times) => ({ large: "members" as const, of: 0, times })),
         {
           due: "refused",
           codes: INVALID_PARAMS,

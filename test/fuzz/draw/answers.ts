@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { REPLIES_TOO_LARGE_CHARS } from "../limits.ts";
 import type { Due } from "./changes.ts";
-import { breaking, fitting } from "./from-schema.ts";
+import { breaking, breakingAtLength, fitting } from "./from-schema.ts";
 import { type Drawn, isObject, type Json, type JsonObject, largeJson, longText, notOf, oddNames, someJson } from "./json.ts";
 
 /** A question as 2026-07-28 puts it. */
@@ -102,6 +102,7 @@ function misshapen(): fc.Arbitrary<Answer>[] {
 function answersToForm(form: JsonObject): { weight: number; arbitrary: fc.Arbitrary<Answer> }[] {
   const content = fitting(form);
   const broken = breaking(form);
+  const atLength = breakingAtLength(form);
   const accept = (given: Drawn): Drawn => ({ action: "accept", content: given });
   const hasRequired = Array.isArray(form["required"]) && form["required"].length > 0;
   return [
@@ -111,6 +112,14 @@ function answersToForm(form: JsonObject): { weight: number; arbitrary: fc.Arbitr
           {
             weight: 9,
             arbitrary: broken.map(({ name, value }): Answer => ({ name: `content: ${name}`, reply: accept(value), due: "refused" })),
+          },
+        ]
+      : []),
+    ...(atLength
+      ? [
+          {
+            weight: 2,
+            arbitrary: atLength.map(({ name, value }): Answer => ({ name: `content: ${name}`, reply: accept(value), due: "refused" })),
           },
         ]
       : []),
@@ -156,19 +165,17 @@ function ownMember(name: string, value: Json): JsonObject {
 
 /** `open` are members whose inner shape is looked at less strictly than the schema says. */
 function resultsOf(schema: JsonObject, open: readonly string[]): fc.Arbitrary<Answer>[] {
-  const broken = breaking(schema);
+  const broken = [breaking(schema), breakingAtLength(schema)].filter((each) => each !== undefined);
   return [
     named("a result", "accepted", fitting(schema)),
     named("decline", "accepted", fc.constantFrom({ action: "decline" }, { action: "cancel" })),
     named("a result of another type", "refused", notOf("object")),
-    ...(broken
-      ? [
-          broken.map(({ name, value }): Answer => ({
-            name: `result: ${name}`,
-            reply: value,
-            due: open.some((member) => name.startsWith(`${member} `)) ? "any" : "refused",
-          })),
-        ]
-      : []),
+    ...broken.map((each) =>
+      each.map(({ name, value }): Answer => ({
+        name: `result: ${name}`,
+        reply: value,
+        due: open.some((member) => name.startsWith(`${member} `)) ? "any" : "refused",
+      })),
+    ),
   ];
 }

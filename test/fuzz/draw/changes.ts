@@ -146,6 +146,6 @@ function dueOf(bytes: Buffer, made: readonly AnyChange[], due: Due): Pick<Finish
   if (made.some(({ silences }) => silences)) return { due: "any", codes: undefined };
   const wrong = made.filter((change) => change.due === "refused");
   const [first] = wrong;
-  if (first) return { due: "refused", codes: made.length === 1 && due !== "refused" ? first.codes : undefined };
+  if (first) return { due: "refused", codes: made.length === 1 && due === "accepted" ? first.codes : undefined };
   return { due: made.some((change) => change.due === "any") ? "any" : due, codes: undefined };
 }

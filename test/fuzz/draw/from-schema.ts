@@ -3,7 +3,7 @@
  * arguments, what a question says about its form. The test beside it compares both with ajv.
  */
 import fc from "fast-check";
-import { CONTENT, type Drawn, isObject, type Json, type JsonObject, longText, manyTimes, notOf } from "./json.ts";
+import { CONTENT, type Drawn, isObject, type Json, type JsonObject, longText, manyTimes, MEMBERS_MAX, notOf } from "./json.ts";
 
 /** Breaks the schema; `name` says how, without what was drawn. */
 export interface BrokenValue {
@@ -50,101 +50,114 @@ export function breaking(schema: JsonObject): fc.Arbitrary<BrokenValue> | undefi
   return ways.length === 0 ? undefined : fc.oneof(...ways);
 }
 
-function* waysToBreak(schema: JsonObject): Generator<fc.Arbitrary<BrokenValue>> {
-  const { type } = schema;
-  const named = (name: string, value: fc.Arbitrary<Drawn>) => value.map((each): BrokenValue => ({ name, value: each }));
+/** Breaks it by something large: what is said about it must not be larger still. Undefined where nothing large is wrong. */
+export function breakingAtLength(schema: JsonObject): fc.Arbitrary<BrokenValue> | undefined {
+  const ways = [...waysAtLength(schema)];
+  return ways.length === 0 ? undefined : fc.oneof(...ways);
+}
+
+type Way = fc.Arbitrary<BrokenValue>;
+
+function way(name: string, value: fc.Arbitrary<Drawn>): Way {
+  return value.map((each) => ({ name, value: each }));
+}
+
+function* waysToBreak(schema: JsonObject): Generator<Way> {
   const choices = choicesOf(schema);
   if (choices.length > 0) {
-    yield named(
-      "no choice",
-      fc.string({ maxLength: 8 }).filter((text) => !choices.includes(text)),
-    );
-    yield named("wrong type", notOf("string"));
+    yield way("wrong type", notOf("string"));
+    const others = fc.string({ maxLength: 8 }).filter((text) => !choices.includes(text));
+    yield way("no choice", others);
     return;
   }
-  switch (type) {
-    case "string": {
-      yield named("wrong type", notOf("string"));
-      const { minLength: least, maxLength: most, pattern, format } = schema;
-      if (typeof least === "number" && least > 0) yield named("too short", fc.string({ maxLength: least - 1 }));
-      if (typeof most === "number") {
-        yield named(
-          "too long",
-          fc.constantFrom(1, 100).map((more) => "x".repeat(most + more)),
-        );
-        yield named("too long", longText(most + 1, 900_000));
-      }
-      if (typeof pattern === "string")
-        yield named(
-          "no match",
-          fc.string({ maxLength: 30 }).filter((text) => !new RegExp(pattern, "u").test(text)),
-        );
-      else if (typeof format === "string")
-        yield named("no such format", fc.constantFrom("", CONTENT, "2026-13-45", "a@", "://", "@example.com"));
-      return;
-    }
+  switch (schema["type"]) {
+    case "string":
+      yield way("wrong type", notOf("string"));
+      return yield* textsThatBreak(schema);
     case "integer":
-    case "number": {
-      yield named("wrong type", notOf("number"));
-      if (type === "integer") yield named("a fraction", fc.constantFrom(0.5, -1.25, 1e-7));
-      if (Number.isFinite(lowest(schema))) yield named("too small", fc.constantFrom(lowest(schema) - 1, -1e300));
-      if (Number.isFinite(highest(schema)))
-        yield named(
-          "too large",
-          fc.constantFrom(highest(schema) + 1, 1e300).filter((value) => value > highest(schema)),
-        );
-      return;
-    }
+    case "number":
+      yield way("wrong type", notOf("number"));
+      return yield* numbersThatBreak(schema);
     case "boolean":
-      yield named("wrong type", notOf("boolean"));
-      return;
-    case "array": {
-      yield named("wrong type", notOf("array"));
-      const items = isObject(schema["items"]) ? schema["items"] : {};
-      const { minItems: least, maxItems: most } = schema;
-      if (typeof least === "number" && least > 0) yield named("too few items", fc.constant([]));
-      if (typeof most === "number")
-        yield named(
-          "too many items",
-          fitting(items).map((item) => Array.from({ length: most + 1 }, () => item)),
-        );
-      const item = breaking(items);
-      if (item) {
-        yield item.map(({ name, value }) => ({ name: `item ${name}`, value: [value] as Drawn }));
-        yield named(
-          "many wrong items",
-          manyTimes(2, 480_000).map((times) => ({ large: "list" as const, of: 0, times })),
-        );
-      }
-      return;
-    }
-    default: {
-      yield named("wrong type", notOf("object"));
-      const properties = propertiesOf(schema);
-      const required = requiredOf(schema);
-      const whole = fittingObject(schema);
-      for (const name of required) {
-        yield whole.map((value) => ({
-          name: `${name} missing`,
-          value: Object.fromEntries(Object.entries(value).filter(([key]) => key !== name)),
-        }));
-      }
-      for (const [name, property] of properties) {
-        const inner = breaking(property);
-        if (inner) {
-          yield fc.tuple(whole, inner).map(([value, wrong]) => ({
-            name: `${name} ${wrong.name}`,
-            value: { ...value, [name]: wrong.value } as Drawn,
-          }));
-        }
-      }
-      if (schema["additionalProperties"] === false) {
-        yield whole.map((value) => ({ name: "unknown member", value: { ...value, surplus: 1 } }));
-        yield fc
-          .tuple(whole, manyTimes(2, 60_000))
-          .map(([, times]) => ({ name: "many unknown members", value: { large: "members" as const, of: 0, times } }));
-      }
-    }
+      return yield way("wrong type", notOf("boolean"));
+    case "array":
+      yield way("wrong type", notOf("array"));
+      return yield* listsThatBreak(schema);
+    default:
+      yield way("wrong type", notOf("object"));
+      return yield* objectsThatBreak(schema);
+  }
+}
+
+function* textsThatBreak({ minLength: least, maxLength: most, pattern, format }: JsonObject): Generator<Way> {
+  if (typeof least === "number" && least > 0) yield way("too short", fc.string({ maxLength: least - 1 }));
+  if (typeof most === "number") {
+    const longer = fc.constantFrom(1, 100).map((more) => "x".repeat(most + more));
+    yield way("too long", longer);
+  }
+  if (typeof pattern === "string") {
+    const others = fc.string({ maxLength: 30 }).filter((text) => !new RegExp(pattern, "u").test(text));
+    yield way("no match", others);
+  } else if (typeof format === "string") {
+    yield way("no such format", fc.constantFrom("", CONTENT, "2026-13-45", "a@", "://", "@example.com"));
+  }
+}
+
+function* numbersThatBreak(schema: JsonObject): Generator<Way> {
+  if (schema["type"] === "integer") yield way("a fraction", fc.constantFrom(0.5, -1.25, 1e-7));
+  const [least, most] = [lowest(schema), highest(schema)];
+  if (Number.isFinite(least)) yield way("too small", fc.constantFrom(least - 1, -1e300));
+  // Beyond the largest whole number that is safe there is no next one.
+  if (most < 2 ** 53 - 1) yield way("too large", fc.constantFrom(most + 1, 1e300));
+}
+
+function* listsThatBreak(schema: JsonObject): Generator<Way> {
+  const items = isObject(schema["items"]) ? schema["items"] : {};
+  const { minItems: least, maxItems: most } = schema;
+  if (typeof least === "number" && least > 0) yield way("too few items", fc.constant([]));
+  if (typeof most === "number") {
+    const longer = fitting(items).map((item) => Array.from({ length: most + 1 }, () => item));
+    yield way("too many items", longer);
+  }
+  const item = breaking(items);
+  if (item) yield item.map(({ name, value }) => ({ name: `item ${name}`, value: [value] }));
+}
+
+function* objectsThatBreak(schema: JsonObject): Generator<Way> {
+  const whole = fittingObject(schema);
+  for (const name of requiredOf(schema)) {
+    const without = whole.map((value) => Object.fromEntries(Object.entries(value).filter(([key]) => key !== name)));
+    yield way(`${name} missing`, without);
+  }
+  yield* membersThatBreak(schema, breaking);
+  if (schema["additionalProperties"] === false) {
+    const more = whole.map((value) => ({ ...value, surplus: 1 }));
+    yield way("unknown member", more);
+  }
+}
+
+function* membersThatBreak(schema: JsonObject, breakMember: (schema: JsonObject) => Way | undefined): Generator<Way> {
+  const whole = fittingObject(schema);
+  for (const [name, property] of propertiesOf(schema)) {
+    const member = breakMember(property);
+    if (!member) continue;
+    yield fc.tuple(whole, member).map(([value, wrong]) => ({ name: `${name} ${wrong.name}`, value: { ...value, [name]: wrong.value } }));
+  }
+}
+
+function* waysAtLength(schema: JsonObject): Generator<Way> {
+  const { type, items, maxLength } = schema;
+  if (choicesOf(schema).length > 0) return yield way("too long", longText(1_000, 900_000));
+  if (type === "string" && typeof maxLength === "number") return yield way("too long", longText(maxLength + 1, 900_000));
+  if (type === "array" && isObject(items) && breaking(items)) {
+    const wrong = manyTimes(2, 480_000).map((times) => ({ large: "list" as const, of: 0, times }));
+    return yield way("many wrong items", wrong);
+  }
+  if (type !== "object") return;
+  yield* membersThatBreak(schema, breakingAtLength);
+  if (schema["additionalProperties"] === false) {
+    const unknown = manyTimes(2, MEMBERS_MAX).map((times) => ({ large: "members" as const, of: 0, times }));
+    yield way("many unknown members", unknown);
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Asks each front end twenty times a second whether it lives, and holds it to 100 ms.
  *
- * A slow answer counts when the front end itself was at work: its own thread took the processor for most of that time, as it says from
- * inside. When it did not, the machine was busy with something else, and the answer is only counted.
+ * A slow answer counts when the front end itself was at work: when its own thread had the processor for 100 ms of that time, as it says from
+ * inside. When it had not, the machine was busy with something else, and the answer is only counted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunFinding } from "../rules.ts";
@@ -12,8 +12,6 @@ import type { Trail } from "./trail.ts";
 
 const EVERY_MS = 50;
 const SLOW_MS = 100;
-/** Of the time that an answer took: what of it the front end's own thread worked. */
-const OWN_SHARE = 0.7;
 
 export interface Pulse {
   stop(): Promise<PulseReport>;
@@ -80,7 +78,7 @@ function isOwn({ fromMs, ms }: Beat, blocked: readonly Blocked[]): boolean {
   const cpuMs = blocked
     .filter(({ atMs, blockedMs }) => atMs >= fromMs && atMs - blockedMs <= toMs)
     .reduce((sum, each) => sum + each.cpuMs, 0);
-  return cpuMs >= SLOW_MS * OWN_SHARE && cpuMs >= ms * OWN_SHARE * 0.5;
+  return cpuMs >= SLOW_MS;
 }
 
 function told({ fromMs, ms, status }: Beat, trail: Trail): string {
