@@ -1,0 +1,61 @@
+/**
+ * The fuzzers' command line. Exits with 0 exactly when no rule was broken.
+ *
+ *   npm run test:fuzz -- [--requests N] [--seed N] [--door a,b] [--lanes N] [--report FILE]
+ *   npm run test:fuzz -- --door NAME --seed N --path PATH      one finding again, and nothing else
+ *
+ * --requests are those of each door; 2,000 when absent. --lanes says how many work at each door at once, whose seeds count from --seed.
+ * --report writes vitest's totals, for .ci/run.
+ */
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { DOORS } from "./doors/index.ts";
+import { REPLY_RULES, RUN_RULES } from "./rules.ts";
+import { runFuzz } from "./run.ts";
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", default: "2000" },
+    seed: { type: "string", default: "1" },
+    door: { type: "string" },
+    path: { type: "string" },
+    lanes: { type: "string", default: "1" },
+    report: { type: "string" },
+  },
+});
+
+// One listener for each process of the run.
+process.setMaxListeners(0);
+// Ends in the way that takes all processes along.
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
+
+const names = values.door?.split(",") ?? DOORS.map(({ name }) => name);
+const unknown = names.find((name) => DOORS.every((door) => door.name !== name));
+if (unknown !== undefined) throw new Error(`no door "${unknown}"; there are ${DOORS.map(({ name }) => name).join(", ")}`);
+if (values.path !== undefined && names.length !== 1) throw new Error("--path is of one door: name it by --door");
+
+const { findings, runFindings, facts } = await runFuzz({
+  doors: DOORS.filter(({ name }) => names.includes(name)),
+  requests: Number(values.requests),
+  seed: Number(values.seed),
+  path: values.path,
+  lanes: Number(values.lanes),
+  progress: (line) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`),
+});
+
+for (const [name, value] of Object.entries(facts)) console.log(`${name.padEnd(18)} ${value}`);
+for (const { door, rule, kind, changes, what, seed, path, shrunk, shrinks } of findings) {
+  console.log(`\n${door}: ${rule}: ${REPLY_RULES[rule]}`);
+  console.log(`  request  ${[kind, ...changes].join(" + ")}`);
+  console.log(`  ${what}`);
+  console.log(`  case     ${shrunk}`);
+  console.log(`  again    npm run test:fuzz -- --door ${door} --seed ${seed} --path ${path}    (shrunk in ${shrinks} steps)`);
+}
+for (const { rule, what } of runFindings) console.log(`\n${rule}: ${RUN_RULES[rule]}\n  ${what}`);
+
+// Each door is a test, and each rule of the run.
+const failed = new Set([...findings.map(({ door }) => door), ...runFindings.map(({ rule }) => rule)]).size;
+const passed = names.length + Object.keys(RUN_RULES).length - failed;
+console.log(`\n${passed} passed, ${failed} failed`);
+if (values.report !== undefined) await writeFile(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
+process.exit(failed === 0 ? 0 : 1);
