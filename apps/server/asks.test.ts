@@ -7,6 +7,11 @@ import { rpc, stream } from "./client.fixture.ts";
 import { deploy } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 
+const MAIL = z
+  .string()
+  .max(254)
+  .regex(/^[^@]+@[^@]+\.[^@]+$/);
+
 const asking = catalogue([
   defineTool({
     name: "visit",
@@ -18,6 +23,14 @@ const asking = catalogue([
     async run(_args, ctx) {
       const { n } = await ctx.elicit("size", { message: "How many will come?", schema: z.object({ n: z.int() }) });
       return `${n} will come`;
+    },
+  }),
+  defineTool({
+    name: "write",
+    input: z.object({ to: MAIL }),
+    async run({ to }, ctx) {
+      const { from } = await ctx.elicit("from", { message: "From?", schema: z.object({ from: MAIL }) });
+      return `from ${from} to ${to}`;
     },
   }),
   defineTool({
@@ -80,6 +93,30 @@ describe("a client with tasks that cannot be asked", () => {
       return result!["status"] === "input_required" ? result : undefined;
     });
     expect(task!["statusMessage"]).toBeUndefined();
+  });
+});
+
+test("a pattern that takes the square of its text's length blocks nobody: a megabyte is refused in a moment, as argument and as answer", async () => {
+  const { here } = await oneFront();
+  const long = "@.".repeat(400_000);
+  const took = async <T>(work: Promise<T>): Promise<T> => {
+    const began = performance.now();
+    const result = await work;
+    expect(performance.now() - began).toBeLessThan(2_000);
+    return result;
+  };
+  const refused = await took(rpc(here, "tools/call", { name: "write", arguments: { to: long } }));
+  expect(refused.result).toMatchObject({
+    isError: true,
+    content: [{ text: "invalid arguments for tool write: /to must have at most 254 characters" }],
+  });
+
+  const taskId = (await rpc(here, "tools/call", { name: "write", arguments: { to: "a@b.c" } })).result!["taskId"]!;
+  await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
+  const inputResponses = { from: { action: "accept", content: { from: long } } };
+  expect((await took(rpc(here, "tasks/update", { taskId, inputResponses }))).error).toMatchObject({
+    code: -32602,
+    data: { violations: [{ path: "/from/content/from", message: "must have at most 254 characters" }] },
   });
 });
 

@@ -29,6 +29,29 @@ describe("a client's reply", () => {
     }
   });
 
+  test("to a form whose pattern takes long is refused by its length before any pattern is tried, at twice the limit and one beyond", () => {
+    const mail = { type: "string", pattern: "^[^@]+@[^@]+\\.[^@]+$", maxLength: 100 };
+    const request: AskRequest = {
+      type: "form",
+      message: "?",
+      schema: { type: "object", properties: { "a/b": mail, free: { type: "string" } } },
+    };
+    const given = (content: Record<string, unknown>) => ({ action: "accept", content });
+    let judged = 0;
+    const counting: typeof validate = (schema, value) => ((judged += 1), validate(schema, value));
+    expect(readReply(request, given({ "a/b": "@".repeat(201) }), counting)).toEqual({
+      ok: false,
+      violations: [{ path: "/content/a~1b", message: "must have at most 100 characters" }],
+    });
+    expect(judged).toBe(0);
+    expect(readReply(request, given({ "a/b": "@".repeat(200) }), counting)).toMatchObject({
+      violations: [{ path: "/content/a~1b" }, { path: "/content/a~1b" }],
+    });
+    expect(readReply(request, given({ "a/b": "a@b.c", free: "x".repeat(1_000) }), counting)).toMatchObject({ ok: true });
+    expect(readReply(request, given({ "a/b": 5 }), counting)).toMatchObject({ ok: false });
+    expect(judged).toBe(3);
+  });
+
   test("to sampling and roots is taken as it is, what travels beside it left out", () => {
     const [, , sampling, roots] = requests;
     if (!sampling || !roots) throw new Error("no request");

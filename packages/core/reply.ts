@@ -59,10 +59,26 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
   // A form without required fields may be accepted without content.
   const given = content === undefined ? {} : content;
   if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
-  const violations = validate(schema, given);
+  const overlong = tooLong(schema, given);
+  const violations = overlong.length > 0 ? overlong : validate(schema, given);
   if (violations.length > 0)
     return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
   return { ok: true, answer: { action: "accept", content: given } };
+}
+
+/**
+ * Texts that are longer than their field allows, where the field has a pattern too: a validator tries it whatever the length, and some patterns
+ * take time that grows with a power of that. Twice the limit is taken, since some count characters and some code points: the validator has the
+ * say.
+ */
+function tooLong({ properties }: JsonObject, content: JsonObject): readonly Violation[] {
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).flatMap(([name, field]) => {
+    if (!isObject(field) || !("pattern" in field)) return [];
+    const [given, most] = [content[name], field["maxLength"]];
+    if (typeof given !== "string" || typeof most !== "number" || given.length <= 2 * most) return [];
+    return [{ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: `must have at most ${most} characters` }];
+  });
 }
 
 function judged(reply: JsonObject, violations: readonly Violation[]): ReplyRead {

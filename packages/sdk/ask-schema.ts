@@ -14,6 +14,7 @@
  * The outcome depends on what the form says and not on how a generator spells it, because the ask's digest is taken from it (I4).
  */
 import { type Choice, choicesOf, type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
+import { isValid } from "./patterns.ts";
 
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
 
@@ -51,6 +52,7 @@ function field(name: string, property: JsonObject): JsonObject | string {
   switch (property["type"]) {
     case "string":
       if (property["format"] === "password") return SECRET;
+      if (typeof property["pattern"] === "string" && !isValid(property["pattern"], "u")) return NO_PATTERN;
       return withDefault(property, { type: "string", ...texts(property), ...stringLimits(property) }, "string");
     case "number":
     case "integer":
@@ -65,6 +67,9 @@ function field(name: string, property: JsonObject): JsonObject | string {
       return describeUnknown(property);
   }
 }
+
+const NO_PATTERN =
+  "has a pattern that is not valid with the flag u, by which forms are judged: escape a hyphen next to a class, as in [\\w\\-.]";
 
 /** Fields that look like secrets by their texts are core's matter (ask-policy.ts). */
 const SECRET = "has the format password: a secret must not pass through the client, so use url mode";

@@ -272,7 +272,8 @@ function formOf(name: string, given: Schema | JsonObject): Form {
     return made;
   } catch (error) {
     if (!(error instanceof DefinitionError)) throw error;
-    throw new ParleyError("INVALID_ASK", error.message, { violations: [{ path: "", message: error.message }], cause: error });
+    const violations = error.violations ?? [{ path: "", message: error.message }];
+    throw new ParleyError("INVALID_ASK", error.message, { violations, cause: error });
   }
 }
 

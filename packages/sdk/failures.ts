@@ -1,9 +1,15 @@
 /** What authors can meet, beside core's ToolError, RpcFailure, StepFailed and ParleyError. */
-import { type AskRequest, type Json, ParleyError, ToolError } from "@parley/core";
+import { type AskRequest, type Json, ParleyError, ToolError, type Violation } from "@parley/core";
 
 /** A tool, prompt or resource that cannot be served as it is written. Thrown while modules load, so that a deployment fails before it starts. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
+  /** Which fields of a schema are wrong, where that can be said. */
+  readonly violations?: readonly Violation[];
+  constructor(message: string, options: { readonly cause?: unknown; readonly violations?: readonly Violation[] } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    if (options.violations) this.violations = options.violations;
+  }
 }
 
 /** An elicitation that ended without an answer. Uncaught it ends the tool with a result that says so. */

@@ -4,8 +4,9 @@
  * The JSON Schema is what clients see; the author's own schema judges, so refinements and transforms hold, too.
  */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
+import { describeViolations, type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
+import { gatherFlags, judgePatterns } from "./patterns.ts";
 import { compiled, validateJson } from "./validate-json.ts";
 
 /** A Standard Schema that can say its JSON Schema. */
@@ -19,6 +20,9 @@ export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>;
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly Violation[] };
 
 const verbatim = new WeakSet<object>();
+
+/** Of schemas with patterns that are safe for texts of a bounded length: what refuses longer ones. */
+const guards = new WeakMap<object, (value: unknown) => readonly Violation[]>();
 
 /**
  * JSON Schema 2020-12 as it stands: clients see exactly this object. Give the type that it describes, or a Standard Schema that judges in its
@@ -43,7 +47,10 @@ export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardS
   return made;
 }
 
-/** The JSON Schema of a tool's side of `schema`, without what generators add and no client needs. Throws DefinitionError, naming `what`. */
+/**
+ * The JSON Schema of a tool's side of `schema`, without what generators add and no client needs. Throws DefinitionError, naming `what`, also for
+ * patterns on the input side that somebody could block a process with.
+ */
 export function jsonOf(what: string, schema: Schema, side: "input" | "output"): JsonObject {
   const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
   if (!converter) {
@@ -52,10 +59,17 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
     );
   }
   let json: JsonObject;
+  const { flags, libraryOptions } = gatherFlags();
   try {
-    json = converter[side]({ target: "draft-2020-12" }) as JsonObject;
+    const isZod = schema["~standard"].vendor === "zod";
+    json = converter[side]({ target: "draft-2020-12", ...(isZod && { libraryOptions }) }) as JsonObject;
   } catch (cause) {
     throw new DefinitionError(`${what} has no JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+  if (side === "input") {
+    const { problems: violations, tooLong } = judgePatterns(json, flags);
+    if (violations.length > 0) throw new DefinitionError(`${what}: ${describeViolations(violations)}`, { violations });
+    if (tooLong) guards.set(schema, tooLong);
   }
   if (verbatim.has(schema)) return json;
   const { $schema: _dialect, ...rest } = tidy(json) as JsonObject;
@@ -84,6 +98,8 @@ const DATA_KEYWORDS = new Set(["default", "const", "enum", "examples", "required
 
 /** Judges `value` by the author's own schema. */
 export async function check<S extends Schema>(schema: S, value: unknown): Promise<Checked<OutputOf<S>>> {
+  const tooLong = guards.get(schema)?.(value) ?? [];
+  if (tooLong.length > 0) return { ok: false, violations: tooLong };
   const result = await schema["~standard"].validate(value);
   if (result.issues) {
     const issues = result.issues.slice(0, VIOLATIONS_WANTED);

@@ -19,7 +19,7 @@ test.each(generatedFiles())("$path is what `npm run generate` writes", ({ path, 
 
 const HOSTS = "localhost,127.0.0.1,[::1],parley,parley.parley,parley.parley.svc,parley.parley.svc.cluster.local,parley-operator.parley.svc";
 /** Other values than the defaults, by what a setting takes. */
-const SAMPLES: readonly unknown[] = ["42s", true, 0.5, 7, "default", "always_off", "debug", "http://collector:4318"];
+const SAMPLES: readonly unknown[] = ["42s", "http", true, 0.5, 7, "default", "always_off", "debug", "http://collector:4318"];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
 

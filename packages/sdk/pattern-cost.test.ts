@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { patternCost } from "./pattern-cost.ts";
+
+const shown = (source: string, flags = "") => {
+  const cost = patternCost(source, flags);
+  return cost.type === "polynomial" ? cost.degree : cost.type;
+};
+
+describe("the cost of a pattern", () => {
+  test.each([
+    // Nothing repeats without end.
+    ["foo", 1],
+    ["^foo$", 0],
+    ["^[a-z0-9-]{1,40}$", 0],
+    ["^([01]\\d|2[0-3]):[0-5]\\d$", 0],
+    ["^(\\d{1,3}\\.){3}\\d{1,3}$", 0],
+    ["\\d{5}", 1],
+    ["", 0],
+    // One way through.
+    ["^a+$", 1],
+    ["\\d+", 1],
+    ["^\\d+\\.\\d+\\.\\d+$", 1],
+    ["^([a-z]+\\.)+[a-z]+$", 1],
+    ["^(a|b)*$", 1],
+    ["^(([^,]*),)*$", 1],
+    ["^.*\\.pdf$", 1],
+    ["^.+@.+", 1],
+    ["^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$", 1],
+    ["^(?=.*[A-Z])(?=.*\\d).{8,}$", 1],
+    ["^([a-z]{1,63}\\.){1,10}$", 1],
+    ["^[a-z]+[A-Z]+$", 1],
+    ["^([A-Z][a-z]+)+$", 1],
+    ["^(a?)*$", 1],
+    ["^(?<q>['\"])[^'\"]*\\k<q>$", 1],
+    // Two loops, or a match that may begin anywhere.
+    ["\\s+$", 2],
+    ["a+b", 2],
+    ["^[^@]+@[^@]+\\.[^@]+$", 2],
+    ["^(.*)\\1$", 2],
+    ["^.*.*$", 2],
+    ["(?=.*a)x", 2],
+    ["^\\S+@\\S+\\.\\S+$", 3],
+    ["^\\s*(.*?)\\s*$", 3],
+    ["^a*a*a*a*$", 4],
+    // A loop within a loop, or two ways round one.
+    ["^(a+)+$", "exponential"],
+    ["(x+x+)+y", "exponential"],
+    ["^(a*)*$", "exponential"],
+    ["^(a|a)*$", "exponential"],
+    ["^(a|aa)+$", "exponential"],
+    ["^(?:a|b|ab)*c$", "exponential"],
+    ["^(a?b?)*$", "exponential"],
+    ["^(\\w+\\s?)*$", "exponential"],
+    ["^(\\d+,?)+$", "exponential"],
+    ["^(([a-z])+.)+[A-Z]([a-z])+$", "exponential"],
+    ["^\\w+([.-]?\\w+)*@\\w+$", "exponential"],
+    ["^(?=(a+)+b)c", "exponential"],
+    ["c(?<=(a+)+b)$", "exponential"],
+    ["^(?:a?){30}a{30}$", "exponential"],
+    ["^(a|a){1,32}$", "exponential"],
+  ])("%s: %s", (source, cost) => {
+    expect(shown(source)).toBe(cost);
+  });
+
+  test("is that of a match that can fail: an engine stops at the first that succeeds", () => {
+    expect([shown("^(a+)+"), shown("^(a+)+$"), shown("^(a+)+b")]).toEqual([0, "exponential", "exponential"]);
+    expect([shown("^.*@.*"), shown("^.*@.*$")]).toEqual([1, 2]);
+  });
+
+  test("depends on the flags", () => {
+    expect([shown("^(a|A)*$"), shown("^(a|A)*$", "i")]).toEqual([1, "exponential"]);
+    expect([shown("^([A-Z][a-z]+)+$"), shown("^([A-Z][a-z]+)+$", "i")]).toEqual([1, "exponential"]);
+    expect([shown("^(.|\\n)*$"), shown("^(.|\\n)*$", "s")]).toEqual([1, "exponential"]);
+    // A line may begin anywhere.
+    expect([shown("^a+$"), shown("^a+$", "m")]).toEqual([1, 2]);
+    expect(shown("^(\\p{Extended_Pictographic}|\\p{Emoji_Component})+$", "u")).toBe("exponential");
+    expect(shown("^(\\p{Lu}|\\p{Ll})+$", "u")).toBe(1);
+    expect(shown("^(k|\\u212a)+$", "iu")).toBe("exponential");
+    expect(shown("^[\\p{L}--[a-z]]+[a-z]+$", "v")).toBe(1);
+  });
+
+  test("is unknown for what is no pattern, and for what is too large to judge", () => {
+    expect(patternCost("(", "")).toMatchObject({ type: "unknown", why: expect.stringContaining("Unterminated") });
+    expect(patternCost("[\\w-.]", "u")).toMatchObject({ type: "unknown" });
+    expect(patternCost(`^${"a".repeat(400)}$`, "")).toMatchObject({ type: "polynomial" });
+    expect(patternCost(`^${"a".repeat(401)}$`, "")).toMatchObject({ type: "unknown", why: expect.stringContaining("too large") });
+  });
+});
+
+test("what was judged once is known", () => {
+  const source = `^(${Array.from({ length: 12 }, (_, n) => `[a-z${n}]{0,9}x`).join("|")})*$`;
+  const first = patternCost(source, "");
+  const began = performance.now();
+  expect(patternCost(source, "")).toBe(first);
+  expect(performance.now() - began).toBeLessThan(5);
+});
+
+describe("on this engine", () => {
+  /** Milliseconds for texts that repeat a part of the pattern's alphabet and do not match. */
+  function worstMs(source: string, length: number): number {
+    const pattern = new RegExp(source);
+    return Math.max(
+      ...["a", "1", "@.", "a.", "ab", ",", " ", "aA", "@"].map((part) => {
+        const text = `${part.repeat(length / part.length)}\n!`;
+        const began = performance.now();
+        pattern.test(text);
+        return performance.now() - began;
+      }),
+    );
+  }
+
+  test.each(["^.*\\.pdf$", "^([a-z]+\\.)+[a-z]+$", "^(([^,]*),)*$", "^(?=.*[A-Z])(?=.*\\d).{8,}$", "^\\d+\\.\\d+$"])(
+    "%s is quick with a megabyte",
+    (source) => {
+      expect(shown(source)).toBe(1);
+      expect(worstMs(source, 1_000_000)).toBeLessThan(1_000);
+    },
+  );
+
+  test.each([
+    ["^[^@]+@[^@]+\\.[^@]+$", 2, 2_000],
+    ["\\s+$", 2, 2_000],
+    ["^\\S+@\\S+\\.\\S+$", 3, 158],
+  ])("%s is quick within what its degree allows", (source, degree, length) => {
+    expect(shown(source)).toBe(degree);
+    expect(worstMs(source, 2 * length)).toBeLessThan(1_000);
+  });
+});

@@ -1,0 +1,436 @@
+/**
+ * How long a backtracking engine takes to see that a text does not match, at worst, by the length of the text.
+ *
+ * A pattern is read as an automaton without empty moves (Glushkov's: one state for each character class that stands in it). An engine that
+ * backtracks tries every path, so what counts is how many paths one text can take:
+ *
+ *   exponential   a state comes back to itself by two paths with one text:                        (a+)+   (a|a)*   (\w+\s?)*
+ *   n² and more   two loops take the same text, and so does the way from the first to the second: a*a*    .*@.*    \s+$ (it may start anywhere)
+ *   n             neither
+ *
+ * Where the automaton cannot say it exactly it says too much: a counted repetition of more than a few states counts as a loop, lookarounds
+ * as nothing and with their own cost, a backreference as any text that its group takes.
+ *
+ * Source: A. Weber, H. Seidl, "On the degree of ambiguity of finite automata" (1991): criteria EDA and IDA.
+ */
+import { type AST, RegExpParser } from "@eslint-community/regexpp";
+
+/** `degree` 1 is linear, 0 does not depend on the length. */
+export type PatternCost =
+  | { readonly type: "polynomial"; readonly degree: number }
+  | { readonly type: "exponential" }
+  /** Not a pattern, or too large to judge. */
+  | { readonly type: "unknown"; readonly why: string };
+
+const STATES_MAX = 400;
+/** Pairs and triples of states that are looked at. */
+const STEPS_MAX = 2_000_000;
+const KEPT_MAX = 1_000;
+
+/** In the order of their last use. Patterns are few, and tools that ask inline ask for them in every run. */
+const known = new Map<string, PatternCost>();
+
+export function patternCost(source: string, flags: string): PatternCost {
+  const key = `${flags}/${source}`;
+  const cost = known.get(key) ?? judged(source, flags);
+  known.delete(key);
+  known.set(key, cost);
+  const [oldest] = known.keys();
+  if (known.size > KEPT_MAX && oldest !== undefined) known.delete(oldest);
+  return cost;
+}
+
+function judged(source: string, flags: string): PatternCost {
+  try {
+    const unicode = { unicode: flags.includes("u"), unicodeSets: flags.includes("v") };
+    const pattern = new RegExpParser({ ecmaVersion: 2025 }).parsePattern(source, 0, source.length, unicode);
+    const budget = { steps: STEPS_MAX };
+    const worst = costOf(pattern.alternatives, { flags, isAnchored: !flags.includes("m") && isAnchored(pattern.alternatives), budget });
+    return worst === Infinity ? { type: "exponential" } : { type: "polynomial", degree: worst };
+  } catch (error) {
+    return { type: "unknown", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+interface Judging {
+  readonly flags: string;
+  /** It can match from one place of the text only. */
+  readonly isAnchored: boolean;
+  readonly budget: { steps: number };
+}
+
+/** The degree of the polynomial; Infinity for what grows faster. */
+function costOf(alternatives: readonly AST.Alternative[], judging: Judging): number {
+  const automaton = build(alternatives, judging);
+  if (automaton.hasManyWays || hasTwoWaysBack(automaton, judging.budget)) return Infinity;
+  const own = longestChain(automaton, judging.budget);
+  return automaton.lookarounds.reduce((worst, { inside, isFirst }) => {
+    const cost = costOf(inside, { ...judging, isAnchored: true });
+    // At the start of an anchored pattern it is tried once, elsewhere as often as the engine comes by.
+    return Math.max(worst, isFirst && judging.isAnchored ? cost : own + cost);
+  }, own);
+}
+
+// ── the automaton ────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Automaton {
+  /** By state: the atoms of the alphabet that it takes, as bits. */
+  readonly takes: readonly bigint[];
+  /** By state: the states that may follow, and in how many ways. */
+  readonly next: readonly ReadonlyMap<number, number>[];
+  readonly lookarounds: readonly Lookaround[];
+  /** (a?){30}: each repetition may take something or nothing, which doubles the ways each time. */
+  readonly hasManyWays: boolean;
+}
+
+interface Lookaround {
+  readonly inside: readonly AST.Alternative[];
+  /** Nothing of the text was taken before it. */
+  readonly isFirst: boolean;
+}
+
+interface Fragment {
+  readonly first: readonly number[];
+  readonly last: readonly number[];
+  readonly isEmptyToo: boolean;
+}
+
+const EMPTY: Fragment = { first: [], last: [], isEmptyToo: true };
+/** Repetitions of one state up to so many are written out, others up to the second number; longer ones count as loops. */
+const COPIES_OF_ONE_MAX = 64;
+const COPIES_MAX = 4;
+const EMPTY_REPETITIONS_MAX = 10;
+
+function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: Judging): Automaton {
+  const classes: string[] = [];
+  const next: Map<number, number>[] = [];
+  const lookarounds: Lookaround[] = [];
+  const copied = new Set<AST.CapturingGroup>();
+  let hasManyWays = false;
+  /** Whether anything but the start of the text is looked at beside the characters. */
+  let hasConditions = false;
+
+  function state(raw: string): Fragment {
+    if (classes.length >= STATES_MAX) throw new Error(`it is too large to judge: more than ${STATES_MAX} characters and classes`);
+    const id = classes.push(raw) - 1;
+    next.push(new Map());
+    return { first: [id], last: [id], isEmptyToo: false };
+  }
+
+  function link(from: readonly number[], to: readonly number[]): void {
+    for (const one of from) for (const other of to) next[one]?.set(other, (next[one].get(other) ?? 0) + 1);
+  }
+
+  function inOrder(one: Fragment, other: Fragment): Fragment {
+    link(one.last, other.first);
+    return {
+      first: one.isEmptyToo ? [...one.first, ...other.first] : one.first,
+      last: other.isEmptyToo ? [...one.last, ...other.last] : other.last,
+      isEmptyToo: one.isEmptyToo && other.isEmptyToo,
+    };
+  }
+
+  function oneOf(branches: readonly AST.Alternative[], isFirst: boolean): Fragment {
+    const fragments = branches.map(({ elements }) => {
+      let whole = EMPTY;
+      for (const element of elements) whole = inOrder(whole, fragment(element, isFirst && whole.first.length === 0));
+      return whole;
+    });
+    return {
+      first: fragments.flatMap(({ first }) => first),
+      last: fragments.flatMap(({ last }) => last),
+      isEmptyToo: fragments.some(({ isEmptyToo }) => isEmptyToo),
+    };
+  }
+
+  function fragment(element: AST.Element, isFirst: boolean): Fragment {
+    switch (element.type) {
+      case "Character":
+      case "CharacterClass":
+      case "CharacterSet":
+      case "ExpressionCharacterClass":
+        return state(element.raw);
+      case "Group":
+        return oneOf(element.alternatives, isFirst);
+      case "CapturingGroup": {
+        const isOuter = !copied.has(element);
+        copied.add(element);
+        const taken = oneOf(element.alternatives, isFirst);
+        if (isOuter) copied.delete(element);
+        return taken;
+      }
+      case "Quantifier":
+        return repeated(element, isFirst);
+      case "Backreference":
+        return again([element.resolved].flat());
+      case "Assertion":
+        hasConditions ||= element.kind !== "start";
+        if (element.kind === "lookahead" || element.kind === "lookbehind") lookarounds.push({ inside: element.alternatives, isFirst });
+        return EMPTY;
+    }
+  }
+
+  /** What a group took is one of the texts that it can take, or nothing. Groups that name each other may have taken anything. */
+  function again(groups: readonly AST.CapturingGroup[]): Fragment {
+    if (groups.some((group) => copied.has(group))) {
+      const anything = state(ANY);
+      link(anything.last, anything.first);
+      return { ...anything, isEmptyToo: true };
+    }
+    groups.forEach((group) => copied.add(group));
+    const copy = oneOf(
+      groups.flatMap(({ alternatives: branches }) => branches),
+      false,
+    );
+    groups.forEach((group) => copied.delete(group));
+    return { ...copy, isEmptyToo: true };
+  }
+
+  function repeated({ element, min, max }: AST.Quantifier, isFirst: boolean): Fragment {
+    if (max === 0) return EMPTY;
+    const before = classes.length;
+    const once = fragment(element, isFirst && max === 1);
+    const size = classes.length - before;
+    const isShort = max <= (size === 1 ? COPIES_OF_ONE_MAX : COPIES_MAX) && (max === 1 || !once.isEmptyToo);
+    if (!isShort) {
+      hasManyWays ||= once.isEmptyToo && size > 0 && Number.isFinite(max) && max > EMPTY_REPETITIONS_MAX;
+      link(once.last, once.first);
+      return { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
+    }
+    // x{2,4} is x x (x (x)?)?: each text has one way through.
+    let whole = { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
+    let last = once;
+    const lasts = [...once.last];
+    for (let copy = 2; copy <= max; copy += 1) {
+      const another = fragment(element, false);
+      link(last.last, another.first);
+      if (copy <= min) lasts.length = 0;
+      lasts.push(...another.last);
+      last = another;
+    }
+    whole = { ...whole, last: lasts };
+    return whole;
+  }
+
+  let whole = oneOf(alternatives, true);
+  // A match may begin at each place of the text: as if anything stood before it.
+  if (!isAnchored && whole.first.length > 0) {
+    const before = state(ANY);
+    link(before.last, before.first);
+    whole = inOrder({ ...before, isEmptyToo: true }, whole);
+  }
+  const takes = takenBy(classes, flags);
+  // Without a condition on what follows the engine is done as soon as it comes here: a text that does not match never does.
+  for (const id of hasConditions ? [] : whole.last) {
+    takes[id] = 0n;
+    next[id]?.clear();
+  }
+  return { takes, next, lookarounds, hasManyWays };
+}
+
+const ANY = "[^]";
+
+function isAnchored(alternatives: readonly AST.Alternative[]): boolean {
+  return alternatives.every(({ elements }) => {
+    for (const element of elements) {
+      if (element.type === "Assertion" && element.kind === "start") return true;
+      if ((element.type === "Group" || element.type === "CapturingGroup") && isAnchored(element.alternatives)) return true;
+      if (element.type !== "Assertion") return false;
+    }
+    return false;
+  });
+}
+
+// ── the alphabet ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Which classes share a character is asked of the engine itself, so that escapes, properties and flags mean what they mean: by all of Latin,
+ * the ends of every range, and some of each kind of character beyond.
+ */
+function takenBy(classes: readonly string[], flags: string): bigint[] {
+  const kinds = [...new Set(classes)];
+  const own = flags.replaceAll(/[^iuvs]/g, "");
+  const tests = kinds.map((raw) => new RegExp(`^(?:${raw})$`, raw === ANY ? own.replaceAll(/[uv]/g, "u") : own));
+  const samples = samplesFor(kinds.join(""), /[uv]/.test(flags));
+  const atoms = new Map<string, bigint>();
+  const taken = kinds.map(() => 0n);
+  for (const sample of samples) {
+    const isIn = tests.map((each) => each.test(sample));
+    const signature = isIn.join();
+    let atom = atoms.get(signature);
+    if (atom === undefined) atoms.set(signature, (atom = 1n << BigInt(atoms.size)));
+    for (const [index, isTaken] of isIn.entries()) if (isTaken) taken[index] = (taken[index] ?? 0n) | atom;
+  }
+  const all = (1n << BigInt(atoms.size)) - 1n;
+  // A class that none of the samples is in may share characters with any other.
+  return classes.map((raw) => taken[kinds.indexOf(raw)] || all);
+}
+
+const LATIN = Array.from({ length: 0x180 }, (_, code) => code);
+const BEYOND = `
+  1e9e 17f 212a 2028 2029 feff a0 1680 3000 301 20dd 200d fe0f 20e3 ad 200b 391 3b1 3c2 410 430 5d0 627 661 905 966 e01
+  e34 10d0 1100 3042 30a2 30fc 4e00 ac00 d55c ff21 ff10 2160 b2 bd 20ac 2190 221e 2018 ab 203f 2014 2122 2764 e000 1f600
+  1f1e6 1f3fb 1f9b0 1d400 20000 e0061 10ffff`
+  .trim()
+  .split(/\s+/)
+  .map((code) => Number.parseInt(code, 16));
+
+function samplesFor(text: string, isUnicode: boolean): string[] {
+  const named = Array.from(text).flatMap((character) => character.codePointAt(0) ?? []);
+  const escaped = [...text.matchAll(/\\(?:u\{([0-9a-f]+)\}|u([0-9a-f]{4})|x([0-9a-f]{2}))/gi)].map((found) =>
+    Number.parseInt(found[1] ?? found[2] ?? found[3] ?? "0", 16),
+  );
+  const ends = [...named, ...escaped].flatMap((code) => [code - 1, code, code + 1]);
+  return [...new Set([...LATIN, ...BEYOND, ...ends])]
+    .filter((code) => code >= 0 && code <= (isUnicode ? 0x10ffff : 0xffff))
+    .map((code) => String.fromCodePoint(code));
+}
+
+// ── the criteria ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** EDA: some state can be left and come back to by one text in two ways. */
+function hasTwoWaysBack({ takes, next }: Automaton, budget: Judging["budget"]): boolean {
+  const size = takes.length;
+  const pairs = components(size * size, (pair) => {
+    const [one, other] = [Math.floor(pair / size), pair % size];
+    const found: number[] = [];
+    for (const one2 of next[one]?.keys() ?? []) {
+      for (const other2 of next[other]?.keys() ?? []) {
+        spend(budget);
+        if (share(takes[one2], takes[other2])) found.push(one2 * size + other2);
+      }
+    }
+    return found;
+  });
+  for (let at = 0; at < size; at += 1) {
+    const home = pairs.of(at * size + at);
+    if (home === undefined) continue;
+    // Two states at once on the way …
+    if (home.some((pair) => Math.floor(pair / size) !== pair % size)) return true;
+    // … or two ways from one to the next.
+    const together = new Set(home);
+    for (const pair of home) {
+      const from = pair % size;
+      for (const [to, ways] of next[from] ?? []) if (ways > 1 && together.has(to * size + to)) return true;
+    }
+  }
+  return false;
+}
+
+/** IDA: the most loops that stand one behind the other and take, each with the way that leads there, the same text as the one before. */
+function longestChain({ takes, next }: Automaton, budget: Judging["budget"]): number {
+  const size = takes.length;
+  const loops = components(size, (from) => [...(next[from]?.keys() ?? [])]);
+  const all = loops.all.filter((states) => loops.of(states[0] ?? 0) !== undefined);
+  const behind = all.map((one) => all.map((other) => one !== other && isChained(one, other)));
+  const depths = new Map<number, number>();
+  const depth = (index: number): number => {
+    const found = depths.get(index);
+    if (found !== undefined) return found;
+    depths.set(index, 0);
+    const deepest = 1 + Math.max(0, ...all.map((_, other) => (behind[index]?.[other] ? depth(other) : 0)));
+    depths.set(index, deepest);
+    return deepest;
+  };
+  return Math.max(0, ...all.map((_, index) => depth(index)));
+
+  function isChained(one: readonly number[], other: readonly number[]): boolean {
+    const inOne = new Set(one);
+    const inOther = new Set(other);
+    return one.some((p) => other.some((q) => meets(p, q, inOne, inOther)));
+  }
+
+  /** Whether a text leads from p to p, from p to q and from q to q. */
+  function meets(p: number, q: number, inOne: ReadonlySet<number>, inOther: ReadonlySet<number>): boolean {
+    const goal = (p * size + q) * size + q;
+    const seen = new Set<number>();
+    const open = [[p, p, q] as const];
+    for (let at = open.pop(); at; at = open.pop()) {
+      for (const a of next[at[0]]?.keys() ?? []) {
+        if (!inOne.has(a)) continue;
+        for (const c of next[at[2]]?.keys() ?? []) {
+          if (!inOther.has(c)) continue;
+          const both = (takes[a] ?? 0n) & (takes[c] ?? 0n);
+          if (both === 0n) continue;
+          for (const b of next[at[1]]?.keys() ?? []) {
+            spend(budget);
+            if (!share(both, takes[b])) continue;
+            const id = (a * size + b) * size + c;
+            if (id === goal) return true;
+            if (seen.has(id)) continue;
+            seen.add(id);
+            open.push([a, b, c]);
+          }
+        }
+      }
+    }
+    return false;
+  }
+}
+
+function share(one: bigint | undefined, other: bigint | undefined): boolean {
+  return ((one ?? 0n) & (other ?? 0n)) !== 0n;
+}
+
+function spend(budget: Judging["budget"]): void {
+  budget.steps -= 1;
+  if (budget.steps < 0) throw new Error("it is too large to judge");
+}
+
+interface Components {
+  readonly all: readonly (readonly number[])[];
+  /** The nodes that can be reached from the node and reach it; undefined when it is on no loop. */
+  of(node: number): readonly number[] | undefined;
+}
+
+/** Tarjan's strongly connected components, without recursion: a pattern may be deep. */
+function components(count: number, edges: (node: number) => readonly number[]): Components {
+  const index = new Map<number, number>();
+  const low = new Map<number, number>();
+  const onStack = new Set<number>();
+  const stack: number[] = [];
+  const all: number[][] = [];
+  const home = new Map<number, number[]>();
+  const isLooped = new Set<number>();
+  for (let root = 0; root < count; root += 1) {
+    if (index.has(root)) continue;
+    const work: { readonly node: number; readonly rest: readonly number[]; at: number }[] = [];
+    const enter = (node: number) => {
+      index.set(node, index.size);
+      low.set(node, index.get(node) ?? 0);
+      stack.push(node);
+      onStack.add(node);
+      const rest = edges(node);
+      if (rest.includes(node)) isLooped.add(node);
+      work.push({ node, rest, at: 0 });
+    };
+    enter(root);
+    for (let frame = work.at(-1); frame; frame = work.at(-1)) {
+      const { node, rest } = frame;
+      const to = rest[frame.at];
+      if (to !== undefined) {
+        frame.at += 1;
+        if (!index.has(to)) enter(to);
+        else if (onStack.has(to)) low.set(node, Math.min(low.get(node) ?? 0, index.get(to) ?? 0));
+        continue;
+      }
+      work.pop();
+      const parent = work.at(-1)?.node;
+      if (parent !== undefined) low.set(parent, Math.min(low.get(parent) ?? 0, low.get(node) ?? 0));
+      if (low.get(node) !== index.get(node)) continue;
+      const component = stack.splice(stack.lastIndexOf(node));
+      for (const each of component) {
+        onStack.delete(each);
+        home.set(each, component);
+      }
+      all.push(component);
+    }
+  }
+  return {
+    all,
+    of(node) {
+      const component = home.get(node);
+      return component !== undefined && (component.length > 1 || isLooped.has(node)) ? component : undefined;
+    },
+  };
+}
