@@ -42,6 +42,7 @@ export interface Acknowledgement {
 export interface TaskState {
   readonly taskId: string;
   readonly status: string;
+  readonly statusMessage?: string;
   readonly inputRequests?: Readonly<Record<string, unknown>>;
   /** Once it is completed. */
   readonly result?: { readonly content?: readonly { readonly text?: string }[] };

@@ -606,6 +606,31 @@ describe("ctx in the wrong place", () => {
 });
 
 describe("divergence", () => {
+  test("recorded work that new code calls late, behind something new, is waited for as long as the settings say", async () => {
+    const run = async (divergenceWaitMs: number) => {
+      const task = subject(
+        async ({ step, ask }) => {
+          await Promise.all([step("charge", () => 1), ask("go", form("?"))]);
+          return {};
+        },
+        { divergenceWaitMs },
+      );
+      await task.run();
+      task.answer("go", accept(1));
+      task.deploy(async ({ step, ask }) => {
+        const later = async () => {
+          await wait(200);
+          await step("charge", () => 1);
+        };
+        await Promise.all([later(), ask("go", form("?")), ask("new", form("?"))]);
+        return {};
+      });
+      return (await task.run()).type;
+    };
+    expect(await run(20)).toBe("diverged");
+    expect(await run(4_000)).toBe("parked");
+  });
+
   test("new code that returns over a recorded step is found out", async () => {
     const task = subject(async ({ step, ask }) => {
       await step("charge", () => 1);

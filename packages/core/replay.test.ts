@@ -345,6 +345,21 @@ describe("time, chance and reports", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: true } });
   });
 
+  test("which sleep is short is a setting: at the limit it stays, one beyond parks", async () => {
+    const sleeps = async (ms: number) => {
+      const task = subject(
+        async ({ sleep }) => {
+          await sleep("nap", ms);
+          return {};
+        },
+        { inlineSleepMaxMs: 20 },
+      );
+      return (await task.run()).type;
+    };
+    expect(await sleeps(20)).toBe("returned");
+    expect(await sleeps(21)).toBe("parked");
+  });
+
   test("reports are sent in order, once: replay does not repeat them", async () => {
     const task = subject(async ({ ask, report, status }) => {
       report({ type: "progress", progress: 1 });

@@ -83,6 +83,19 @@ describe("the run queue and its consumers", () => {
     await noJobLeft();
   });
 
+  test("no more runs are at work at once than the consumer takes; further ones wait for their turn", async () => {
+    const release = Promise.withResolvers<undefined>();
+    const run = vi.fn(async (_ref: RunRef) => await release.promise);
+    for (let count = 0; count < 3; count += 1) await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created" });
+    await consume({ run, concurrency: 2 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await wait(300);
+    expect(run).toHaveBeenCalledTimes(2);
+    release.resolve(undefined);
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+    await noJobLeft();
+  });
+
   test("a run that throws is logged, leaves nothing behind, and can be added again", async () => {
     const ref = { taskId: newTaskId(), run: 1 };
     const run = vi.fn(async (_ref: RunRef) => undefined).mockRejectedValueOnce(new Error("the store went away"));

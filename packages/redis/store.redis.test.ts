@@ -354,6 +354,18 @@ describe("the task store on Redis", () => {
     expect(own + due + owner).toBeLessThanOrEqual(1_300);
   });
 
+  test("an owner's list keeps about the newest 100,000 tasks, for 90 days after the last", async () => {
+    const owner = createKeys(opened.prefix).owner(0, "anonymous");
+    await opened.redis.eval("for i = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'id', '0-of-long-ago') end", 1, owner);
+    await Promise.all(Array.from({ length: 200 }, () => aLife(opened.store).parked([anAsk("size")])));
+    // Redis drops whole blocks of a hundred.
+    const length = await opened.redis.xlen(owner);
+    expect(length).toBeGreaterThanOrEqual(100_000);
+    expect(length).toBeLessThan(100_100);
+    const leftMs = await opened.redis.pttl(owner);
+    expect(Math.abs(leftMs - 90 * 24 * HOUR_MS)).toBeLessThan(60_000);
+  });
+
   test("an owner's list is merged over the partitions, newest first, whatever the page size", async () => {
     const spread = await openRedis({ partitions: 3 });
     try {

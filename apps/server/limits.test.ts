@@ -1,0 +1,98 @@
+/** What bounds a front end, at the limit and one beyond, where no other test does. docs/limits.md lists them all. */
+import { describe, expect, test } from "vitest";
+import { rpc, stream } from "./client.fixture.ts";
+import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
+import { requestStates } from "./seals/request-state.ts";
+import { stateKeys } from "./seals/state-keys.ts";
+import { openSession } from "./session-client.fixture.ts";
+import { offered } from "./tools.fixture.ts";
+
+async function one(request: Partial<Deploy> = {}): Promise<Deployment & Front> {
+  const deployment = await deploy({ catalogue: offered, fronts: 1, ...request });
+  return { ...deployment, ...deployment.fronts[0]! };
+}
+
+const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `name${index}`);
+
+describe("one request", () => {
+  test("has at most so many answers", async () => {
+    const here = await one({ settings: { repliesMax: 3 } });
+    const { result } = await rpc(here, "tools/call", { name: "greet", arguments: {} });
+    const taskId = result?.["taskId"];
+    const answer = (count: number) =>
+      rpc(here, "tasks/update", { taskId, inputResponses: Object.fromEntries(many(count).map((key) => [key, { action: "decline" }])) });
+    expect((await answer(3)).error).toBeUndefined();
+    expect((await answer(4)).error).toMatchObject({ code: -32602, data: { code: "TOO_MANY_ANSWERS" } });
+  });
+
+  test("is at most so many messages", async () => {
+    const here = await one({ limits: { batchMax: 3 } });
+    const client = await openSession(here, { version: "2025-03-26" });
+    const batch = (count: number) =>
+      client.post(
+        here,
+        many(count).map((id) => ({ jsonrpc: "2.0", id, method: "ping" })),
+      );
+    expect((await batch(3)).status).toBe(200);
+    const refused = await batch(4);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("PARLEY_BATCH_MAX")]);
+  });
+
+  test.each([
+    ["taskIds", "PARLEY_LISTEN_TASKS_MAX"],
+    ["resourceSubscriptions", "PARLEY_LISTEN_RESOURCES_MAX"],
+  ])("follows at most so many %s", async (kind, setting) => {
+    const here = await one({ limits: { listenTasksMax: 3, listenResourcesMax: 3 } });
+    const listening = await stream(here, "subscriptions/listen", { notifications: { [kind]: many(3) } });
+    expect(await listening.next()).toMatchObject({ method: "notifications/subscriptions/acknowledged" });
+    listening.close();
+    const refused = await rpc(here, "subscriptions/listen", { notifications: { [kind]: many(4) } });
+    expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining(setting) as string });
+  });
+
+  test("carries a requestState of at most 16,384 characters", async () => {
+    const states = requestStates(stateKeys(["a secret that is long enough to be one"]));
+    const bound = { principal: "ann", kind: "tool" as const, name: "greet", argumentsDigest: "digest" };
+    const sealed = (length: number) =>
+      states.seal({ ...bound, taskId: "0-task", asked: ["x".repeat(length)], deadlineMs: 1_000, expiresAtMs: 1_000 });
+    let length = 12_000;
+    while ((await sealed(length + 1)).length <= 16_384) length += 1;
+    expect(await states.open(await sealed(length), bound, 0)).toMatchObject({ taskId: "0-task" });
+    await expect(states.open(await sealed(length + 1), bound, 0)).rejects.toMatchObject({ code: "REQUEST_STATE_INVALID" });
+  });
+
+  test("waits for a tool's first question so long, and then has its task", async () => {
+    const here = await one({ worker: false, times: { askFirstTimeoutMs: 200 } });
+    const startedAtMs = performance.now();
+    const { result } = await rpc(here, "tools/call", { name: "ask-first", arguments: {} });
+    expect(result).toMatchObject({ resultType: "task", status: "working" });
+    // Timers count from the start of their tick.
+    expect(performance.now() - startedAtMs).toBeGreaterThan(150);
+  });
+});
+
+describe("one session", () => {
+  test("subscribes to at most so many resources", async () => {
+    const here = await one({ limits: { sessionSubscriptionsMax: 2 } });
+    const client = await openSession(here);
+    const subscribe = async (uri: string) => (await client.request(here, "resources/subscribe", { uri })).messages[0];
+    expect([await subscribe("test://a"), await subscribe("test://b"), await subscribe("test://b")]).toMatchObject([
+      { result: {} },
+      { result: {} },
+      { result: {} },
+    ]);
+    expect(await subscribe("test://c")).toMatchObject({ error: { data: { code: "TOO_MANY_SUBSCRIPTIONS" } } });
+  });
+
+  test("is told about at most so many unfinished tasks, and the log about the next", async () => {
+    const here = await one({ limits: { sessionTasksMax: 2 } });
+    const client = await openSession(here);
+    const call = () => client.request(here, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const told = () => here.logged.filter(({ message }) => message.startsWith("session follows too many tasks"));
+    await call();
+    await call();
+    expect(told()).toEqual([]);
+    expect((await call()).messages[0]?.result).toHaveProperty("task");
+    expect(told()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,39 @@
+/** A worker that is told to end while a run is at work. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Client, createClient } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+
+let deployment: Deployment;
+let client: Client;
+
+beforeAll(async () => {
+  deployment = await startDeployment({
+    frontEnds: 1,
+    workers: 0,
+    tools: [join(import.meta.dirname, "tools/busy.ts")],
+    workerEnv: { PARLEY_DRAIN_TIMEOUT: "1s", PARLEY_LEASE: "3s", PARLEY_RENEW_EVERY: "1s" },
+  });
+  client = createClient(deployment.url, 4);
+});
+
+afterAll(async () => {
+  client.close();
+  await deployment.close();
+});
+
+test("waits for its runs as long as the settings say, and leaves longer ones to another", async () => {
+  const leaving = await deployment.addWorker();
+  const { taskId: short } = await client.call("busy", { ms: 600 });
+  const { taskId: long } = await client.call("busy", { ms: 3_000 });
+  await until(async () => (await client.get(short)).statusMessage === "busy" && (await client.get(long)).statusMessage === "busy");
+
+  // Not all had ended: the exit code says so.
+  expect(await leaving.stop()).toBe(1);
+
+  expect((await client.get(short)).status).toBe("completed");
+  expect((await client.get(long)).status).toBe("working");
+  await deployment.addWorker();
+  await until(async () => (await client.get(long)).status === "completed", { timeoutMs: 30_000, everyMs: 50 });
+});
