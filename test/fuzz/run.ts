@@ -88,7 +88,7 @@ export async function runFuzz({ doors, requests, seed, path, lanes, progress }: 
         lifecycles,
         "healthz asked": beats.beats,
         "healthz slowest": `${beats.slowestMs} ms`,
-        "healthz slow": `${beats.findings.length} by their own work, ${beats.machineSlow} by the machine's`,
+        "healthz slow": `${beats.ownSlow} by their own work, ${beats.machineSlow} by the machine's`,
         "front end's heap": `${mb(before.get(first!)!.heapBytes)} MB before, ${mb(after.get(first!)!.heapBytes)} MB after, ${mb(after.get(first!)!.rssBytes)} MB resident`,
         "lines in the logs": logs.lines,
         "processor seconds": cpuOf(before, after),

@@ -96,16 +96,13 @@ export const stateless: Door<Call> = {
 };
 
 /** A question goes to those alone who declared that they can be asked it. */
-function noQuestionUnasked({ text }: Response, body: unknown, { kind, changes }: Expected): void {
+function noQuestionUnasked({ text }: Response, body: unknown, { kind }: Expected): void {
   const { params } = (body ?? {}) as { params?: { _meta?: Record<string, unknown> } };
   const declared = params?._meta?.[CLIENT_CAPABILITIES];
   if (typeof declared !== "object" || declared === null || Object.keys(declared).some((key) => key !== "extensions")) return;
   if (!text.includes('"elicitation/create"')) return;
-  throw new Broken("effect", {
-    kind,
-    changes,
-    what: `a client that declares no elicitation is shown a question\n  reply    ${text.slice(0, 500)}`,
-  });
+  const what = `a client that declares no elicitation is shown a question\n  reply    ${text.slice(0, 500)}`;
+  throw new Broken("effect", { kind, changes: [], what });
 }
 
 function calls({ tools }: System): fc.Arbitrary<Call> {
@@ -293,7 +290,11 @@ const METHODS: { readonly [method: string]: Method } = {
       { path: ["params", "notifications", "resourceSubscriptions"], is: "array" },
     ],
     changes: fc.oneof(
-      set("too many tasks", ["params", "notifications", "taskIds"], manyTexts(1_001), { due: "refused", codes: INVALID_PARAMS }),
+      set("too many tasks", ["params", "notifications", "taskIds"], manyTexts(1_001), {
+        due: "refused",
+        // Without the tasks extension none may be named.
+        codes: [...INVALID_PARAMS, -32_021],
+      }),
       set("too many resources", ["params", "notifications", "resourceSubscriptions"], manyTexts(1_001), {
         due: "refused",
         codes: INVALID_PARAMS,

@@ -12,6 +12,7 @@ import type { Trail } from "./trail.ts";
 
 const EVERY_MS = 50;
 const SLOW_MS = 100;
+const TOLD = 3;
 
 export interface Pulse {
   stop(): Promise<PulseReport>;
@@ -21,6 +22,8 @@ export interface PulseReport {
   readonly findings: readonly RunFinding[];
   readonly beats: number;
   readonly slowestMs: number;
+  /** Slow by the front end's own work; the slowest are told. */
+  readonly ownSlow: number;
   /** Slow for reasons that lie outside of the front end. */
   readonly machineSlow: number;
 }
@@ -67,7 +70,11 @@ export function startPulse(system: System, trail: Trail): Pulse {
         ...counts,
         slowestMs: Math.round(counts.slowestMs),
         machineSlow: slow.length - own.length,
-        findings: own.map((beat) => ({ rule: "pulse", what: told(beat, trail) })),
+        findings: own
+          .toSorted((a, b) => b.ms - a.ms)
+          .slice(0, TOLD)
+          .map((beat) => ({ rule: "pulse", what: told(beat, trail) })),
+        ownSlow: own.length,
       };
     },
   };
