@@ -1,5 +1,5 @@
-/** docs/limits.md says what the schemas say. */
-import { readFileSync } from "node:fs";
+/** docs/limits.md says what the schemas say, and each of its rows names a test that is there. */
+import { existsSync, readFileSync } from "node:fs";
 import { defineTool } from "@parley/sdk";
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
@@ -7,15 +7,28 @@ import { expect, test } from "vitest";
 
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const page = readFileSync(new URL("../docs/limits.md", import.meta.url), "utf8");
-const rows = [...page.matchAll(/^\| [^|]+ \| `(PARLEY_[A-Z_]+)` \| `([^`]+)` \| [^|]+ \|$/gm)].map(([, name = "", value = ""]) => ({
-  name,
-  value,
-}));
+const table = page
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| bound |"))
+  .map((line) => line.slice(2, -2).split(" | "));
+const rows = table.flatMap(([, setting = "", fallback = ""]) => {
+  const [, name] = /^`(PARLEY_[A-Z_]+)`$/.exec(setting) ?? [];
+  const [, value] = /^`([^`]+)`$/.exec(fallback) ?? [];
+  return name === undefined || value === undefined ? [] : [{ name, value }];
+});
 
 test("every setting on the page stands in a row with its default, once", () => {
   const named = [...page.matchAll(/PARLEY_[A-Z_]+/g)].map(([name]) => name);
   expect(rows.map(({ name }) => name)).toEqual(named);
   expect(new Set(named).size).toBe(named.length);
+});
+
+test.each(table.map(([bound = "", , , , link = ""]) => [bound, link]))("a test shows what happens at the bound: %s", (_bound, link) => {
+  const [, file = "", title = ""] = /^\[test\]\((\S+) "(.+)"\)$/.exec(link) ?? [];
+  const url = new URL(`../docs/${file}`, import.meta.url);
+  expect(existsSync(url), link).toBe(true);
+  expect(file).toMatch(/\.test\.ts$|-contract\.ts$/);
+  expect(readFileSync(url, "utf8")).toContain(`"${title}"`);
 });
 
 test("every setting that is a bound by its name is on the page", () => {
