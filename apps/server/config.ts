@@ -50,12 +50,12 @@ export const SERVER_SETTINGS = z.object({
       "Seals requestState; the same for all front ends. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
     ),
 
-  PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may work, from one answer to the next."),
+  PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
-    "How long a tool with askFirst may take to its first question before its task is handed out.",
+    "How long a tool with askFirst may take to ask its first question before its client gets a task instead.",
   ),
   PARLEY_STREAM_AFTER: duration("10s").describe(
-    "When a call that is still at work is answered as a stream, which keeps proxies from ending it.",
+    "How long a call may run before its response becomes a stream, which keeps proxies from closing it.",
   ),
   PARLEY_KEEP_ALIVE: duration("15s").describe("How often an idle stream carries a comment, so that proxies keep it open."),
   PARLEY_STALL_TIMEOUT: duration("1m").describe("A stream or reply whose reader takes nothing for this long is dropped."),
@@ -70,7 +70,7 @@ export const SERVER_SETTINGS = z.object({
 
   PARLEY_SESSION_TTL: duration("1h").describe("How long a session of a 2025 client lives after its last use."),
   PARLEY_RESUMABLE_AFTER: duration("100ms").describe(
-    "When a session's call that is still at work is answered as a stream, which its client can resume on any front end.",
+    "How long a session's call may run before its response becomes a stream, which its client can resume on any front end.",
   ),
   PARLEY_RETRY: duration("1s").describe("How long clients are told to wait before they resume a stream that ended."),
   PARLEY_TASK_GRACE: duration("100ms").describe(
@@ -92,7 +92,7 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
 
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
-    "After SIGTERM: how long to serve on with /readyz at 503, until the load balancer has noticed.",
+    "After SIGTERM: how long to keep serving with /readyz at 503, until the load balancer has noticed.",
   ),
   PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that: how long calls in flight may take to end."),
 });

@@ -4,14 +4,18 @@ import { duration, flag, list, whole } from "./environment.ts";
 
 /** The settings of packages/core, by their names in the environment. */
 export const coreEnvironment = {
-  PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a run that is due may take to start before the sweep adds it again."),
-  PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run keeps its task without a sign of life."),
+  PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a due run may wait to start before the sweep queues it again."),
+  PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run holds its task without renewing its lease."),
   PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs).describe(
     "How often a long run renews its lease and looks for a cancellation.",
   ),
-  PARLEY_SETTLE_GRACE: duration(DEFAULT_SETTINGS.settleGraceMs).describe("How long tasks/get waits for a task that became due just now."),
-  PARLEY_ASK_TIMEOUT: duration(DEFAULT_SETTINGS.askTimeoutMs).describe("How long an ask waits for its answer when the tool does not say."),
-  PARLEY_ASK_TIMEOUT_MAX: duration(DEFAULT_SETTINGS.askTimeoutMaxMs).describe("The longest that any ask waits, whatever the tool says."),
+  PARLEY_SETTLE_GRACE: duration(DEFAULT_SETTINGS.settleGraceMs).describe("How long tasks/get waits for a task that has just become due."),
+  PARLEY_ASK_TIMEOUT: duration(DEFAULT_SETTINGS.askTimeoutMs).describe(
+    "How long a question waits for its answer if its tool sets no timeout.",
+  ),
+  PARLEY_ASK_TIMEOUT_MAX: duration(DEFAULT_SETTINGS.askTimeoutMaxMs).describe(
+    "Longest time that any question waits, even if its tool asks for more.",
+  ),
   PARLEY_INLINE_SLEEP_MAX: duration(DEFAULT_SETTINGS.inlineSleepMaxMs).describe(
     "Sleeps up to this length stay on the worker; longer ones park.",
   ),
@@ -25,7 +29,7 @@ export const coreEnvironment = {
     "How long a task waits for a worker that has its tool before it fails.",
   ),
   PARLEY_TAKEOVERS_MAX: whole(DEFAULT_SETTINGS.takeoversMax).describe(
-    "How often in a row a worker may die under a task that makes no progress before the task fails.",
+    "Workers that may die in a row under a task that makes no progress, before the task fails.",
   ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
@@ -41,12 +45,12 @@ export const coreEnvironment = {
   ),
   PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Most answers in one request."),
   PARLEY_REFUSALS_MAX: whole(DEFAULT_SETTINGS.refusalsMax).describe(
-    "After how many answers that do not fit a question of a client with a session counts as cancelled.",
+    "Invalid answers a session client may give before its question counts as cancelled.",
   ),
   PARLEY_WITHOUT_CAPABILITY: z
     .enum(["fail", "default"])
     .default(DEFAULT_SETTINGS.withoutCapability)
-    .describe("What a question becomes that the client cannot be asked: fail, or its default for timeouts where it has one."),
+    .describe("What happens to a question that the client cannot be asked: fail, or default (its default for timeouts, if it has one)."),
   PARLEY_ASK_URL_SCHEMES: list(DEFAULT_SETTINGS.askUrlSchemes)
     .refine(
       (schemes) => schemes.every((scheme) => /^[a-z][a-z0-9+.-]*$/.test(scheme)),
@@ -61,10 +65,10 @@ export const coreEnvironment = {
     "Show callers what tools throw, for development. Otherwise they get an id, under which the log has it.",
   ),
   PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
-    "The shortest that a client may have its finished task kept; shorter wishes become this.",
+    "Shortest time that a finished task is kept; a shorter ttl of a client is raised to this.",
   ),
   PARLEY_RETENTION_MAX: duration(DEFAULT_SETTINGS.retentionMaxMs).describe(
-    "The longest that a client may have its finished task kept; longer wishes become this.",
+    "Longest time that a finished task is kept; a longer ttl of a client is lowered to this.",
   ),
 };
 

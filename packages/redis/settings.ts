@@ -43,7 +43,7 @@ export const redisSettings = z.object({
     .min(0)
     .max(16)
     .default(0)
-    .describe("Replicas that must have an answer, a step or an end before anybody is told: a failover to one of them loses none."),
+    .describe("Replicas that must have a write before it is acknowledged, so that a failover to one of them loses nothing."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 

@@ -12,12 +12,12 @@ interface AnswerOptions extends Given {
 export function addAnswer(program: Command): void {
   program
     .command("answer <taskId> [key]")
-    .description("answers a question of a task: asks on the terminal, or takes the answer from the options")
-    .option("-u, --url <url>", "of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+    .description("answers a question of a task, on the terminal or from the options")
+    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
     .option("-s, --set <field=value>", "a field of the form", (given: string, all: string[]) => [...all, given], [])
     .option("-j, --json <object>", "the form's content as JSON")
     .option("--accept", "accept without content, such as a page to visit")
-    .option("--decline", "say no")
+    .option("--decline", "decline to answer")
     .option("--cancel", "dismiss the question")
     .option("-w, --wait", "wait for the task's end and print its result")
     .action(async (taskId: string, key: string | undefined, { url, wait, ...given }: AnswerOptions) => {

@@ -20,16 +20,16 @@ export function addCall(program: Command): void {
   program
     .command("call <tool>")
     .description("calls a tool and waits for its result; questions are printed with how to answer them")
-    .option("-u, --url <url>", "of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
     .option(
       "-a, --arg <name=value>",
-      "an argument; values that read as JSON are JSON",
+      "an argument; a value that is valid JSON is read as JSON",
       (given: string, all: string[]) => [...all, given],
       [],
     )
     .option("-j, --json <object>", "all arguments as JSON")
-    .option("-i, --interactive", "ask on this terminal what the tool asks")
-    .option("--no-wait", "print the task's id and go")
+    .option("-i, --interactive", "answer the tool's questions on this terminal")
+    .option("--no-wait", "print the task's id and exit")
     .action(async (tool: string, options: CallOptions) => {
       const { session, close } = await connect(options.url, { respond: respondOn(process.stdin.isTTY) });
       try {

@@ -5,9 +5,7 @@ const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 export function addDoctor(program: Command): void {
   program
     .command("doctor")
-    .description(
-      "checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 when something keeps Parley from serving",
-    )
+    .description("checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 if Parley could not serve")
     .action(async () => {
       const { checkUp } = await import("../checkup.ts");
       const findings = await checkUp(process.env);

@@ -10,12 +10,12 @@ interface TaskOptions {
 }
 
 export function addTasks(program: Command): void {
-  const tasks = program.command("tasks").description("looks at tasks and ends them");
+  const tasks = program.command("tasks").description("shows and cancels tasks");
   tasks
     .command("get <taskId>")
     .description("the state of a task, its open questions, its result")
-    .option("-u, --url <url>", "of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
-    .option("-j, --json", "as it came over the wire")
+    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+    .option("-j, --json", "print the response as it was received")
     .action(async (taskId: string, { url, json }: TaskOptions) => {
       const { session, close } = await connect(url);
       try {
@@ -27,8 +27,8 @@ export function addTasks(program: Command): void {
     });
   tasks
     .command("cancel <taskId>")
-    .description("ends a task")
-    .option("-u, --url <url>", "of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+    .description("cancels a task")
+    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
     .action(async (taskId: string, { url }: TaskOptions) => {
       const { session, close } = await connect(url);
       try {
