@@ -20,3 +20,18 @@ test("an error in a line is its name, message, causes and frames, and none of wh
   });
   expect(stderr).not.toContain("SECRET");
 });
+
+test("the fields of one line stand in no other line of the same work", async () => {
+  const module = JSON.stringify(new URL("logger.ts", import.meta.url).href);
+  const script = `
+    import { createLogger, withLogFields } from ${module};
+    const log = createLogger("test", "info");
+    withLogFields({ requestId: "r-1" }, () => {
+      log.error({ defectId: "d-1", err: new Error("of the first line") }, "request failed");
+      log.info({ status: 200 }, "request answered");
+    });
+  `;
+  const { stderr } = await run(process.execPath, ["--input-type=module", "--eval", script]);
+  const { time: _, pid: __, ...line } = JSON.parse(stderr.trim().split("\n").at(-1) ?? "") as Record<string, unknown>;
+  expect(line).toEqual({ level: 30, name: "test", requestId: "r-1", status: 200, msg: "request answered" });
+});

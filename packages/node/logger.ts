@@ -15,7 +15,8 @@ export const logEnvironment = {
  * written: pino would write every member, and Redis' errors carry the command with its arguments.
  */
 export function createLogger(name: string, level: string): Logger {
-  const mixin = () => fieldsOfWork.getStore() ?? {};
+  // A copy: pino adds the line's own fields to what it is given, and they would stand in every later line of the same work.
+  const mixin = () => ({ ...fieldsOfWork.getStore() });
   return pino(
     { name, level, mixin, serializers: { err: describeError }, base: { name, pid: process.pid } },
     pino.destination({ dest: 2, sync: false }),

@@ -1,5 +1,7 @@
-import type { Log } from "@parley/core";
+import { cut, type Log } from "@parley/core";
 import type { FastifyInstance } from "fastify";
+
+const METHOD_CHARS = 100;
 
 /**
  * One line per request when it is over, never what was in it. Fastify's own logging makes a child logger and two lines for each, which is a
@@ -18,7 +20,9 @@ export function requestLog(app: FastifyInstance, log: Log): void {
         const gone = raw.writableFinished ? {} : { gone: true };
         const trace = request.traceId === undefined ? {} : { traceId: request.traceId };
         const { id: requestId, rpcMethod } = request;
-        log.info({ requestId, ...trace, method, rpcMethod, status: raw.statusCode, ms, ...gone }, "request answered");
+        // A notification of any name is taken, and its name is its sender's.
+        const named = rpcMethod === undefined ? {} : { rpcMethod: cut(rpcMethod, METHOD_CHARS) };
+        log.info({ requestId, ...trace, method, ...named, status: raw.statusCode, ms, ...gone }, "request answered");
       });
     }
     done();
