@@ -17,6 +17,9 @@ import { holdStream, type Held } from "./hold-stream.ts";
 import { callName } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
+/** How often a stream uses its session within the time that one lives without use. */
+const SESSION_USES = 4;
+
 export interface FollowCall {
   readonly cursor: CallCursor | ResultCursor;
   /** As it was read after `watch` began. */
@@ -50,6 +53,7 @@ class CallStream {
   #put = new Set<string>();
   readonly #done = new AbortController();
   readonly #stops: readonly (() => void)[];
+  #sessionUsedAtMs: number;
 
   constructor(route: SessionRoute, exchange: SessionExchange, { cursor, task, watch }: FollowCall) {
     this.#route = route;
@@ -57,12 +61,16 @@ class CallStream {
     this.#watch = watch;
     this.#cursor = cursor;
     this.#task = task;
+    this.#sessionUsedAtMs = route.services.clock.now();
     const { lifecycle, heartbeat } = route;
     this.#stops = [
       onAbort(exchange.channel.closed, watch.wake),
       onAbort(lifecycle.closing, watch.wake),
       onAbort(lifecycle.ending, watch.wake),
-      heartbeat.onBeat(() => this.#keepClientWaiting()),
+      heartbeat.onBeat(() => {
+        this.#keepClientWaiting();
+        this.#keepSession();
+      }),
       () => this.#done.abort(OVER),
     ];
   }
@@ -228,6 +236,16 @@ class CallStream {
   #canPut({ request }: Ask): boolean {
     const { session, dialect, channel } = this.#exchange;
     return channel.acceptsStream && dialect.canAsk(request, session.capabilities);
+  }
+
+  /** A client that waits for a person uses its session: without it, the answer would find no session to come to. */
+  #keepSession(): void {
+    const { services, sessions, times, log } = this.#route;
+    const nowMs = services.clock.now();
+    if (nowMs - this.#sessionUsedAtMs < times.sessionTtlMs / SESSION_USES) return;
+    this.#sessionUsedAtMs = nowMs;
+    const { session } = this.#exchange;
+    sessions.touch(session.id, times.sessionTtlMs).catch((error: unknown) => log.warn({ err: error }, "session not kept"));
   }
 
   /** Many clients give a request up after a minute without a sign of life; a person may take longer. */
