@@ -29,7 +29,7 @@ ENV NODE_ENV=production \
     PARLEY_SHUTDOWN_DELAY=3s \
     PARLEY_GALLERY_DIR=/data
 EXPOSE 3000 9464
-HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "apps/cli/healthcheck.ts"]
+HEALTHCHECK --interval=5s --timeout=10s --start-period=60s --retries=3 CMD ["node", "apps/cli/healthcheck.ts"]
 # Node as the first process gets SIGTERM and ends gently. It does not reap what tools leave behind: run with --init if they start processes.
 ENTRYPOINT ["node", "apps/cli/main.ts"]
 CMD ["server"]

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
-const example = readFileSync(new URL("../.env.example", import.meta.url), "utf8");
-const settings = [...example.matchAll(/^# (.+)\n(?:# )?([A-Z_]+)=(.*)$/gm)].map(([, description, name = "", value = ""]) => ({
-  description,
-  name,
-  value,
-}));
+const [ofProcesses = "", ofCompose = ""] = read(".env.example").split("# ── docker-compose.yml ──");
+const settingsIn = (text: string) =>
+  [...text.matchAll(/^# (.+)\n(?:# )?([A-Z_]+)=(.*)$/gm)].map(([, description, name = "", value = ""]) => ({ description, name, value }));
+const settings = settingsIn(ofProcesses);
 
 test(".env.example lists every setting once", () => {
   expect(settings.map(({ name }) => name).toSorted()).toEqual(Object.keys(schemas).toSorted());
@@ -19,4 +19,26 @@ test.each(settings)("$name is described as in its schema, and shown with its def
   const schema = schemas[name as keyof typeof schemas];
   expect(description).toBe(schema.description);
   if (name !== "REDIS_URL") expect(schema.parse(value === "" ? undefined : value)).toEqual(schema.parse(undefined));
+});
+
+describe("docker-compose.yml", () => {
+  const compose = read("docker-compose.yml");
+
+  test("reads no variable that .env.example does not have, and has the defaults that are shown there", () => {
+    const read = [...compose.matchAll(/\$\{([A-Z_]+):-([^}]*)\}/g)].map(([, name = "", value = ""]) => ({ name, value }));
+    const shown = settingsIn(ofCompose).map(({ name, value }) => ({ name, value }));
+    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+    expect(read.toSorted(byName)).toEqual(shown.toSorted(byName));
+    expect(compose.match(/\$\{/g)).toHaveLength(shown.length);
+  });
+
+  test("runs the version that is in package.json, and other images by their digest", () => {
+    const { version } = JSON.parse(read("package.json")) as { version: string };
+    const { services } = parse(compose, { merge: true }) as { services: Record<string, { image: string }> };
+    for (const [service, { image }] of Object.entries(services)) {
+      if (service === "server" || service === "worker") expect(image).toBe(`parley:\${PARLEY_VERSION:-${version}}`);
+      else expect(image).toMatch(/@sha256:[0-9a-f]{64}\}$/);
+    }
+    expect(Object.keys(services)).toHaveLength(7);
+  });
 });

@@ -1,16 +1,28 @@
 /**
- * `npm run test:compose`: the compose file, for real. Brings it up under a name of its own, puts it under load, rolls it, kills parts of it,
- * and takes it down again. Says so and succeeds where there is no Docker.
+ * npm run test:compose -- [part …]
  *
- *   up     http://localhost:<port>/mcp serves, all containers healthy, none as root, none with a writable root
- *   roll   deploy/roll.sh server and worker under load: no request fails; calls that were held are handed over
- *   scale  --scale server=3 --scale worker=3: the proxy finds the third
- *   kill   a front end, a worker and Redis are killed under load: no task is lost
+ * The compose file, for real. Brings it up under a name of its own, puts it under load, rolls it, kills parts of it, and takes it down again.
+ * Says so and succeeds where there is no Docker.
+ *
+ *   up       http://localhost:<port>/mcp serves, all containers healthy, confined, and no password where it can be seen
+ *   settings every setting in .env reaches its containers
+ *   roll     deploy/roll.sh server and worker under load: no request fails; calls that were held are handed over. One that fails leaves
+ *            nothing behind, and the next one passes
+ *   scale    --scale server=3 --scale worker=3: the proxy finds the third
+ *   proxy    ends with a stream open, within its grace period
+ *   kill     a front end, a worker and Redis are killed under load: no task is lost
+ *   memory   Redis is written to while it rewrites its file, and then filled: it refuses writes, is not killed, and serves again
+ *   backup   of a running deployment, restored into an empty one
  */
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { SERVER_SETTINGS } from "@parley/server";
+import { WORKER_SETTINGS } from "@parley/worker";
+import { createClient } from "../../bench/client.ts";
+import { listen } from "../../bench/listener.ts";
 import { freePorts } from "../support/balancer.ts";
 import { type LoadReport, startLoad } from "../support/steady-load.ts";
 import { until } from "../support/until.ts";
@@ -19,13 +31,19 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const HELD = Number(process.env["COMPOSE_CALLS"] ?? 100);
 /** A Compose that is no plugin: COMPOSE=docker-compose */
 const COMPOSE = (process.env["COMPOSE"] ?? "docker compose").split(" ");
+const PROJECT = "parley-test";
 
 const [port = 0] = await freePorts(1);
-const env = { ...process.env, COMPOSE_PROJECT_NAME: "parley-test", PARLEY_PUBLISH: String(port) };
+const env = {
+  ...process.env,
+  COMPOSE_PROJECT_NAME: PROJECT,
+  COMPOSE_FILE: "docker-compose.yml:test/compose/hand-over.yml",
+  PARLEY_PUBLISH: String(port),
+};
 
-function tryRun(command: readonly string[], timeoutMs = 600_000): { ok: boolean; out: string } {
+function tryRun(command: readonly string[], more: object = {}): { ok: boolean; out: string } {
   const [program = "", ...args] = command;
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: ROOT, env, encoding: "utf8", timeout: timeoutMs });
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: ROOT, encoding: "utf8", timeout: 600_000, env: { ...env, ...more } });
   return { ok: status === 0, out: `${stdout ?? ""}${status === 0 ? "" : (stderr ?? "")}`.trim() };
 }
 
@@ -37,15 +55,24 @@ function run(...command: string[]): string {
 }
 
 const compose = (...args: string[]) => run(...COMPOSE, ...args);
-const containers = (service: string) => compose("ps", "-q", service).split("\n").filter(Boolean);
+const containers = (service: string) => compose("ps", "-a", "-q", service).split("\n").filter(Boolean);
+const container = (service: string) => containers(service)[0] ?? "";
+const inspect = (id: string, format: string) => run("docker", "inspect", "-f", format, id);
+const redis = (command: string) =>
+  compose("exec", "-T", "redis", "sh", "-c", `REDISCLI_AUTH=$(cat /run/parley/redis-password) redis-cli ${command}`);
 
-/** As run, beside a load. */
-async function beside(...command: string[]): Promise<void> {
+/** As run, beside a load. Returns what the command said on standard error, with its exit code if it is not 0. */
+async function beside(command: readonly string[], more: object = {}): Promise<{ status: number | null; said: string }> {
   const [program = "", ...args] = command;
-  const child = spawn(program, args, { cwd: ROOT, env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, args, { cwd: ROOT, env: { ...env, ...more }, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  const status = await new Promise((ended) => child.once("close", ended));
+  const status = await new Promise<number | null>((ended) => child.once("close", ended));
+  return { status, said };
+}
+
+async function mustBeside(...command: string[]): Promise<void> {
+  const { status, said } = await beside(command);
   if (status !== 0) throw new Error(`${command.join(" ")}:\n${said}`);
 }
 
@@ -72,34 +99,126 @@ const kindsOf = (failures: readonly string[]) =>
     ]),
   );
 
-if (!tryRun(["docker", "info"], 10_000).ok || !tryRun([...COMPOSE, "version"], 10_000).ok) {
+if (!tryRun(["docker", "info"]).ok || !tryRun([...COMPOSE, "version"]).ok) {
   console.log("test:compose skipped: no Docker with Compose answers here");
   process.exit(0);
 }
 
 const url = `http://localhost:${port}/mcp`;
 try {
+  const parts = { settings, up, roll, failedRoll, scale, proxy, kill, memory, backup };
+  const wanted = process.argv.slice(2);
+  for (const [name, part] of Object.entries(parts)) if (wanted.length === 0 || name === "up" || wanted.includes(name)) await part();
+} catch (error) {
+  check(error instanceof Error ? error.message : String(error), false);
+  console.log(tryRun([...COMPOSE, "logs", "--tail", "20"]).out);
+} finally {
+  if (process.env["COMPOSE_KEEP"] === undefined) {
+    tryRun([...COMPOSE, "down", "--volumes", "--timeout", "5"]);
+    tryRun(["docker", "rmi", "-f", "parley:broken"]);
+  }
+}
+process.exit(failed === 0 ? 0 : 1);
+
+function settings(): void {
+  // As Compose itself resolves the file; nothing is started.
+  const directory = mkdtempSync(join(tmpdir(), "parley-compose-"));
+  try {
+    copyFileSync(join(ROOT, "docker-compose.yml"), join(directory, "docker-compose.yml"));
+    const names = Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape });
+    const lines = [...names, "KEY_OF_A_TOOL"].map((name) => `${name}=of-${name.toLowerCase()}`);
+    writeFileSync(join(directory, ".env"), lines.join("\n"));
+    const { ok, out } = tryRun(
+      [...COMPOSE, "--project-directory", directory, "-f", join(directory, "docker-compose.yml"), "config", "--format", "json"],
+      {
+        COMPOSE_FILE: "",
+      },
+    );
+    if (!ok) throw new Error(out);
+    const { services } = JSON.parse(out) as { services: Record<string, { environment: Record<string, string> }> };
+    const wired: Record<string, string[]> = {
+      server: ["PARLEY_HOST", "PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "PARLEY_PORT", "REDIS_URL"],
+      worker: ["PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "REDIS_URL"],
+    };
+    for (const [service, own] of Object.entries(wired)) {
+      const environment = services[service]?.environment ?? {};
+      const other = [...names, "KEY_OF_A_TOOL"].filter((name) => environment[name] !== `of-${name.toLowerCase()}`);
+      check(
+        `settings: ${names.length} of .env reach the ${service}, but for those that wire it`,
+        other.toSorted().join() === own.join(),
+        other,
+      );
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function up(): void {
   const startedAtMs = Date.now();
   compose(...readmeCommand());
   check("up: all containers are healthy", true, { seconds: (Date.now() - startedAtMs) / 1_000 });
   const facts = [...containers("server"), ...containers("worker")].map((id) =>
-    run("docker", "inspect", "-f", "{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.Memory}}", id),
+    inspect(id, "{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.Memory}}"),
   );
   check(
     "up: two front ends and two workers, as a user, with a read-only root and limits",
     facts.join() === Array(4).fill("node true 536870912").join(),
     facts[0],
   );
-  check("up: the operator's port is not published", !(await fetch(`http://localhost:${port}/metrics`)).ok);
+  const all = ["proxy", "server", "worker", "redis", "secrets"].flatMap(containers);
+  const confined = all.map((id) =>
+    inspect(
+      id,
+      '{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.HostConfig.PidsLimit}} {{index .HostConfig.LogConfig.Config "max-size"}}',
+    ),
+  );
+  check(
+    "up: all containers have a read-only root, no capabilities, no new privileges, and limits on processes and logs",
+    confined.length === 7 && new Set(confined).size === 1 && confined[0] === "true [ALL] [no-new-privileges:true] 256 10m",
+    confined[0],
+  );
+  check("up: Redis is not root", inspect(container("redis"), "{{.Config.User}}") === "redis");
+  check("up: Redis' network has no way out", run("docker", "network", "inspect", "-f", "{{.Internal}}", `${PROJECT}_back`) === "true");
+  const password = compose("exec", "-T", "redis", "cat", "/run/parley/redis-password");
+  const seen = all.map((id) => run("docker", "inspect", id)).join() + compose("top") + compose("config");
+  check(
+    "up: the password is 64 random digits, in no environment, arguments or configuration",
+    /^[0-9a-f]{64}$/.test(password) && !seen.includes(password),
+  );
+  compose("up", "-d", "--no-build", "--wait");
+  check("up: and stays what it is", compose("exec", "-T", "redis", "cat", "/run/parley/redis-password") === password);
+}
 
+async function roll(): Promise<void> {
+  check("up: the operator's port is not published", !(await fetch(`http://localhost:${port}/metrics`)).ok);
   const rolled = startLoad(url, { tasks: 8, calls: HELD });
   await until(() => rolled.report.calls >= HELD && rolled.report.tasks > 8, { timeoutMs: 60_000 });
-  await beside("deploy/roll.sh", "server");
-  await beside("deploy/roll.sh", "worker");
+  await mustBeside("deploy/roll.sh", "server");
+  await mustBeside("deploy/roll.sh", "worker");
   await sleep(3_000);
-  const roll = await rolled.stop();
-  check("roll: no request failed, no call was lost", roll.failures.length === 0 && roll.givenUp.length === 0, shown(roll));
+  const report = await rolled.stop();
+  check("roll: no request failed, no call was lost", report.failures.length === 0 && report.givenUp.length === 0, shown(report));
+  check("roll: calls that were held were handed over", report.handedOver > 0, { handedOver: report.handedOver });
+}
 
+async function failedRoll(): Promise<void> {
+  const made = run("docker", "create", inspect(container("server"), "{{.Config.Image}}"));
+  run("docker", "commit", "--change", "ENV PARLEY_LEASE=soon", made, "parley:broken");
+  run("docker", "rm", made);
+  const before = containers("server");
+  const rolled = startLoad(url, { tasks: 8, calls: 8 });
+  await until(() => rolled.report.tasks > 8, { timeoutMs: 60_000 });
+  const { status, said } = await beside(["deploy/roll.sh", "server"], { PARLEY_VERSION: "broken", ROLL_TIMEOUT: "20" });
+  check("failed roll: ends with 1 and shows what the new version said", status === 1 && said.includes("PARLEY_LEASE"), said.slice(-300));
+  await mustBeside("deploy/roll.sh", "server");
+  const report = await rolled.stop();
+  const after = containers("server");
+  check("failed roll: no request failed", report.failures.length === 0 && report.givenUp.length === 0, shown(report));
+  check("failed roll: the next one replaced all, and left none over", after.length === 2 && !after.some((id) => before.includes(id)));
+}
+
+async function scale(): Promise<void> {
   compose("up", "-d", "--no-build", "--no-recreate", "--wait", "--scale", "server=3", "--scale", "worker=3");
   const served = () =>
     containers("server").filter((id) => run("sh", "-c", `docker logs --since 3s ${id} 2>&1`).includes("request answered")).length;
@@ -107,30 +226,137 @@ try {
   const all = await until(() => served() === 3, { timeoutMs: 30_000, everyMs: 500 }).catch(() => false);
   check("scale: three front ends are served to", all);
   await scaled.stop();
+}
 
+async function proxy(): Promise<void> {
+  const client = createClient(url, 1);
+  const { taskId } = await client.call("book_dinner", { date: "2041-05-05", time: "19:00" });
+  client.close();
+  const listener = listen(url, taskId);
+  await listener.told("input_required");
+  const startedAtMs = Date.now();
+  await mustBeside("docker", "stop", container("proxy"));
+  const seconds = (Date.now() - startedAtMs) / 1_000;
+  listener.close();
+  const code = inspect(container("proxy"), "{{.State.ExitCode}}");
+  check(
+    "proxy: ends by itself with a stream open, which it left open for as long as it could",
+    code !== "137" && seconds > 20 && seconds < 30,
+    {
+      code,
+      seconds,
+    },
+  );
+  compose("up", "-d", "--no-build", "--no-recreate", "--wait");
+}
+
+async function kill(): Promise<void> {
   const killed = startLoad(url, { tasks: 16, calls: 16, patience: 60 });
   await until(() => killed.report.tasks > 16, { timeoutMs: 60_000 });
   const outage: Record<string, number> = {};
   for (const service of ["server", "worker", "redis"]) {
-    const [id = ""] = containers(service);
+    const id = container(service);
     const before = killed.report;
     const killedAtMs = Date.now();
-    await beside("docker", "kill", id);
-    if (service === "redis") await beside("docker", "start", id);
+    await mustBeside("docker", "kill", id);
+    if (service === "redis") await mustBeside("docker", "start", id);
     await until(() => killed.report.tasks >= before.tasks + 32, { timeoutMs: 90_000 });
     outage[service] = Date.now() - killedAtMs;
-    if (service !== "redis") await beside("docker", "start", id);
+    if (service !== "redis") await mustBeside("docker", "start", id);
     await sleep(2_000);
   }
-  const kill = await killed.stop();
-  check("kill: a front end, a worker and Redis died, and every task and call came to its end", kill.givenUp.length === 0, {
-    ...shown(kill),
+  const report = await killed.stop();
+  check("kill: a front end, a worker and Redis died, and every task and call came to its end", report.givenUp.length === 0, {
+    ...shown(report),
     outage,
   });
-} catch (error) {
-  check(error instanceof Error ? error.message : String(error), false);
-  console.log(tryRun([...COMPOSE, "logs", "--tail", "20"]).out);
-} finally {
-  if (process.env["COMPOSE_KEEP"] === undefined) tryRun([...COMPOSE, "down", "--volumes", "--timeout", "5"]);
 }
-process.exit(failed === 0 ? 0 : 1);
+
+async function memory(): Promise<void> {
+  const id = container("redis");
+  const field = (section: string, name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(redis(`info ${section}`))?.[1];
+  const maxmemory = Number(field("memory", "maxmemory"));
+  const limit = Number(inspect(id, "{{.HostConfig.Memory}}"));
+  check("memory: Redis takes 40 % of its container's memory for data", Math.round((maxmemory / limit) * 100) === 40, { limit, maxmemory });
+
+  // Nine tenths of it in values of 1,000 bytes, each 1,130 with what Redis needs beside. In a container of its own, with a limit of its own.
+  const keys = Math.floor((maxmemory * 0.9) / 1_130);
+  const write = (requests: number) =>
+    `redis-benchmark -h redis -a "$(cat /run/parley/redis-password)" -t set -d 1000 -r ${keys} -n ${requests} -c 20 -P 16 -q`;
+  const writer = (command: string) => beside([...COMPOSE, "run", "--rm", "--no-deps", "-T", "--entrypoint", "sh", "redis", "-c", command]);
+  await writer(write(keys * 3));
+  // Every value is overwritten while the file is rewritten: each page that is touched is copied.
+  const rewrites: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    redis("bgrewriteaof");
+    await writer(write(keys * 2));
+    await until(() => field("persistence", "aof_rewrite_in_progress") === "0", { timeoutMs: 120_000, everyMs: 500 });
+    rewrites.push(`${field("persistence", "aof_last_bgrewrite_status")}, ${field("persistence", "aof_last_cow_size")} bytes copied`);
+  }
+  const alive = () => inspect(id, "{{.RestartCount}} {{.State.OOMKilled}} {{.State.Running}}");
+  check(
+    "memory: rewrites its file under writes and is not killed",
+    alive() === "0 false true" && rewrites.every((each) => each.startsWith("ok")),
+    {
+      used: Number(field("memory", "used_memory")),
+      rewrites,
+    },
+  );
+
+  const { said } = await writer(write(keys * 3).replace(`-r ${keys}`, `-r ${keys * 3}`));
+  check("memory: full, it refuses writes and is not killed", said.includes("OOM") && alive() === "0 false true", said.slice(-200));
+  const ready = () =>
+    fetch(`http://localhost:${port}/readyz`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  // What the writer's connections took is free again, so that a small write may pass: Redis is to refuse all of them.
+  redis("config set maxmemory 1mb");
+  const unready = await until(async () => (await ready()) === 503, { timeoutMs: 30_000 }).catch(() => false);
+  check("memory: while it refuses writes front ends are not ready", unready);
+  redis(`config set maxmemory ${maxmemory}`);
+  redis(
+    "--scan --pattern 'key:*' | xargs -n 1000 sh -c 'REDISCLI_AUTH=$(cat /run/parley/redis-password) redis-cli unlink \"$@\" > /dev/null' sh",
+  );
+  check("memory: emptied, it serves again", await until(async () => (await ready()) === 200, { timeoutMs: 60_000 }).catch(() => false));
+}
+
+async function backup(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "parley-backup-"));
+  const file = join(directory, "parley.rdb");
+  try {
+    let client = createClient(url, 1);
+    const { taskId } = await client.call("book_dinner", { date: "2041-06-06", time: "19:00" });
+    await until(async () => (await client.get(taskId)).status === "input_required");
+    run("deploy/backup.sh", file);
+    client.close();
+    check(
+      "backup: is a snapshot that nobody else can read",
+      readFileSync(file).subarray(0, 5).toString() === "REDIS" && run("stat", "-c", "%a", file) === "600",
+    );
+
+    compose("down", "--volumes", "--timeout", "20");
+    compose("up", "-d", "--no-build", "--wait");
+    client = createClient(url, 1);
+    const gone = await client.get(taskId).then(
+      () => false,
+      () => true,
+    );
+    client.close();
+    run("deploy/restore.sh", file);
+    client = createClient(url, 1);
+    await client.answer(taskId, { "party-size": { action: "accept", content: { partySize: 4 } } });
+    const ended = await until(async () => (await client.get(taskId)).status === "completed", { timeoutMs: 30_000 }).catch(() => false);
+    check("restore: a task that waited in the backup is answered and ends in a deployment that was empty", gone && ended);
+    client.close();
+
+    writeFileSync(file, "something else");
+    const { ok, out } = tryRun(["deploy/restore.sh", file]);
+    check(
+      "restore: takes nothing else for a backup, and stops nothing for it",
+      !ok && out.includes("is no backup") && (await fetch(`http://localhost:${port}/readyz`)).ok,
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}

@@ -50,6 +50,7 @@ async function startHaproxy(ports: readonly number[]): Promise<Balancer> {
   const config = deployed
     .replace(/^ *server-template .*$/m, servers)
     .replace(/^# Docker's own[\s\S]*?(?=^frontend)/m, "")
+    .replace(/^# For docker's health check[\s\S]*?(?=^backend)/m, "")
     .replace("bind :3000", `bind 127.0.0.1:${port}`);
   await writeFile(file, config);
   const child = spawn("haproxy", ["-db", "-f", file], { stdio: ["ignore", "ignore", "pipe"] });
