@@ -34,7 +34,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-packages-"));
   tarballs = join(directory, "tarballs");
   await run(process.execPath, [join(ROOT, "deploy/release/main.ts"), "--dry-run", "--out", tarballs], { cwd: ROOT });
-  hasRegistry = await npm(["view", "zod", "version", "--prefer-online"], directory).then(
+  hasRegistry = await npm(["view", "zod", "version", "--prefer-online", "--fetch-retries=0", "--fetch-timeout=20000"], directory).then(
     () => true,
     () => false,
   );
