@@ -154,7 +154,7 @@ async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
     return { level: "fine", about, says: `${host}:${number} is free` };
   } catch (error) {
     const says = `${host}:${number} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
-    // A Parley that runs already is the usual reason, and nothing to mend.
+    // A Parley that runs already is the usual reason, and nothing to fix.
     return { level: "advice", about, says, cure: "Unless that is a Parley of yours: stop what uses it, or set PARLEY_PORT to another." };
   }
 }

@@ -14,7 +14,7 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
   const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
-    // Nobody else's data is on a laptop's own Redis, and whoever writes a tool wants to see what it throws.
+    // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.
     ...(embedded && { PARLEY_SHOW_ERRORS: "true" }),
     ...process.env,
     ...(embedded && { REDIS_URL: embedded.url }),

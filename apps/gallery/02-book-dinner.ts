@@ -1,7 +1,7 @@
 /**
  * One question between two side effects: the table is held once and confirmed once, however long the answer takes.
  *
- * `needs` refuses clients that cannot be asked before anything is held, and whatever ends the tool without a booking gives the table back. A
+ * `needs` refuses clients that cannot be asked before anything is held, and every end without a booking gives the table back. A
  * client that cancels the task does not: a cancelled task never runs again, not even to clean up, since nothing it did then could be
  * recorded. What a task holds needs an end of its own, such as the expiry that real restaurants give their holds; the one here has none, to
  * stay short.

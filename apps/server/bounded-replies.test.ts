@@ -1,4 +1,4 @@
-/** Whatever a caller gets wrong, and however large it is, the error that it is told is small. */
+/** The error about a request is small, however large the mistake. */
 import { catalogue, definePrompt, defineTool, jsonSchema } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

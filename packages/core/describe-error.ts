@@ -7,6 +7,7 @@
  *
  * Bounded, and never throws: anything can be thrown, also an object whose getters throw.
  */
+import { cut } from "./cut.ts";
 import { kindOf } from "./errors.ts";
 
 export interface DescribedError {
@@ -106,8 +107,4 @@ function membersOf<Name extends string>(of: object, names: readonly Name[]): { r
       }
     }),
   ) as { readonly [N in Name]?: unknown };
-}
-
-function cut(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max)}…`;
 }

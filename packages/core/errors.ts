@@ -77,7 +77,7 @@ const MESSAGE_MAX = 4_000;
 
 /**
  * A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. Both it and the violations are
- * cut to what an error may hold, whatever it is about.
+ * cut to what an error may hold.
  */
 export class ParleyError extends Error {
   override readonly name = "ParleyError";

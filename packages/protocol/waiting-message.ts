@@ -2,7 +2,7 @@
  * What a task's status says that waits for an answer which its own client cannot give. Such a client shows its user the status and nothing
  * else, and the task would wait for days without anybody knowing why.
  */
-import type { AskRequest, Task } from "@parley/core";
+import { type AskRequest, cut, type Task } from "@parley/core";
 import { canBeAsked } from "./capabilities.ts";
 
 const QUESTIONS_MAX = 3;
@@ -32,16 +32,12 @@ function questionOf(request: AskRequest): string {
   switch (request.type) {
     case "form":
     case "url":
-      return `"${cut(request.message.replaceAll(/\s+/g, " ").trim())}"`;
+      return `"${cut(request.message.replaceAll(/\s+/g, " ").trim(), QUESTION_CHARS_MAX)}"`;
     case "sampling":
       return "a request for the client's model";
     case "roots":
       return "a request for the client's folders";
   }
-}
-
-function cut(text: string): string {
-  return text.length <= QUESTION_CHARS_MAX ? text : `${text.slice(0, QUESTION_CHARS_MAX)}…`;
 }
 
 /** That, and what the tool says that it is doing. */

@@ -24,7 +24,7 @@ export function declareCaller(server: FastifyInstance): void {
 }
 
 /**
- * Authenticates every request of a scope, whatever its route and method, before its body is read. A handler has no other way to a caller than
+ * Authenticates every request of a scope, on every route and method, before its body is read. A handler has no other way to a caller than
  * `request.caller`, so a route that is registered elsewhere by mistake fails instead of serving everybody.
  *
  * OPTIONS is left out: browsers ask by it, without credentials, before they let a page call. Its handlers have no caller to act for.

@@ -1,5 +1,5 @@
 /**
- * What bounds a connection, whoever opened it and for whatever:
+ * What bounds every connection:
  *
  *   opened ─headersTimeout─▶ headers ─requestTimeout─▶ request ─(no bound: an answer takes its time)─▶ reply ─stallTimeout─▶ taken
  *                               ▲                                                                                            │

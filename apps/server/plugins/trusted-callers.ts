@@ -19,7 +19,7 @@ export interface TrustedCallers {
 /** What a page may read of a reply beside its body. */
 const EXPOSED = ["Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "WWW-Authenticate", "Retry-After"];
 
-/** For every scope: the request names one host, and whatever names it in the request line is one that is served. */
+/** For every scope: the request names one host, and a host in the request line is one that is served. */
 export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
   const isHost = matcher(allowedHosts);
   server.addHook("onRequest", ({ raw }, reply, done) => {
@@ -44,7 +44,7 @@ export async function trustedCallers(scope: FastifyInstance, { allowedHosts, all
     } else done();
   });
 
-  // Whoever comes this far is trusted. Any header may be sent, since a tool's own (Mcp-Param-*) and a gateway's are not known here.
+  // Callers that come this far are trusted. Any header may be sent, since a tool's own (Mcp-Param-*) and a gateway's are not known here.
   await scope.register(cors, { origin: true, methods: ["GET", "POST", "DELETE"], exposedHeaders: EXPOSED, maxAge: 600 });
 }
 

@@ -128,7 +128,7 @@ function acceptJsonOnly(app: FastifyInstance, { bodyDepthMax, bodyValuesMax }: P
   });
 }
 
-/** In characters. To parse and judge less takes a few milliseconds, whatever is in it. */
+/** In characters. A smaller body takes at most a few milliseconds to parse and judge. */
 const LARGE_BODY = 65_536;
 
 class InvalidJson extends Error {}
