@@ -49,7 +49,7 @@ async function oneFront(settings = {}) {
 
 describe("a client with tasks that cannot be asked", () => {
   const text = (taskId: string) =>
-    `Waiting for an answer to "How many will come?". The client that called cannot ask it: answer from one that declares elicitation, or with: parley answer ${taskId}`;
+    `Waiting for an answer to "How many will come?". This client cannot ask it: answer from one that declares elicitation, or with: parley answer ${taskId}`;
   const answer = { size: { action: "accept", content: { n: 4 } } };
 
   test("reads in its task's status what is asked and where it can be answered, and gets the result once it is", async () => {
@@ -58,12 +58,15 @@ describe("a client with tasks that cannot be asked", () => {
     const taskId = String((await rpc(here, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
     const got = async () => (await rpc(here, "tasks/get", { taskId }, silent)).result!;
     await until(async () => (await got())["status"] === "input_required");
-    expect(await got()).toMatchObject({ statusMessage: text(taskId) });
+    expect(await got()).toMatchObject({ statusMessage: text(taskId), inputRequests: {} });
     const listening = await stream(here, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, silent);
     await listening.next();
-    expect((await listening.next()).params).toMatchObject({ statusMessage: text(taskId) });
+    expect((await listening.next()).params).toMatchObject({ statusMessage: text(taskId), inputRequests: {} });
     listening.close();
 
+    const able = (await rpc(here, "tasks/get", { taskId })).result!;
+    expect(able).toMatchObject({ inputRequests: { size: { params: { message: "How many will come?" } } } });
+    expect(able["statusMessage"]).toBeUndefined();
     await rpc(here, "tasks/update", { taskId, inputResponses: answer });
     const end = await until(async () => ((await got())["status"] === "completed" ? got() : undefined));
     expect(end).toMatchObject({ result: { content: [{ text: "4 will come" }] } });

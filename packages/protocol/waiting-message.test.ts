@@ -29,14 +29,14 @@ describe("a task that waits for what its client cannot be asked", () => {
     [[form(), { type: "roots" }], {}, '"How many?", a request for the client\'s folders', "elicitation and roots"],
   ] as const)("says what is asked and where it can be answered: %j %j", (requests, capabilities, asked, where) => {
     expect(waitingMessage(waiting(requests, capabilities))).toBe(
-      `Waiting for an answer to ${asked}. The client that called cannot ask it: answer from one that declares ${where}`,
+      `Waiting for an answer to ${asked}. This client cannot ask it: answer from one that declares ${where}`,
     );
   });
 
   test("says it shortly: three questions, each on one line and cut, at the limit and one beyond", () => {
     const four = waiting([form("1?"), form("2?"), form("3?"), form("4?")]);
-    expect(waitingMessage(four)).toContain('to "1?", "2?", "3?", 1 more. The');
-    expect(waitingMessage(waiting([form("1?"), form("2?"), form("3?")]))).toContain('"3?". The');
+    expect(waitingMessage(four)).toContain('to "1?", "2?", "3?", 1 more. This');
+    expect(waitingMessage(waiting([form("1?"), form("2?"), form("3?")]))).toContain('"3?". This');
     expect(waitingMessage(waiting([form(" Line one\n\n line two ")]))).toContain('"Line one line two"');
     expect(waitingMessage(waiting([form("x".repeat(200))]))).toContain(`"${"x".repeat(200)}"`);
     expect(waitingMessage(waiting([form("x".repeat(201))]))).toContain(`"${"x".repeat(200)}…"`);

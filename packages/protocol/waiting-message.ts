@@ -8,17 +8,17 @@ import { canBeAsked } from "./capabilities.ts";
 const QUESTIONS_MAX = 3;
 const QUESTION_CHARS_MAX = 200;
 
-/** Undefined unless the task waits for what the client that called it cannot be asked. */
-export function waitingMessage({ id, status, asks, call }: Task): string | undefined {
+/** Undefined unless the task waits for what a client with these capabilities cannot be asked; without them, the client that called. */
+export function waitingMessage({ id, status, asks, call }: Task, capabilities = call.capabilities): string | undefined {
   if (status !== "input_required") return undefined;
-  const lost = asks.filter(({ request }) => !canBeAsked(request, call.capabilities)).map(({ request }) => request);
+  const lost = asks.filter(({ request }) => !canBeAsked(request, capabilities)).map(({ request }) => request);
   if (lost.length === 0) return undefined;
   const shown = lost.slice(0, QUESTIONS_MAX).map(questionOf);
   const more = lost.length > shown.length ? [`${lost.length - shown.length} more`] : [];
   const declares = [...new Set(lost.map(({ type }) => CAPABILITIES[type]))].join(" and ");
   // The command line shows forms and pages, and has no model and no folders.
   const orCli = lost.every(({ type }) => type === "form" || type === "url") ? `, or with: parley answer ${id}` : "";
-  return `Waiting for an answer to ${[...shown, ...more].join(", ")}. The client that called cannot ask it: answer from one that declares ${declares}${orCli}`;
+  return `Waiting for an answer to ${[...shown, ...more].join(", ")}. This client cannot ask it: answer from one that declares ${declares}${orCli}`;
 }
 
 const CAPABILITIES: { readonly [type in AskRequest["type"]]: string } = {
@@ -41,7 +41,7 @@ function questionOf(request: AskRequest): string {
 }
 
 /** That, and what the tool says that it is doing. */
-export function statusOf(task: Task): string | undefined {
-  const waiting = waitingMessage(task);
+export function statusOf(task: Task, capabilities = task.call.capabilities): string | undefined {
+  const waiting = waitingMessage(task, capabilities);
   return waiting === undefined || task.message === undefined ? (waiting ?? task.message) : `${waiting}\n${task.message}`;
 }

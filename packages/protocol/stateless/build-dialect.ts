@@ -55,11 +55,11 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
         keepList(facts),
       ),
     createTaskResult: (task) => createTaskResult(task, { facts, meta }),
-    detailedTask: (task) => answer(detailedTask(task, facts)),
+    detailedTask: (task, { capabilities }) => answer(detailedTask(task, { facts, capabilities })),
     acknowledgement: (receipts) => answer(acknowledgement(receipts)),
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
     acknowledged,
-    taskNotification: (task, { subscriptionId }) => taskNotification(task, { facts, subscriptionId }),
+    taskNotification: (task, { subscriptionId, capabilities }) => taskNotification(task, { facts, subscriptionId, capabilities }),
     listenEnd: (subscriptionId) => answer(subscribed(subscriptionId)),
   };
 }

@@ -36,8 +36,8 @@ export interface StatelessEncoder extends Encoder {
 
   /** The answer to a call that became a task. Only for requests that declared the extension. */
   createTaskResult(task: Task): object;
-  /** The answer to tasks/get. */
-  detailedTask(task: Task): object;
+  /** The answer to tasks/get: with the questions that this client can be asked. */
+  detailedTask(task: Task, client: Pick<ClientFacts, "capabilities">): object;
   /**
    * The answer to tasks/update and to tasks/cancel. With `receipts`, what became of each answer stands in `_meta["parley/receipts"]`, ask key →
    * `accepted`, `duplicate`, `late`, `unknown`.
@@ -49,7 +49,7 @@ export interface StatelessEncoder extends Encoder {
 
   /** First message of a listen stream: what was agreed to, with the task ids that exist and are the caller's. */
   acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification;
-  taskNotification(task: Task, options: { readonly subscriptionId: RequestId }): RpcNotification;
+  taskNotification(task: Task, options: Pick<ClientFacts, "capabilities"> & { readonly subscriptionId: RequestId }): RpcNotification;
   /** The answer to subscriptions/listen when the server ends the stream: its `result`. */
   listenEnd(subscriptionId: RequestId): object;
 }

@@ -3,7 +3,8 @@
  *
  * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
-import type { JsonObject, Outcome, Receipt, Task } from "@parley/core";
+import type { ClientCapabilities, JsonObject, Outcome, Receipt, Task } from "@parley/core";
+import { canBeAsked } from "../capabilities.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
@@ -20,19 +21,25 @@ export function createTaskResult(task: Task, { facts, meta }: { readonly facts: 
   return { resultType: "task", ...handle(task, facts), _meta: meta };
 }
 
+export interface Reader {
+  readonly facts: ServerFacts;
+  /** What the client can be asked by its own request: the rest waits for a client that can, and the status says so. */
+  readonly capabilities: ClientCapabilities;
+}
+
 /** What tasks/get is answered with. */
-export function detailedTask(task: Task, facts: ServerFacts): object {
-  return { ...handle(task, facts), ...detail(task) };
+export function detailedTask(task: Task, { facts, capabilities }: Reader): object {
+  return { ...handle(task, facts, capabilities), ...detail(task, capabilities) };
 }
 
 /** Exactly what tasks/get would say. */
 export function taskNotification(
   task: Task,
-  { facts, subscriptionId }: { readonly facts: ServerFacts; readonly subscriptionId: RequestId },
+  { subscriptionId, ...reader }: Reader & { readonly subscriptionId: RequestId },
 ): RpcNotification {
   return notificationMessage("notifications/tasks", {
     ...subscribed(subscriptionId),
-    ...detailedTask(task, facts),
+    ...detailedTask(task, reader),
   });
 }
 
@@ -41,8 +48,8 @@ export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefin
   return receipts ? { _meta: { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) } } : {};
 }
 
-function handle(task: Task, facts: ServerFacts): object {
-  const message = statusOf(task) ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabilities): object {
+  const message = statusOf(task, capabilities) ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
   const times = { ...task, createdAtMs: task.call.createdAtMs, retentionMs: task.call.retentionMs };
   return {
     taskId: task.id,
@@ -54,10 +61,10 @@ function handle(task: Task, facts: ServerFacts): object {
   };
 }
 
-function detail(task: Task): object {
+function detail(task: Task, capabilities: ClientCapabilities): object {
   switch (task.status) {
     case "input_required":
-      return { inputRequests: inputRequests(task.asks) };
+      return { inputRequests: inputRequests(task.asks.filter(({ request }) => canBeAsked(request, capabilities))) };
     case "completed":
       return { result: toolResult(outcomeOf(task, "result").result) };
     case "failed":

@@ -30,16 +30,16 @@ describe("the corpus of tasks", () => {
   test.each(cases)("$why ($file)", ({ task, expect: expected }) => {
     expect({
       create: say.createTaskResult(task),
-      get: say.detailedTask(task),
-      notification: say.taskNotification(task, { subscriptionId: 12 }),
+      get: say.detailedTask(task, task.call),
+      notification: say.taskNotification(task, { subscriptionId: 12, ...task.call }),
     }).toStrictEqual(expected);
   });
 
   test.each(cases)("the extension's own schemas accept every message: $file", ({ task }) => {
     CreateTaskResultV2Schema.parse(say.createTaskResult(task));
-    GetTaskResultV2Schema.parse(say.detailedTask(task));
-    TaskStatusNotificationV2Schema.parse(say.taskNotification(task, { subscriptionId: "s" }));
-    if (task.status === "completed") CallToolResultV2Schema.parse((say.detailedTask(task) as { result: unknown }).result);
+    GetTaskResultV2Schema.parse(say.detailedTask(task, task.call));
+    TaskStatusNotificationV2Schema.parse(say.taskNotification(task, { subscriptionId: "s", ...task.call }));
+    if (task.status === "completed") CallToolResultV2Schema.parse((say.detailedTask(task, task.call) as { result: unknown }).result);
   });
 
   test("has every status", () => {
@@ -73,11 +73,11 @@ test("an update tells in _meta what became of each answer, so that who lost a ra
 test("a completed task without a result is a defect, not a message", () => {
   const { task } = cases.find(({ file }) => file === "completed.json")!;
   const { outcome: _, ...broken } = task;
-  expect(() => say.detailedTask(broken)).toThrow("is completed but its outcome is absent");
+  expect(() => say.detailedTask(broken, broken.call)).toThrow("is completed but its outcome is absent");
 });
 
 test("an ask called __proto__ is shown like any other", () => {
   const { task } = cases.find(({ file }) => file === "asks-form.json")!;
   const named = { ...task, asks: task.asks.map((ask) => ({ ...ask, key: "__proto__" })) };
-  expect(Object.keys((say.detailedTask(named) as { inputRequests: object }).inputRequests)).toStrictEqual(["__proto__"]);
+  expect(Object.keys((say.detailedTask(named, named.call) as { inputRequests: object }).inputRequests)).toStrictEqual(["__proto__"]);
 });

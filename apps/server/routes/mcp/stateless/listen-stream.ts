@@ -101,8 +101,8 @@ class ListenStream implements TellChanges<Followed> {
   #tellTask(followed: FollowedTask, task: Task | undefined): void {
     if (task && task.revision > followed.revision) {
       followed.revision = task.revision;
-      const { id, encode, channel } = this.#exchange;
-      channel.send(encode.taskNotification(task, { subscriptionId: id }));
+      const { id, client, encode, channel } = this.#exchange;
+      channel.send(encode.taskNotification(task, { subscriptionId: id, capabilities: client.capabilities }));
     }
     // A finished task never changes again (I1); one that is gone never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);

@@ -7,9 +7,9 @@ import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 export async function getTask(
   { services }: StatelessRoute,
   { taskId }: GetTask,
-  { caller: { principal }, encode }: StatelessExchange,
+  { caller: { principal }, client, encode }: StatelessExchange,
 ): Promise<object> {
-  return encode.detailedTask(await getSettledTask(services, { taskId, principal }));
+  return encode.detailedTask(await getSettledTask(services, { taskId, principal }), client);
 }
 
 /**
