@@ -43,8 +43,8 @@ export interface Deploy {
 
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
-export function callerNamed(principal: string): Caller {
-  return { principal, tenant: "default", scopes: [], authenticatedBy: "test" };
+export function callerNamed(principal: string, more: Partial<Caller> = {}): Caller {
+  return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [], ...more };
 }
 
 /** Closed when the test is over. */

@@ -1,6 +1,7 @@
 /** What a run does with its task: holds it, gives it back, takes it over, lets it begin anew. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
@@ -75,7 +76,7 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     create: async (args: JsonObject = {}, retentionMs?: number) =>
       (
         await createTask(services, tool, {
-          principal: "alice",
+          caller: callerNamed("alice"),
           arguments: args,
           capabilities: {},
           hidden: false,
@@ -92,9 +93,9 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
       return reports;
     },
     sweep: () => sweep(services, { partition: 0 }),
-    task: (taskId: string) => getTask(services, { taskId, principal: "alice" }),
+    task: (taskId: string) => getTask(services, { taskId, caller: callerNamed("alice") }),
     answer: async (taskId: string, key: string) => {
-      const { receipts } = await answerTask(services, { taskId, principal: "alice", replies: { [key]: { action: "decline" } } });
+      const { receipts } = await answerTask(services, { taskId, caller: callerNamed("alice"), replies: { [key]: { action: "decline" } } });
       return receipts.get(key);
     },
   };
@@ -325,7 +326,7 @@ test("an answer that is larger than a stored value may be is refused, and the qu
   await subject.work();
   const reply = (length: number) => ({ size: { action: "accept", content: { note: "x".repeat(length) } } });
   const answer = async (length: number) =>
-    (await answerTask(subject.services, { taskId, principal: "alice", replies: reply(length) })).receipts.get("size");
+    (await answerTask(subject.services, { taskId, caller: callerNamed("alice"), replies: reply(length) })).receipts.get("size");
   const envelope = JSON.stringify({ action: "accept", content: { note: "" } }).length;
   expect(await answer(201 - envelope)).toMatchObject({
     type: "invalid",
@@ -340,7 +341,7 @@ test("an answer that is larger than a stored value may be is not looked at any f
   await subject.work();
   const answer = async (note: string) => {
     const replies = { size: { action: "accept", content: { n: "no number", note } } };
-    return (await answerTask(subject.services, { taskId, principal: "alice", replies })).receipts.get("size");
+    return (await answerTask(subject.services, { taskId, caller: callerNamed("alice"), replies })).receipts.get("size");
   };
   const rest = JSON.stringify({ n: "no number", note: "" }).length;
   expect(await answer("x".repeat(200 - rest))).toMatchObject({ type: "invalid", violations: [{ path: "/content/n" }] });

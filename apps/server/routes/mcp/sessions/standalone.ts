@@ -67,7 +67,7 @@ class StandaloneStream implements TellChanges<Change> {
     this.#context = context;
     this.#outlet = outlet;
     this.#after = resumed?.event ?? 0;
-    this.#changes = new Changes(route.services, this);
+    this.#changes = new Changes(route.services, context.caller, this);
   }
 
   async open(): Promise<void> {

@@ -31,18 +31,19 @@ async function handOut(
   asTask: Exclude<TaskChoice, "never">,
 ): Promise<object> {
   const { services, times } = route;
-  const { encode, client, channel } = exchange;
+  const { encode, caller, client, channel } = exchange;
   const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: false });
   if (asTask === "at once") return encode.createTaskResult(task);
   const settled = await waitForTask(services, {
     task,
+    caller,
     until: isSettled,
     timeoutMs: times.askFirstTimeoutMs,
     signal: channel.closed,
   });
   const requests = settled.asks.map(({ request }) => request);
   // A client that cannot be asked gets the task: its question may be answered elsewhere.
-  const asks = settled.status === "input_required" && !requiredCapabilities(requests, client.capabilities);
+  const asks = settled.asks.length > 0 && !requiredCapabilities(requests, client.capabilities);
   if (asks) return await askCaller(route, called, exchange, { task: settled, feedCursor: undefined });
   return encode.createTaskResult(settled);
 }
@@ -59,10 +60,10 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   });
 }
 
-function creation(called: Called, { caller: { principal }, client }: StatelessExchange) {
+function creation(called: Called, { caller, client }: StatelessExchange) {
   const { replies } = called.retry;
   // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
-  return { principal, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
+  return { caller, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
 }
 
 function boundReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {
