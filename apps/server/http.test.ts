@@ -81,6 +81,20 @@ describe("a method", () => {
     }
   });
 
+  test("DELETE ends a session whatever its client accepts, since nothing is sent back", async () => {
+    const here = await one();
+    for (const accept of ["a/b", "text/html", ""]) {
+      const { sessionId, ...client } = await openSession(here);
+      const { statusCode, body } = await here.app.server.inject({
+        method: "DELETE",
+        url: "/mcp",
+        headers: { host: "localhost", accept, "mcp-session-id": sessionId },
+      });
+      expect([statusCode, body]).toEqual([204, ""]);
+      expect((await client.request(here, "ping")).status).toBe(404);
+    }
+  });
+
   test("is needed at the endpoint itself, and nowhere below or beside it", async () => {
     const here = await one();
     for (const url of ["/mcp/", "/mcp/x", "/mcpx", "//mcp", "/MCP"]) {
@@ -214,6 +228,18 @@ describe("what is no request", () => {
     for (let round = 0; round < 20; round += 1) {
       expect(await send({ "x-long": "x".repeat(20_000) })).toBe(431);
       expect(await send({})).toBe(200);
+    }
+  });
+
+  test("is refused behind the answer to what came before it, and the last reply says that the connection ends", async () => {
+    const here = await one();
+    const refused = "POST /mcp HTTP/1.1\r\nHost: \r\nContent-Type: application/json\r\n\r\n";
+    for (const bytes of [`${refused}${ping}`, `${refused}${refused}${ping}`]) {
+      const seen = await raw(here, bytes);
+      await until(() => seen.closed);
+      const replies = seen.text.split(/(?=HTTP\/1\.1 \d)/).map((text) => parsed({ ...seen, text }));
+      expect(replies.at(0)).toMatchObject({ status: 403, headers: { connection: "keep-alive" } });
+      expect(replies.at(-1)).toMatchObject({ status: 400, headers: { connection: "close" }, body: { error: { code: -32600 } } });
     }
   });
 

@@ -62,10 +62,7 @@ interface One {
 }
 
 async function answerOne(services: Services, { task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
-  if (!ask) {
-    const answer = readReplyByShape(reply);
-    return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
-  }
+  if (!ask) return await compareReply(services, { task, key, reply });
   const { settings, validate } = services;
   // What is too large is not looked at any further.
   const withinSize: ValidateSchema = (schema, value) => {
@@ -117,6 +114,16 @@ async function refuse(
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
   return await recordAnswer(services, { task, ask, answer: { action: "cancel" } });
+}
+
+/** A reply to what is not open is a duplicate if one way to read it is what was recorded. */
+async function compareReply(services: Services, { task, key, reply }: Pick<One, "task" | "key" | "reply">): Promise<Receipt> {
+  let receipt: Receipt = { type: "unknown" };
+  for (const answer of readReplyByShape(reply)) {
+    receipt = await compareAnswer(services, { task, key, answer });
+    if (receipt.type !== "late") break;
+  }
+  return receipt;
 }
 
 /** An answer to what is not open is compared with what was recorded. */
