@@ -59,7 +59,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (isSettled(seen)) break;
       if (timedOut) {
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
-        throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
+        throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
       }
       if (lifecycle.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
