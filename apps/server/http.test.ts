@@ -334,8 +334,13 @@ describe("a connection", () => {
     const calling = rpc(here, "tools/call", call("hold"), { tasks: false, headers: { accept: "application/json" } });
     await until(() => here.logged.some(({ message }) => message === "task created"));
 
-    // Nothing is written on any of them meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, 4 * times.requestTimeoutMs));
+    // Nothing is written on any of them meanwhile, and connections that are opened after them meet each of the bounds.
+    const bounded = await Promise.all(
+      ["", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"].map(
+        (bytes) => raw(here, bytes),
+      ),
+    );
+    await until(() => bounded.every(({ closed }) => closed));
 
     held.release();
     expect((await calling).result).toMatchObject({ content: [{ text: "released" }] });
