@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import type { Services } from "@parley/core";
+import { fixedCatalogue, type Services } from "@parley/core";
 import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
@@ -53,7 +53,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const app = await buildApp({
       services,
       sessions,
-      catalogue,
+      catalogues: fixedCatalogue(catalogue),
       facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
       keys: await agreedStateKeys(config.secrets, redis.secret),
       trusted: config,

@@ -1,4 +1,4 @@
-import type { Catalogue, Log, Services } from "@parley/core";
+import type { Log, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { Gate } from "./gate.ts";
@@ -8,7 +8,6 @@ import type { Limits, Times } from "./limits.ts";
 /** What the handlers of every route work with; one per process. */
 export interface FrontEnd {
   readonly services: Services;
-  readonly catalogue: Catalogue;
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
   readonly heartbeat: Heartbeat;

@@ -64,12 +64,13 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
  */
 async function answerAgain(services: Services, request: AnswerTask, task: Task | undefined): Promise<Answered> {
   const { taskId, caller, replies } = request;
-  const receipts = new Map<string, Receipt>();
+  const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
-    const answer = readReplyByShape(reply);
-    if (answer) receipts.set(key, await compareAnswer(services, { taskId, key, answer, by: caller.principal }));
+    // All of them whatever comes back, so that a task that is there takes as long as one that is not.
+    const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
+    const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
+    if (found) mine.set(key, found);
   }
-  const mine = new Map([...receipts].filter(([, { type }]) => type === "duplicate"));
   if (!task || mine.size === 0) throw notFound(request);
   return { task: seenByAsked(task, []), receipts: mine };
 }
@@ -89,8 +90,7 @@ async function answerOne(services: Services, { task, caller, key, ask, reply, co
   const by = isOwner ? undefined : caller.principal;
   // Of what is put to others, those who are asked something else know nothing.
   if (!ask || (!isOwner && !may(caller, "answer", task, ask))) {
-    const answer = readReplyByShape(reply);
-    return answer ? await compareAnswer(services, { taskId: task.id, key, answer, by }) : { type: "unknown" };
+    return await compareReply(services, { taskId: task.id, key, reply, by });
   }
   if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
   const { settings, validate } = services;
@@ -149,6 +149,19 @@ async function refuse(
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
   return await recordAnswer(services, { task, ask, answer: { action: "cancel" }, by });
+}
+
+/** A reply to what is not open is a duplicate if one way to read it is what was recorded. */
+async function compareReply(
+  services: Services,
+  { taskId, key, reply, by }: { readonly taskId: string; readonly key: string; readonly reply: unknown; readonly by: string | undefined },
+): Promise<Receipt> {
+  let receipt: Receipt = { type: "unknown" };
+  for (const answer of readReplyByShape(reply)) {
+    receipt = await compareAnswer(services, { taskId, key, answer, by });
+    if (receipt.type !== "late") break;
+  }
+  return receipt;
 }
 
 /** An answer to what is not open is compared with what was recorded. */

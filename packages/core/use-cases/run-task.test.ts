@@ -104,10 +104,11 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
 describe("a hold (P6)", () => {
   test("a live holder is not displaced: the run is refused until its lease has run out", async () => {
     const release = Promise.withResolvers<void>();
-    const subject = deployment(async ({ step }) => text(await step("work", () => release.promise.then(() => "done"))));
+    const begun = Promise.withResolvers<void>();
+    const subject = deployment(async ({ step }) => text(await step("work", () => (begun.resolve(), release.promise.then(() => "done")))));
     const taskId = await subject.create();
     const working = subject.work();
-    await systemClock.sleep(5);
+    await begun.promise;
     expect(await subject.run(taskId, 1)).toEqual({ type: "refused", reason: "held" });
     release.resolve();
     expect(await working).toEqual(["finished"]);
@@ -121,7 +122,10 @@ describe("a hold (P6)", () => {
     };
     const subject = deployment(
       async ({ step }) => {
-        await step("first", () => systemClock.sleep(500));
+        // Ends with the lease; in the next run it is not stopped.
+        await step("first", ({ signal }) =>
+          away ? new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())) : undefined,
+        );
         await step("second", () => (effects += 1));
         return text("done");
       },

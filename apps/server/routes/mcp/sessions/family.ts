@@ -57,7 +57,7 @@ class Refused extends Error {
 }
 
 export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
-  const { services, times, limits, log, catalogue } = frontEnd;
+  const { services, times, limits, log } = frontEnd;
   const signed = signatures(keys);
   const sessions = followOnce(forgetEnded(store, services));
   const outletOptions = { ...options, streamWherePreferred: true };
@@ -74,7 +74,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const sessionId = headerValue(request.headers, "mcp-session-id");
     if (sessionId === undefined)
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
-    const { caller } = request;
+    const { caller, catalogue } = request;
     const session = await sessions.touch(sessionId, times.sessionTtlMs);
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
     if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
@@ -93,7 +93,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     await sessions.open(session, times.sessionTtlMs);
     log.info({ version, client: clientInfo?.name }, "session opened");
     void reply.header("mcp-session-id", session.id);
-    sendJson(reply, 200, resultMessage(id, encode.initialize(catalogue)));
+    sendJson(reply, 200, resultMessage(id, encode.initialize(request.catalogue)));
   }
 
   interface Answering {

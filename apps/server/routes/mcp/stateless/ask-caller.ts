@@ -36,7 +36,7 @@ export async function askCaller(
         caller,
         reason: "The client cannot be asked what the call needs.",
       });
-    throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
+    throw capabilityRequired(`${called.kind} ${called.name}`, required);
   }
   const deadlineMs = Math.max(...task.asks.map((ask) => ask.deadlineMs));
   const sealed = await route.states.seal({

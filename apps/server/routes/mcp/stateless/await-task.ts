@@ -58,7 +58,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
         // Others take their time: the call comes back for what became of it.
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, reason: "The call took too long." });
-        throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
+        throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
       }
       if (lifecycle.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
