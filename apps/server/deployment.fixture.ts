@@ -44,7 +44,7 @@ export interface Deploy {
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
 export function callerNamed(principal: string): Caller {
-  return { principal, tenant: "default", scopes: [], authenticatedBy: "test" };
+  return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [] };
 }
 
 /** Closed when the test is over. */

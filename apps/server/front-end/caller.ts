@@ -12,6 +12,9 @@ const ANONYMOUS: Caller = Object.freeze({
   tenant: "default",
   scopes: Object.freeze([]),
   authenticatedBy: "nobody",
+  names: Object.freeze([]),
+  groups: Object.freeze([]),
+  roles: Object.freeze([]),
 });
 
 /** Everybody is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
