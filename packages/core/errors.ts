@@ -48,7 +48,8 @@ export const ERRORS = {
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
     "The session, or the batch, has as many calls open as it may. Nothing was started: let one end, cancel one, or open another session.",
-  CREDENTIALS_MISSING: "Send an access token of one of the authorization servers that the resource metadata names: `Authorization: Bearer …`.",
+  CREDENTIALS_MISSING:
+    "Send an access token of one of the authorization servers that the resource metadata names: `Authorization: Bearer …`.",
   CREDENTIALS_MISPLACED:
     "An access token travels in one Authorization header and nowhere else. A token that stood in an address is in logs by now: revoke it.",
   TOKEN_TOO_LARGE: "The access token is larger than the server looks at. Ask the provider for fewer claims in it, such as groups.",
@@ -63,10 +64,12 @@ export const ERRORS = {
   TOKEN_NOT_YET_VALID: "The token is valid from a later time on. Compare the clocks of provider and server (PARLEY_AUTH_CLOCK_SKEW).",
   TOKEN_AUDIENCE_REFUSED:
     "The token was issued for another server, or for another one too. Ask for one with the `resource` that the metadata names, or add its audience to PARLEY_AUTH_AUDIENCES.",
-  TOKEN_CLAIM_INVALID: "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
+  TOKEN_CLAIM_INVALID:
+    "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
   TOKEN_INACTIVE: "The provider says that the token has expired, was revoked, or never was. Get a new one.",
   SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
-  PROXY_NOT_TRUSTED: "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
+  PROXY_NOT_TRUSTED:
+    "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
   PROVIDER_UNAVAILABLE: "The provider of the token could not be asked about it. Nothing was started; try again in a moment.",
   PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
