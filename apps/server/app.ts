@@ -15,7 +15,7 @@ import { gate } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
-import type { ProtectedResource } from "./front-end/protected-resource.ts";
+import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
@@ -95,7 +95,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   watchedRequests(server, telemetry);
   if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
   health(server, { lifecycle: life, reachable, log });
-  if (resource) await server.register((scope) => resourceMetadata(scope, resource, trusted));
+  if (resource) await server.register((scope) => resourceMetadata(scope, resource, trusted), { prefix: METADATA_PATH });
   await server.register(
     async (scope) => {
       await trustedCallers(scope, trusted);

@@ -49,25 +49,26 @@ async function guarded(
   };
   const settings = identitySettings(z.object(identityEnvironment).parse({ ...given, ...environment }));
   if (!settings) throw new Error("no identity");
-  let deployment: Deployment | undefined;
+  const later: { services?: Deployment["services"] } = {};
   let elapsedMs = 0;
   const identity = createIdentity(settings, {
     log: {
       debug: () => {},
-      info: (...line) => deployment?.services.log.info(...line),
-      warn: (...line) => deployment?.services.log.warn(...line),
+      info: (...line) => later.services?.log.info(...line),
+      warn: (...line) => later.services?.log.warn(...line),
       error: () => {},
     },
-    now: () => deployment?.services.clock.now() ?? Date.now(),
+    now: () => later.services?.clock.now() ?? Date.now(),
     elapsedMs: () => (elapsedMs += 1),
   });
-  deployment = await deploy({
+  const deployment = await deploy({
     catalogue: withPayments,
     authenticate: byCredentials(identity),
     resource: protectedResource({ url: `${PUBLIC}/mcp`, authorizationServers: [issuer.url], scopePrefix: settings.scopePrefix }),
     times: { keepAliveMs: 20 },
     ...options,
   });
+  later.services = deployment.services;
   return { ...deployment, here: deployment.fronts[0]!, there: deployment.fronts[1]! };
 }
 

@@ -341,7 +341,7 @@ describe("a verified token", () => {
   test("is verified once for all that come with it at the same time", async () => {
     const { bearer } = trusting();
     const token = await issuer.token();
-    const callers = await Promise.all(Array.from({ length: 10 }, () => bearer(token)));
+    const callers = await Promise.all(Array.from({ length: 10 }, async () => await bearer(token)));
     expect(new Set(callers).size).toBe(1);
   });
 

@@ -15,14 +15,15 @@ export interface ProtectedResourceSettings {
 }
 
 export interface ProtectedResource {
-  /** Paths at which the metadata is served: those that clients try by themselves, and the one that challenges name. */
-  readonly metadataPaths: readonly string[];
+  /** Of resources whose metadata this is, below METADATA_PATH: those that clients try by themselves, and the one that challenges name. */
+  readonly paths: readonly string[];
   metadata(request: FastifyRequest): object;
   /** The WWW-Authenticate of a refusal; undefined for what new credentials would not change. */
   challenge(request: FastifyRequest, refused: ParleyError): string | undefined;
 }
 
-const METADATA = "/.well-known/oauth-protected-resource";
+/** RFC 9728, 3: what follows it is the path of the resource. */
+export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 /** Characters of an error_description. The message stands in the body as a whole. */
 const DESCRIPTION_CHARS = 300;
 
@@ -32,7 +33,7 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
   const resourceOf = ({ headers }: FastifyRequest) => url ?? `http://${headers.host}/mcp`;
 
   return {
-    metadataPaths: [...new Set([`${METADATA}/mcp`, METADATA, ...(url === undefined ? [] : [METADATA + new URL(url).pathname])])],
+    paths: [...new Set(["/", "/mcp", ...(url === undefined ? [] : [new URL(url).pathname])])],
     metadata: (request) => ({
       resource: resourceOf(request),
       authorization_servers: authorizationServers,
@@ -46,7 +47,7 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
       const { origin, pathname } = new URL(resourceOf(request));
       const scopes = data?.["scopes"];
       const parameters = {
-        resource_metadata: `${origin}${METADATA}${pathname}`,
+        resource_metadata: `${origin}${METADATA_PATH}${pathname}`,
         scope: prefixed(Array.isArray(scopes) ? scopes : CLIENT_SCOPES).join(" "),
         ...(error !== "" && { error, error_description: printable(message) }),
       };

@@ -14,8 +14,8 @@ const MAX_AGE_SECONDS = 3_600;
 export async function resourceMetadata(scope: FastifyInstance, resource: ProtectedResource, trusted: TrustedCallers): Promise<void> {
   servedHost(scope, trusted);
   await scope.register(cors, { origin: "*", methods: ["GET"], maxAge: 600 });
-  for (const path of resource.metadataPaths) {
-    scope.get(path, (request, reply) => {
+  for (const path of resource.paths) {
+    scope.get(path, { prefixTrailingSlash: "no-slash" }, (request, reply) => {
       void reply.headers({
         "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
         vary: "Host",
