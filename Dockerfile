@@ -1,7 +1,9 @@
 # One image for every process of Parley; the command says which: server, worker, doctor …
 #
 #   docker build -t parley .
-#   docker run --init -e REDIS_URL=redis://… -p 3000:3000 parley server
+#   docker run --init -e REDIS_URL=redis://… -e PARLEY_AUTH_NONE_ANYWHERE=true -p 127.0.0.1:3000:3000 parley server
+#
+# A container listens on all of its addresses, so a front end wants PARLEY_AUTH=required with a provider, or to be told that none is needed.
 #
 # Tools of your own: FROM parley, COPY them to /parley/tools (where they find @parley/sdk) and set PARLEY_TOOLS=./tools/mine.ts.
 

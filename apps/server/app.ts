@@ -1,8 +1,8 @@
 /**
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
- *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ dispatch ─▶ encode
+ *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
@@ -15,11 +15,13 @@ import { gate } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
+import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
+import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
@@ -39,6 +41,8 @@ export interface AppDeps {
   readonly limits: Limits;
   readonly times: Times;
   readonly authenticate: Authenticate;
+  /** With it callers need credentials that have the scopes for what they want. */
+  readonly resource?: ProtectedResource | undefined;
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
@@ -54,7 +58,7 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, sessions, catalogue, facts, keys, trusted, limits, times, authenticate, reachable, telemetry } = deps;
+  const { services, sessions, catalogue, facts, keys, trusted, limits, times, authenticate, resource, reachable, telemetry } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -62,6 +66,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const frontEnd: FrontEnd = {
     services,
     catalogue,
+    resource,
     announcements: told,
     lifecycle: life,
     heartbeat: beat,
@@ -89,10 +94,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   watchedRequests(server, { telemetry, isTool: (name) => catalogue.tools.has(name) || catalogue.prompts.has(name) });
   if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
   health(server, { lifecycle: life, reachable, log });
+  if (resource) await server.register((scope) => resourceMetadata(scope, resource, trusted), { prefix: METADATA_PATH });
   await server.register(
     async (scope) => {
       await trustedCallers(scope, trusted);
-      authenticated(scope, authenticate);
+      authenticated(scope, { authenticate, resource, log });
       mcpRoute(scope, { frontEnd, sessions, facts, keys });
     },
     { prefix: "/mcp" },

@@ -3,7 +3,18 @@
  *
  * Durations carry a unit (`30s`, `2d`); the parsed config holds milliseconds.
  */
-import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, LOCAL_HOSTS, logEnvironment, whole } from "@parley/node";
+import {
+  coreEnvironment,
+  coreSettings,
+  duration,
+  hostsEnvironment,
+  list,
+  LOCAL_HOSTS,
+  logEnvironment,
+  SettingsError,
+  whole,
+} from "@parley/node";
+import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
 import { type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -18,6 +29,7 @@ export const SERVER_SETTINGS = z.object({
   ...logEnvironment,
   ...hostsEnvironment,
   ...telemetryEnvironment,
+  ...identityEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -109,13 +121,20 @@ export interface ServerConfig {
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
   readonly logLevel: string;
+  /** Undefined: callers need no credentials. */
+  readonly identity: IdentitySettings | undefined;
+  /** Of the MCP endpoint, for clients; undefined: as they call it. */
+  readonly resourceUrl: string | undefined;
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;
 }
 
+/** Throws SettingsError for settings that do not fit together. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
+  const problems = identityProblems(environment, environment.PARLEY_HOST);
+  if (problems.length > 0) throw new SettingsError(problems);
   return deepFrozen({
     redis: toRedisSettings(environment),
     core: coreSettings(environment),
@@ -126,6 +145,8 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
+    identity: identitySettings(environment),
+    resourceUrl: resourceUrl(environment),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     limits: {

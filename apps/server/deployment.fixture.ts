@@ -7,6 +7,7 @@ import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
+import type { ProtectedResource } from "./front-end/protected-resource.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
@@ -37,6 +38,8 @@ export interface Deploy {
   readonly sessions?: SessionStore;
   /** By default the one that the `x-principal` header names. */
   readonly authenticate?: Authenticate;
+  /** With it callers need scopes. None by default. */
+  readonly resource?: ProtectedResource;
   /** False: nobody takes runs. */
   readonly worker?: boolean;
 }
@@ -44,7 +47,7 @@ export interface Deploy {
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
 export function callerNamed(principal: string): Caller {
-  return { principal, tenant: "default", scopes: [], authenticatedBy: "test" };
+  return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [] };
 }
 
 /** Closed when the test is over. */
@@ -90,6 +93,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       limits: { ...DEFAULTS.limits, ...request.limits },
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
+      resource: request.resource,
       reachable: request.reachable ?? (async () => undefined),
     });
     const waiting = new Set<object>();

@@ -6,6 +6,8 @@ export interface OpenOptions {
   readonly version?: string;
   readonly capabilities?: object;
   readonly principal?: string;
+  /** Asked for each request of the session. */
+  readonly token?: () => string | undefined;
   readonly clientInfo?: { readonly name: string; readonly version: string };
 }
 
@@ -53,15 +55,19 @@ const ELICITATION = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {
 let ids = 0;
 
 export async function openSession(front: Front, options: OpenOptions = {}): Promise<SessionClient> {
-  const { version = "2025-11-25", capabilities = ELICITATION, principal, clientInfo = { name: "test", version: "1" } } = options;
+  const { version = "2025-11-25", capabilities = ELICITATION, principal, token, clientInfo = { name: "test", version: "1" } } = options;
   const base = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     ...(principal !== undefined && { "x-principal": principal }),
   };
+  const credentials = (): Record<string, string> => {
+    const bearer = token?.();
+    return bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  };
   const opened = await fetch(front.url, {
     method: "POST",
-    headers: base,
+    headers: { ...base, ...credentials() },
     body: JSON.stringify({
       jsonrpc: "2.0",
       id: "init",
@@ -77,7 +83,9 @@ export async function openSession(front: Front, options: OpenOptions = {}): Prom
     fetch(to.url, {
       ...init,
       headers: Object.fromEntries(
-        Object.entries({ ...inSession, ...headers }).filter((header): header is [string, string] => header[1] !== undefined),
+        Object.entries({ ...inSession, ...credentials(), ...headers }).filter(
+          (header): header is [string, string] => header[1] !== undefined,
+        ),
       ),
     });
   const post = (to: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal) =>

@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Services } from "@parley/core";
+import { createIdentity } from "@parley/identity";
 import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
-import { anonymous } from "./front-end/caller.ts";
+import { anonymous, byCredentials } from "./front-end/caller.ts";
+import { protectedResource } from "./front-end/protected-resource.ts";
 import { oncePer } from "./once-per.ts";
 import { agreedStateKeys } from "./seals/state-keys.ts";
 
@@ -49,7 +51,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       settings: config.core,
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
-    const { pageSize, limits, times } = config;
+    const { pageSize, limits, times, identity } = config;
     const app = await buildApp({
       services,
       sessions,
@@ -59,7 +61,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       trusted: config,
       limits,
       times,
-      authenticate: anonymous,
+      authenticate: identity
+        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now() }))
+        : anonymous,
+      resource:
+        identity &&
+        protectedResource({
+          url: config.resourceUrl,
+          authorizationServers: identity.issuers.map(({ name }) => name),
+          scopePrefix: identity.scopePrefix,
+        }),
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });

@@ -3,8 +3,15 @@ import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { z } from "zod";
 
-/** Where these come from in a chart: a Secret, and the ports that Services and probes use. */
-export const NOT_IN_CONFIG = ["REDIS_URL", "PARLEY_SECRET", "PARLEY_PORT", "PORT", "PARLEY_METRICS_PORT"] as const;
+/** Where these come from in a chart: Secrets, and the ports that Services and probes use. */
+export const NOT_IN_CONFIG = [
+  "REDIS_URL",
+  "PARLEY_SECRET",
+  "PARLEY_AUTH_INTROSPECTION_SECRET",
+  "PARLEY_PORT",
+  "PORT",
+  "PARLEY_METRICS_PORT",
+] as const;
 
 export function settingSchemas(): Record<string, object> {
   const left = new Set<string>(NOT_IN_CONFIG);

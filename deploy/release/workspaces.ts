@@ -12,6 +12,7 @@ export const PUBLISHED = [
   "packages/node",
   "packages/redis",
   "packages/telemetry",
+  "packages/identity",
   "apps/gallery",
   "apps/server",
   "apps/worker",

@@ -11,4 +11,12 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** What vouches for it: `nobody` for an anonymous one. */
   readonly authenticatedBy: string;
+  /** What its issuer calls it: subject, verified email, preferred_username. For deciding who may answer. */
+  readonly names: readonly string[];
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
+  /** The OAuth client that it uses, by its id. */
+  readonly client?: string;
+  /** Until when its credentials are accepted; undefined: for ever. */
+  readonly expiresAtMs?: number;
 }

@@ -65,6 +65,8 @@ export interface Tool extends Runnable {
   readonly askFirst: boolean;
   /** What the client must have declared for the call to be accepted. */
   readonly needs: ClientCapabilities;
+  /** What the caller's credentials must allow beside calling tools at all. */
+  readonly scopes?: readonly string[];
 }
 
 export interface Prompt extends Runnable {

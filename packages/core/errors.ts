@@ -48,6 +48,30 @@ export const ERRORS = {
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
     "The session, or the batch, has as many calls open as it may. Nothing was started: let one end, cancel one, or open another session.",
+  CREDENTIALS_MISSING:
+    "Send an access token of one of the authorization servers that the resource metadata names: `Authorization: Bearer …`.",
+  CREDENTIALS_MISPLACED:
+    "An access token travels in one Authorization header and nowhere else. A token that stood in an address is in logs by now: revoke it.",
+  TOKEN_TOO_LARGE: "The access token is larger than the server looks at. Ask the provider for fewer claims in it, such as groups.",
+  TOKEN_MALFORMED: "What was sent is no access token that this server reads. Send the access token as the provider issued it.",
+  TOKEN_ALGORITHM_REFUSED:
+    "The token is signed in a way that is not accepted. Have the provider sign with an asymmetric key, such as RS256 or ES256 (PARLEY_AUTH_ALGORITHMS).",
+  TOKEN_ISSUER_UNKNOWN:
+    "The token comes from a provider that this server does not trust. Log in at one that the resource metadata names, or add it to PARLEY_AUTH_ISSUERS.",
+  TOKEN_KEY_UNKNOWN: "The provider publishes no key that fits the token. Get a new token; after a rotation try again in half a minute.",
+  TOKEN_SIGNATURE_INVALID: "The token was changed, or signed by another key than it names. Get a new one.",
+  TOKEN_EXPIRED: "Refresh the access token, or log in again. If it is new, compare the clocks of provider and server.",
+  TOKEN_NOT_YET_VALID: "The token is valid from a later time on. Compare the clocks of provider and server (PARLEY_AUTH_CLOCK_SKEW).",
+  TOKEN_AUDIENCE_REFUSED:
+    "The token was issued for another server, or for another one too. Ask for one with the `resource` that the metadata names, or add its audience to PARLEY_AUTH_AUDIENCES.",
+  TOKEN_CLAIM_INVALID:
+    "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
+  TOKEN_INACTIVE: "The provider says that the token has expired, was revoked, or never was. Get a new one.",
+  SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
+  PROXY_NOT_TRUSTED:
+    "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
+  PROVIDER_UNAVAILABLE: "The provider of the token could not be asked about it. Nothing was started; try again in a moment.",
+  PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

@@ -18,6 +18,7 @@ export * from "./replay.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";
 export * from "./reply.ts";
 export * from "./schema-violation.ts";
+export * from "./scopes.ts";
 export * from "./session.ts";
 export * from "./settings.ts";
 export * from "./state-machine.ts";

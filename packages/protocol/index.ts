@@ -7,6 +7,7 @@
  * Here is what both are made of. It knows no revision.
  */
 export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
+export { CREDENTIAL_ERRORS } from "./credential-errors.ts";
 export { isDefect } from "./failures.ts";
 export { type Headers, headerValue } from "./header-value.ts";
 export type * from "./dialect.ts";

@@ -69,6 +69,11 @@ interface ToolFacts<I extends Schema> extends RunOptions {
   readonly earlyReplies?: boolean;
   /** What the client must have declared: calls of others are refused. */
   readonly needs?: ClientCapabilities;
+  /**
+   * Scopes that a caller's access token must have beside `tools:call`: `["payments:approve"]`. A caller without them is told which to ask for.
+   * Only where the server requires access tokens.
+   */
+  readonly scopes?: readonly string[];
 }
 
 /** A tool that answers with text or content. */
@@ -139,6 +144,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       annotations: definition.annotations && (plainJson(`the annotations of tool ${name}`, definition.annotations) as JsonObject),
       icons: definition.icons?.map((icon) => plainJson(`an icon of tool ${name}`, icon) as JsonObject),
       meta: definition.meta,
+      scopes: definition.scopes && scopesOf(name, definition.scopes),
     }),
     async readArguments(args) {
       if (!input) return noArguments(args);
@@ -155,6 +161,17 @@ function noArguments(args: JsonObject): ArgumentsRead {
   const names = Object.keys(args).slice(0, VIOLATIONS_WANTED);
   const violations = names.map((name) => ({ path: `/${name}`, message: "is not known: the tool takes no arguments" }));
   return violations.length === 0 ? { ok: true, args } : { ok: false, violations };
+}
+
+/** As OAuth writes them (RFC 6749, 3.3): without spaces and quotes, since they are told to clients in a header. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
+
+function scopesOf(name: string, scopes: readonly string[]): readonly string[] {
+  const wrong = scopes.find((scope) => !SCOPE.test(scope));
+  if (wrong === undefined) return [...scopes];
+  throw new DefinitionError(
+    `tool ${name}: the scope ${JSON.stringify(wrong)} is not allowed: use 1 to 128 printable characters without space, " and \\`,
+  );
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;

@@ -38,7 +38,7 @@ const env = {
   ...process.env,
   COMPOSE_PROJECT_NAME: PROJECT,
   COMPOSE_FILE: "docker-compose.yml:test/compose/hand-over.yml",
-  PARLEY_PUBLISH: String(port),
+  PARLEY_PUBLISH: `127.0.0.1:${port}`,
 };
 
 function tryRun(command: readonly string[], more: object = {}): { ok: boolean; out: string } {
@@ -137,7 +137,7 @@ function settings(): void {
     if (!ok) throw new Error(out);
     const { services } = JSON.parse(out) as { services: Record<string, { environment: Record<string, string> }> };
     const wired: Record<string, string[]> = {
-      server: ["PARLEY_HOST", "PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "PARLEY_PORT", "REDIS_URL"],
+      server: ["PARLEY_AUTH_NONE_ANYWHERE", "PARLEY_HOST", "PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "PARLEY_PORT", "REDIS_URL"],
       worker: ["PARLEY_METRICS_HOST", "PARLEY_METRICS_PORT", "REDIS_URL"],
     };
     for (const [service, own] of Object.entries(wired)) {

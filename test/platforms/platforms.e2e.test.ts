@@ -37,7 +37,9 @@ describe.each(processes)("$platform, $role", ({ silenceMs, process: example, rol
   });
 
   test(
-    role === "server" ? "listens where PORT says, serves the host that is named and no other, and ends" : "starts and ends",
+    role === "server"
+      ? "listens where PORT says, serves the host that is named and no other, to callers with a token, and ends"
+      : "starts and ends",
     { timeout: 60_000 },
     async () => {
       const [http = 0, operator = 0] = await freePorts(2);
@@ -45,7 +47,7 @@ describe.each(processes)("$platform, $role", ({ silenceMs, process: example, rol
       if (role === "server") {
         const host = example.env["PARLEY_ALLOWED_HOSTS"] ?? "";
         await until(async () => (await get(http, "/readyz", "health.check")) === 200, { timeoutMs: 30_000, everyMs: 100 });
-        expect(await call(http, host)).toBe(200);
+        expect(await call(http, host)).toBe(401);
         expect(await call(http, "elsewhere.example")).toBe(403);
       } else {
         await until(() => started.said().includes("worker ready"), { timeoutMs: 30_000 });

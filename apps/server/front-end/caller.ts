@@ -1,4 +1,5 @@
 import type { Caller } from "@parley/core";
+import type { Identity } from "@parley/identity";
 import type { FastifyRequest } from "fastify";
 
 /**
@@ -12,7 +13,15 @@ const ANONYMOUS: Caller = Object.freeze({
   tenant: "default",
   scopes: Object.freeze([]),
   authenticatedBy: "nobody",
+  names: Object.freeze([]),
+  groups: Object.freeze([]),
+  roles: Object.freeze([]),
 });
 
 /** Everybody is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
 export const anonymous: Authenticate = () => ANONYMOUS;
+
+/** Everybody is whom their access token, or a trusted proxy, says that they are. */
+export function byCredentials({ identify }: Identity): Authenticate {
+  return ({ raw }) => identify({ rawHeaders: raw.rawHeaders, url: raw.url ?? "/", address: raw.socket.remoteAddress });
+}

@@ -4,11 +4,14 @@ import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { Gate } from "./gate.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Limits, Times } from "./limits.ts";
+import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What the handlers of every route work with; one per process. */
 export interface FrontEnd {
   readonly services: Services;
   readonly catalogue: Catalogue;
+  /** Undefined where callers need no credentials, and so no scopes. */
+  readonly resource: ProtectedResource | undefined;
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
   readonly heartbeat: Heartbeat;

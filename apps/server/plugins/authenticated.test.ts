@@ -3,11 +3,13 @@ import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "../deployment.fixture.ts";
 import type { Authenticate } from "../front-end/caller.ts";
+import { protectedResource } from "../front-end/protected-resource.ts";
 import { offered } from "../tools.fixture.ts";
 import { declareCaller } from "./authenticated.ts";
 
-/** Probes of load balancers, which have no credentials and learn nothing. */
-const OPEN = ["/healthz", "/readyz"];
+/** Probes of load balancers, which have no credentials and learn nothing; and what tells clients how to get credentials. */
+const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
+const OPEN = ["/healthz", "/readyz", ...METADATA];
 
 interface Route {
   readonly method: HTTPMethods;
@@ -38,7 +40,8 @@ const REQUEST = {
 };
 
 async function front(authenticate: Authenticate) {
-  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate });
+  const resource = protectedResource({ url: undefined, authorizationServers: ["https://id.example"], scopePrefix: "" });
+  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate, resource });
   const { server } = deployment.fronts[0]!.app;
   const send = ({ method, url }: Route) =>
     server.inject({
@@ -79,7 +82,7 @@ describe("a front end", () => {
       throw unauthorized();
     });
     const unguarded = routesOf(server).filter(({ method, url }) => OPEN.includes(url) || method === "OPTIONS");
-    expect(unguarded.length).toBeGreaterThan(2);
+    expect(unguarded.map(({ url }) => url)).toEqual(expect.arrayContaining([...OPEN, "/mcp*"]));
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
       expect([200, 204, 400, 404]).toContain(statusCode);

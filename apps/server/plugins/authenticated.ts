@@ -1,6 +1,7 @@
-import type { Caller } from "@parley/core";
+import { type Caller, type Log, ParleyError } from "@parley/core";
 import type { FastifyInstance } from "fastify";
 import type { Authenticate } from "../front-end/caller.ts";
+import type { ProtectedResource } from "../front-end/protected-resource.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -23,14 +24,32 @@ export function declareCaller(server: FastifyInstance): void {
   });
 }
 
+export interface Authenticated {
+  readonly authenticate: Authenticate;
+  /** Undefined where nobody needs credentials. */
+  readonly resource: ProtectedResource | undefined;
+  readonly log: Log;
+}
+
 /**
  * Authenticates every request of a scope, on every route and method, before its body is read. A handler has no other way to a caller than
- * `request.caller`, so a route that is registered elsewhere by mistake fails instead of serving everybody.
+ * `request.caller`, so a route that is registered elsewhere by mistake fails instead of serving everybody. A refusal says how to do better, by
+ * WWW-Authenticate; the route's error handler writes the rest of it.
  *
  * OPTIONS is left out: browsers ask by it, without credentials, before they let a page call. Its handlers have no caller to act for.
  */
-export function authenticated(scope: FastifyInstance, authenticate: Authenticate): void {
-  scope.addHook("onRequest", async (request) => {
-    if (request.method !== "OPTIONS") request.setDecorator(CALLER, await authenticate(request));
+export function authenticated(scope: FastifyInstance, { authenticate, resource, log }: Authenticated): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    if (request.method === "OPTIONS") return;
+    try {
+      request.setDecorator(CALLER, await authenticate(request));
+    } catch (error) {
+      if (resource && error instanceof ParleyError) {
+        log.info({ requestId: request.id, code: error.code, problem: error.message }, "credentials refused");
+        const challenge = resource.challenge(request, error);
+        if (challenge !== undefined) void reply.header("www-authenticate", challenge);
+      }
+      throw error;
+    }
   });
 }

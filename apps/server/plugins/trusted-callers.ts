@@ -31,15 +31,23 @@ export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedC
   });
 }
 
+/** For a scope whose replies may depend on the name by which it is called. */
+export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
+  const isHost = matcher(allowedHosts);
+  scope.addHook("onRequest", ({ headers: { host } }, reply, done) => {
+    if (host === undefined || !isHost(host)) refuse(reply, 403, notServed("Host", host));
+    else done();
+  });
+}
+
 /** For a scope that clients call. */
 export async function trustedCallers(scope: FastifyInstance, { allowedHosts, allowedOrigins }: TrustedCallers): Promise<void> {
-  const isHost = matcher(allowedHosts);
   const isOrigin = matcher(allowedOrigins);
 
+  servedHost(scope, { allowedHosts });
   scope.addHook("onRequest", (request, reply, done) => {
-    const { host, origin } = request.headers;
-    if (host === undefined || !isHost(host)) refuse(reply, 403, notServed("Host", host));
-    else if (origin !== undefined && !isOrigin(origin)) {
+    const { origin } = request.headers;
+    if (origin !== undefined && !isOrigin(origin)) {
       refuse(reply, 403, `the Origin ${quoted(origin)} is not trusted (PARLEY_ALLOWED_ORIGINS)`);
     } else done();
   });

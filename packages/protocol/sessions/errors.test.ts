@@ -32,10 +32,12 @@ test("the catalogue's codes are those that these revisions know", () => {
     "STEP_FAILED",
     "STEP_TIMEOUT",
     "ASK_TIMEOUT",
+    "PROVIDER_UNAVAILABLE",
+    "PROVIDER_INVALID",
     "OVERLOADED",
     "UNAVAILABLE",
   ]);
-  for (const code of codes) expect([-32602, -32601, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);
+  for (const code of codes) expect([-32602, -32601, -32600, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);
 });
 
 describe.each(ALL)("a request of $version that failed", ({ say }) => {

@@ -1,5 +1,6 @@
 /** Core's error catalogue in the codes of revisions before 2026. */
 import type { ErrorCode } from "@parley/core";
+import { CREDENTIAL_ERRORS } from "../credential-errors.ts";
 import type { Shown } from "../failures.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND } from "../json-rpc.ts";
 
@@ -42,7 +43,12 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   TOO_MANY_SUBSCRIPTIONS: INVALID_PARAMS,
   OVERLOADED: INTERNAL_ERROR,
   UNAVAILABLE: INTERNAL_ERROR,
+  ...codesOf(CREDENTIAL_ERRORS),
 };
+
+function codesOf<Code extends ErrorCode>(shown: { readonly [code in Code]: Shown }): { readonly [code in Code]: number } {
+  return Object.fromEntries(Object.entries<Shown>(shown).map(([name, { code }]) => [name, code])) as { readonly [code in Code]: number };
+}
 
 /** All travel with HTTP 200, as answers do. */
 export const SHOWN = Object.fromEntries(Object.entries(SESSION_ERROR_CODES).map(([name, code]) => [name, { code, httpStatus: 200 }])) as {

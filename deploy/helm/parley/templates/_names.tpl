@@ -71,6 +71,9 @@ PARLEY_ALLOWED_HOSTS: {{ include "parley.allowedHosts" . | quote }}
 {{- if not (hasKey .Values.config "PARLEY_SHUTDOWN_DELAY") }}
 PARLEY_SHUTDOWN_DELAY: 3s
 {{- end -}}
+{{- if not (or (hasKey .Values.config "PARLEY_AUTH_NONE_ANYWHERE") (eq (default "none" .Values.config.PARLEY_AUTH) "required")) }}
+PARLEY_AUTH_NONE_ANYWHERE: "true"
+{{- end -}}
 {{- end -}}
 
 {{- /* A duration such as 250ms, 30s, 1.5h, 2 days or 250 (milliseconds), in seconds, rounded up. */ -}}

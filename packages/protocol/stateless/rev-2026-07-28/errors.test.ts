@@ -45,6 +45,23 @@ test("the catalogue's codes travel as the specification says", () => {
     TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
     NOT_OPEN: { code: -32602, httpStatus: 200 },
     TOO_MANY_CALLS: { code: -32602, httpStatus: 200 },
+    CREDENTIALS_MISSING: { code: -32600, httpStatus: 401 },
+    CREDENTIALS_MISPLACED: { code: -32600, httpStatus: 400 },
+    TOKEN_TOO_LARGE: { code: -32600, httpStatus: 401 },
+    TOKEN_MALFORMED: { code: -32600, httpStatus: 401 },
+    TOKEN_ALGORITHM_REFUSED: { code: -32600, httpStatus: 401 },
+    TOKEN_ISSUER_UNKNOWN: { code: -32600, httpStatus: 401 },
+    TOKEN_KEY_UNKNOWN: { code: -32600, httpStatus: 401 },
+    TOKEN_SIGNATURE_INVALID: { code: -32600, httpStatus: 401 },
+    TOKEN_EXPIRED: { code: -32600, httpStatus: 401 },
+    TOKEN_NOT_YET_VALID: { code: -32600, httpStatus: 401 },
+    TOKEN_AUDIENCE_REFUSED: { code: -32600, httpStatus: 401 },
+    TOKEN_CLAIM_INVALID: { code: -32600, httpStatus: 401 },
+    TOKEN_INACTIVE: { code: -32600, httpStatus: 401 },
+    SCOPE_INSUFFICIENT: { code: -32600, httpStatus: 403 },
+    PROXY_NOT_TRUSTED: { code: -32600, httpStatus: 401 },
+    PROVIDER_UNAVAILABLE: { code: -32603, httpStatus: 503 },
+    PROVIDER_INVALID: { code: -32603, httpStatus: 503 },
   });
 });
 

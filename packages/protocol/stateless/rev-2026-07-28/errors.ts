@@ -5,6 +5,7 @@
  * end could not even take up travels with 503, which load balancers and monitors understand without reading the body.
  */
 import type { ErrorCode, ParleyError } from "@parley/core";
+import { CREDENTIAL_ERRORS } from "../../credential-errors.ts";
 import { dataOf as commonDataOf, type Shown } from "../../failures.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS } from "../../json-rpc.ts";
 import { MISSING_CAPABILITY } from "../names.ts";
@@ -49,6 +50,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TASK_UNSUPPORTED: CALLER,
   NOT_OPEN: CALLER,
   TOO_MANY_CALLS: CALLER,
+  ...CREDENTIAL_ERRORS,
 };
 
 /** The specification wants the capabilities that are missing, whoever threw the error. */

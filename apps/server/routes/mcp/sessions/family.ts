@@ -36,6 +36,7 @@ import { answer } from "../shared/answer.ts";
 import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
+import { permitted, type Wanted } from "../shared/scopes.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
@@ -53,6 +54,22 @@ class Refused extends Error {
   constructor(httpStatus: number, message: string) {
     super(message);
     this.httpStatus = httpStatus;
+  }
+}
+
+/** What opening or resuming each kind of stream is. */
+const STREAMS = { standalone: "standalone", call: "resumeCall", result: "resumeResult" } as const;
+
+function wantedBy(message: SessionMessage): readonly Wanted[] {
+  switch (message.type) {
+    case "request":
+      return [message.intent];
+    case "response":
+      return [{ type: "reply" }];
+    case "notification":
+      return message.notice ? [{ type: message.notice.type }] : [];
+    case "rejected":
+      return [];
   }
 }
 
@@ -158,11 +175,15 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
         throw new Refused(400, `a batch holds 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
       }
       request.rpcMethod = "batch";
-      return await takeMessages({ context, messages: body.map((message) => dialect.decode(message)), outlet, reply });
+      const messages = body.map((message) => dialect.decode(message));
+      // Nothing of a batch is done when something of it is not allowed: the whole of it comes again.
+      if (!permitted(frontEnd, request, reply, { wanted: messages.flatMap(wantedBy) })) return;
+      return await takeMessages({ context, messages, outlet, reply });
     }
     const message = dialect.decode(body);
     if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
+    if (!permitted(frontEnd, request, reply, { wanted: wantedBy(message), ...(message.type === "request" && { id: message.id }) })) return;
     if (message.type === "request") return await answerRequest(context, message, { channel: outlet });
     await takeMessages({ context, messages: [message], outlet, reply });
   }
@@ -174,6 +195,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
+    if (!permitted(frontEnd, request, reply, { wanted: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] })) return;
     if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
     else await resumeCall(route, context, { cursor, channel: outlet });
   }

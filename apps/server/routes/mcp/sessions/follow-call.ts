@@ -9,6 +9,7 @@
 import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
 import { type Reply, resultMessage } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
+import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { resultOf } from "../shared/results.ts";
 import { toPut } from "./asks.ts";
@@ -43,6 +44,7 @@ class CallStream {
   readonly #route: SessionRoute;
   readonly #exchange: SessionExchange;
   readonly #watch: TaskWatch;
+  readonly #ends: Ends;
   /** How far the client has been told; stands in every event. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;
@@ -62,11 +64,13 @@ class CallStream {
     this.#cursor = cursor;
     this.#task = task;
     this.#sessionUsedAtMs = route.services.clock.now();
-    const { lifecycle, heartbeat } = route;
+    const { heartbeat } = route;
+    this.#ends = untilExpiry(route, exchange.caller);
     this.#stops = [
       onAbort(exchange.channel.closed, watch.wake),
-      onAbort(lifecycle.closing, watch.wake),
-      onAbort(lifecycle.ending, watch.wake),
+      onAbort(this.#ends.closing, watch.wake),
+      onAbort(this.#ends.ending, watch.wake),
+      this.#ends.release,
       heartbeat.onBeat(() => {
         this.#keepClientWaiting();
         this.#keepSession();
@@ -184,9 +188,9 @@ class CallStream {
 
   /** A call that waits for a person goes on elsewhere as soon as this front end closes; one that works may end here yet. */
   get #isLetGo(): boolean {
-    const { lifecycle } = this.#route;
+    const { closing, ending } = this.#ends;
     const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
-    return lifecycle.ending.aborted || (waits && lifecycle.closing.aborted);
+    return ending.aborted || (waits && closing.aborted);
   }
 
   /** The task's id, where the client knows the task. */

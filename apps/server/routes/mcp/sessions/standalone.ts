@@ -10,6 +10,7 @@
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../../streams/outlet.ts";
+import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
 import { toPut } from "./asks.ts";
@@ -37,7 +38,7 @@ interface FollowedTask {
 }
 
 /**
- * Tells until the client is gone, another stream has taken over, or this front end closes: then the client comes back to another. So it does
+ * Tells until the client is gone, its token has expired, another stream has taken over, or this front end closes: then the client comes back to another. So it does
  * when telling fails. Throws OVERLOADED, UNAVAILABLE.
  */
 export async function openStandalone(
@@ -57,6 +58,7 @@ class StandaloneStream implements TellChanges<Change> {
   /** The number of the last event that its client has read; 0 for a new one. */
   readonly #after: number;
   readonly #changes: Changes<Change>;
+  readonly #ends: Ends;
   readonly #tasks = new Map<string, FollowedTask>();
   #resources = new Map<string, Announcement>();
   #event = 0;
@@ -68,23 +70,25 @@ class StandaloneStream implements TellChanges<Change> {
     this.#outlet = outlet;
     this.#after = resumed?.event ?? 0;
     this.#changes = new Changes(route.services, this);
+    this.#ends = untilExpiry(route, context.caller);
+    outlet.onClose(this.#ends.release);
   }
 
   async open(): Promise<void> {
-    const { services, lifecycle, heartbeat, announcements, times } = this.#route;
+    const { services, heartbeat, announcements, times } = this.#route;
     const { session, dialect } = this.#context;
     const lookAgain = () => this.#changes.add("session");
     const held = await holdStream(this.#route, { sessionId: session.id, stream: STREAM, after: this.#after, onChange: lookAgain });
     this.#held = held;
     // Numbers of questions grow from one holder of the stream to the next: by the time, since one may not know how far the other came.
     this.#event = Math.max(this.#after, services.clock.now());
-    lifecycle.closing.addEventListener("abort", lookAgain);
+    this.#ends.closing.addEventListener("abort", lookAgain);
     // A question that another stream had may be ours by now.
     const stopBeat = heartbeat.onBeat(() => this.#tasks.forEach((task) => this.#changes.add(task)));
     const stopHearing = announcements.onAnnouncement((announcement) => this.#hear(announcement));
     this.#outlet.onClose(() => {
       this.#changes.stop();
-      lifecycle.closing.removeEventListener("abort", lookAgain);
+      this.#ends.closing.removeEventListener("abort", lookAgain);
       stopBeat();
       stopHearing();
       for (const task of this.#tasks.values()) this.#leave(task);
@@ -109,7 +113,7 @@ class StandaloneStream implements TellChanges<Change> {
 
   async tell(change: Change, task: Task | undefined): Promise<void> {
     const { encode } = this.#context;
-    if (this.#held?.lost || this.#route.lifecycle.closing.aborted) this.#end();
+    if (this.#held?.lost || this.#ends.closing.aborted) this.#end();
     else if (change === "session") await this.#refresh();
     else if (change.type === "task") await this.#tellTask(change, task);
     else this.#outlet.send(encode.changed(change), this.#eventId());

@@ -1,5 +1,5 @@
 import { describeViolations, type ErrorCode, ParleyError, type Receipt } from "@parley/core";
-import { errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
+import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /** Throws INVALID_ANSWER with what is wrong with each refused answer, the ask's key first in its path. The others were taken. */
 export function refuseInvalid(receipts: ReadonlyMap<string, Receipt>): void {
@@ -9,14 +9,17 @@ export function refuseInvalid(receipts: ReadonlyMap<string, Receipt>): void {
   if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeViolations(violations)}`, { violations });
 }
 
-/** HTTP statuses of errors that say nothing about the request itself: it may be sent again. All others travel with 400. */
-const STATUS_OF: { readonly [code in ErrorCode]?: number } = { UNAVAILABLE: 503, OVERLOADED: 503, TOO_MANY_CALLS: 429 };
+/** How errors travel that are no answer to a message. All others travel with 400: their senders have to send something else. */
+const SHOWN: { readonly [code in ErrorCode]?: { readonly code: number; readonly httpStatus: number } } = {
+  UNAVAILABLE: { code: INVALID_REQUEST, httpStatus: 503 },
+  OVERLOADED: { code: INVALID_REQUEST, httpStatus: 503 },
+  TOO_MANY_CALLS: { code: INVALID_REQUEST, httpStatus: 429 },
+  INVALID_ANSWER: { code: INVALID_PARAMS, httpStatus: 400 },
+  ...CREDENTIAL_ERRORS,
+};
 
 /** The reply to what is no request with an id: an HTTP request that is refused before it is read, a response or notification of a session. */
 export function refusalReply({ code: name, message, hint, violations }: ParleyError): Reply {
-  const code = name === "INVALID_ANSWER" ? INVALID_PARAMS : INVALID_REQUEST;
-  return {
-    httpStatus: STATUS_OF[name] ?? 400,
-    message: errorMessage(undefined, { code, message, data: { hint, ...(violations && { violations }) } }),
-  };
+  const { code, httpStatus } = SHOWN[name] ?? { code: INVALID_REQUEST, httpStatus: 400 };
+  return { httpStatus, message: errorMessage(undefined, { code, message, data: { code: name, hint, ...(violations && { violations }) } }) };
 }

@@ -4,6 +4,7 @@
  * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
  */
 import { cancelTask, isSettled, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { resultOf } from "../shared/results.ts";
 import { abandon } from "./abandon.ts";
@@ -22,16 +23,17 @@ export interface AwaitTask {
 /** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
-  const { services, times, lifecycle } = route;
+  const { services, times } = route;
   const {
     channel,
     caller: { principal },
   } = exchange;
   const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
+  const ends = untilExpiry(route, exchange.caller);
   const done = new AbortController();
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
-  lifecycle.ending.addEventListener("abort", watch.wake);
+  ends.ending.addEventListener("abort", watch.wake);
   void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
     timedOut = true;
     watch.wake();
@@ -61,14 +63,15 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
       }
-      if (lifecycle.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+      if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
     if (seen.status === "input_required") return await askCaller(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
     channel.closed.removeEventListener("abort", watch.wake);
-    lifecycle.ending.removeEventListener("abort", watch.wake);
+    ends.ending.removeEventListener("abort", watch.wake);
+    ends.release();
   }
 }
 

@@ -11,6 +11,7 @@ import { requestStates } from "../../../seals/request-state.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
 import { answer } from "../shared/answer.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
+import { permitted } from "../shared/scopes.ts";
 import { dispatch } from "./dispatch.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -32,6 +33,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     if (message.type === "notification") return void reply.code(202).send();
 
     const { id, method, intent, client, wants } = message;
+    if (!permitted(frontEnd, request, reply, { wanted: [intent], id })) return;
     const channel = new Outlet(request, reply, outletOptions);
     const exchange: StatelessExchange = { id, method, caller: request.caller, catalogue, client, wants, encode, channel };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });

@@ -5,6 +5,7 @@
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
+import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { answerFailure } from "../shared/answer.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -19,7 +20,7 @@ interface FollowedTask {
   unwatch?: () => void;
 }
 
-/** Follows what was agreed until the client leaves, or this front end closes. */
+/** Follows what was agreed until the client leaves, its token expires, or this front end closes. */
 export async function openListenStream(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter): Promise<void> {
   const stream = new ListenStream(route, exchange, agreed);
   await stream.open(agreed);
@@ -47,18 +48,20 @@ class ListenStream implements TellChanges<Followed> {
   }
 
   async open({ taskIds }: Filter): Promise<void> {
-    const { announcements, lifecycle } = this.#route;
-    const closing = () => this.#end();
-    lifecycle.closing.addEventListener("abort", closing);
+    const { announcements } = this.#route;
+    const { closing, release } = untilExpiry(this.#route, this.#exchange.caller);
+    const end = () => this.#end();
+    closing.addEventListener("abort", end);
     const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#hear(each)) : undefined;
     this.#exchange.channel.onClose(() => {
       this.#changes.stop();
-      lifecycle.closing.removeEventListener("abort", closing);
+      closing.removeEventListener("abort", end);
+      release();
       unfollow?.();
       for (const task of this.#tasks) this.#leave(task);
     });
     await Promise.all(taskIds.map((taskId) => this.#follow(taskId)));
-    if (lifecycle.closing.aborted) this.#end();
+    if (closing.aborted) this.#end();
   }
 
   async #follow(taskId: string): Promise<void> {

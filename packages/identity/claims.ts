@@ -1,0 +1,124 @@
+/**
+ * From what a provider says of a person to core's Caller. All of it comes from outside, and is stored with tasks and compared by the policy:
+ * each part has a form and a bound, and what does not fit is refused by name.
+ */
+import { createHash } from "node:crypto";
+import type { Caller } from "@parley/core";
+import { refuse, shown } from "./refuse.ts";
+import type { IdentitySettings } from "./settings.ts";
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Most groups, roles or scopes of one caller. */
+export const MEMBERSHIPS_MAX = 256;
+/** Most characters of a subject, name, group, role, scope or client. */
+export const NAME_CHARS_MAX = 256;
+
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Of callers where no claim says another. */
+const ONE_TENANT = "default";
+
+export interface Vouched {
+  readonly issuer: string;
+  readonly claims: Claims;
+  readonly expiresAtMs: number;
+}
+
+type ClaimSettings = Pick<IdentitySettings, "principal" | "tenantClaim" | "groupsClaim" | "rolesClaim" | "scopePrefix">;
+
+/** Throws TOKEN_CLAIM_INVALID. */
+export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: ClaimSettings): Caller {
+  const subject = text("sub", claims["sub"]);
+  if (subject === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no sub: it names no caller");
+  const tenant = settings.tenantClaim === undefined ? ONE_TENANT : tenantOf(settings.tenantClaim, claims);
+  const client = clientOf(claims);
+  if (settings.principal === "user+client" && client === undefined) {
+    throw refuse(
+      "TOKEN_CLAIM_INVALID",
+      "the token names no client (client_id, azp, cid, appid), and tasks belong to a person by one client",
+    );
+  }
+  return Object.freeze({
+    principal: principalOf([tenant, issuer, subject, ...(settings.principal === "user+client" && client !== undefined ? [client] : [])]),
+    tenant,
+    scopes: Object.freeze(scopesOf(claims, settings.scopePrefix)),
+    authenticatedBy: issuer,
+    names: Object.freeze(namesOf(subject, claims)),
+    groups: Object.freeze(membershipsOf(settings.groupsClaim, claims)),
+    roles: Object.freeze(membershipsOf(settings.rolesClaim, claims)),
+    ...(client !== undefined && { client }),
+    expiresAtMs,
+  });
+}
+
+/** Short, bounded, and nothing that says who it is: it is stored with every task and stands in keys. 132 bits, so that none is met twice. */
+export function principalOf(parts: readonly string[]): string {
+  return `u_${createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 22)}`;
+}
+
+/** By its whole name first, since some providers want addresses as names of claims; else with dots into objects. */
+export function claimAt(claims: Claims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  let value: unknown = claims;
+  for (const part of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Claims)[part];
+  }
+  return value;
+}
+
+function tenantOf(path: string, claims: Claims): string {
+  const tenant = claimAt(claims, path);
+  if (tenant === undefined) throw refuse("TOKEN_CLAIM_INVALID", `the token has no claim ${path}, which names the tenant`);
+  if (typeof tenant === "string" && TENANT.test(tenant)) return tenant;
+  throw refuse("TOKEN_CLAIM_INVALID", `the claim ${path} must name a tenant by 1 to 64 of A-Z a-z 0-9 . _ -, and is ${shown(tenant)}`);
+}
+
+/** As RFC 9068, OpenID Connect, Okta and Entra call it. */
+function clientOf(claims: Claims): string | undefined {
+  return text("client_id", claims["client_id"] ?? claims["azp"] ?? claims["cid"] ?? claims["appid"]);
+}
+
+/**
+ * A person may choose a preferred_username at some providers: one that looks like an address counts only if it is the verified email, or
+ * anybody could go by somebody else's.
+ */
+function namesOf(subject: string, claims: Claims): readonly string[] {
+  const email = claims["email_verified"] === true ? text("email", claims["email"]) : undefined;
+  const username = text("preferred_username", claims["preferred_username"]);
+  const isOwn = username !== undefined && (!username.includes("@") || username === email);
+  return [...new Set([subject, ...(email === undefined ? [] : [email]), ...(isOwn ? [username] : [])])];
+}
+
+function scopesOf(claims: Claims, prefix: string): readonly string[] {
+  const given = claims["scope"] ?? claims["scp"] ?? [];
+  const scopes = typeof given === "string" ? given.split(" ").filter((scope) => scope !== "") : given;
+  return texts("scope", scopes).map((scope) => (prefix !== "" && scope.startsWith(prefix) ? scope.slice(prefix.length) : scope));
+}
+
+function membershipsOf(path: string | undefined, claims: Claims): readonly string[] {
+  if (path === undefined) return [];
+  const given = claimAt(claims, path);
+  return texts(path, given === undefined ? [] : typeof given === "string" ? [given] : given);
+}
+
+function texts(name: string, values: unknown): readonly string[] {
+  if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) {
+    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be texts`);
+  }
+  if (values.length > MEMBERSHIPS_MAX) {
+    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has ${values.length} entries; at most ${MEMBERSHIPS_MAX} are taken`);
+  }
+  if (values.some((value) => value.length > NAME_CHARS_MAX)) {
+    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has an entry of more than ${NAME_CHARS_MAX} characters`);
+  }
+  return [...new Set(values)];
+}
+
+/** Undefined for what is missing. */
+function text(name: string, value: unknown): string | undefined {
+  if (value === undefined || value === "") return undefined;
+  if (typeof value !== "string") throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a text, and is ${shown(value)}`);
+  if (value.length > NAME_CHARS_MAX) throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} is longer than ${NAME_CHARS_MAX} characters`);
+  return value;
+}

@@ -1,0 +1,169 @@
+/** How credentials come, before anybody looks into them; and what the settings say of it. */
+import { describe, expect, test } from "vitest";
+import { addressRanges, isLoopback, unsafeAddress } from "./address.ts";
+import { bearerToken } from "./credentials.ts";
+import { metadataUrls } from "./discover.ts";
+import { environmentOf, identityOf } from "./identity.fixture.ts";
+import { identityProblems } from "./problems.ts";
+import { identityEnvironment, identitySettings, resourceUrl } from "./settings.ts";
+
+const ISSUER = { PARLEY_AUTH_ISSUERS: "https://id.example" };
+
+describe("a token", () => {
+  const read = (rawHeaders: readonly string[], url = "/mcp") => bearerToken({ rawHeaders, url });
+
+  test("stands in one Authorization header", () => {
+    expect(read(["host", "x", "authorization", "Bearer abc.def-_~+/=="])).toBe("abc.def-_~+/==");
+    expect(read(["AUTHORIZATION", "bearer  abc "])).toBe("abc");
+    expect(read(["host", "x"])).toBeUndefined();
+  });
+
+  test("has at most 8,192 characters", () => {
+    expect(read(["authorization", `Bearer ${"x".repeat(8_192)}`])).toHaveLength(8_192);
+    for (const length of [8_193, 65_536]) {
+      expect(() => read(["authorization", `Bearer ${"x".repeat(length)}`])).toThrow(expect.objectContaining({ code: "TOKEN_TOO_LARGE" }));
+    }
+  });
+
+  test.each(["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a b", "Bearer a,Bearer b", "Bearer ü", "Token abc", "Bearer =", "DPoP abc"])(
+    "is nothing like %j",
+    (header) => {
+      expect(() => read(["authorization", header])).toThrow(expect.objectContaining({ code: "TOKEN_MALFORMED" }));
+    },
+  );
+
+  test("comes once, and never in the address", () => {
+    const misplaced = expect.objectContaining({ code: "CREDENTIALS_MISPLACED" }) as Error;
+    expect(() => read(["Authorization", "Bearer a", "authorization", "Bearer a"])).toThrow(misplaced);
+    expect(() => read([], "/mcp?access_token=a")).toThrow(misplaced);
+    expect(() => read(["authorization", "Bearer a"], "/mcp?x=1&access_token=a")).toThrow(misplaced);
+    expect(() => read([], "/mcp?access%5Ftoken=a")).toThrow(misplaced);
+    expect(read([], "/mcp?token=a")).toBeUndefined();
+  });
+
+  test("must come at all", () => {
+    const { identity } = identityOf(ISSUER);
+    expect(() => identity.identify({ rawHeaders: [], url: "/mcp", address: "127.0.0.1" })).toThrow(
+      expect.objectContaining({ code: "CREDENTIALS_MISSING" }),
+    );
+  });
+});
+
+describe("a trusted proxy", () => {
+  const PROXY = { ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "X-Client-DN", PARLEY_AUTH_PROXY_ADDRESSES: "10.0.0.0/8, ::1" };
+  const ask = (rawHeaders: readonly string[], address = "10.1.2.3", settings = {}) =>
+    identityOf({ ...PROXY, ...settings }).identity.identify({ rawHeaders, url: "/mcp", address });
+
+  test("names callers, who have the scopes of the settings", () => {
+    expect(ask(["x-client-dn", "CN=robot"])).toMatchObject({
+      principal: expect.stringMatching(/^u_[\w-]{22}$/),
+      names: ["CN=robot"],
+      scopes: ["tools", "tasks", "asks"],
+      authenticatedBy: "proxy:x-client-dn",
+    });
+    expect(ask(["X-Client-DN", "CN=robot"], "::1", { PARLEY_AUTH_PROXY_SCOPES: "tasks:read" })).toMatchObject({ scopes: ["tasks:read"] });
+    expect(ask(["x-client-dn", "CN=robot"], "::ffff:10.9.9.9")).toMatchObject({ names: ["CN=robot"] });
+  });
+
+  test("is not anybody who writes the header", () => {
+    for (const address of ["11.0.0.1", "127.0.0.1", "::2"]) {
+      expect(() => ask(["x-client-dn", "CN=robot"], address)).toThrow(expect.objectContaining({ code: "PROXY_NOT_TRUSTED" }));
+    }
+  });
+
+  test.each([
+    ["twice", ["x-client-dn", "a", "X-Client-Dn", "b"], "CREDENTIALS_MISPLACED"],
+    ["nobody", ["x-client-dn", ""], "TOKEN_CLAIM_INVALID"],
+    ["somebody with a long name", ["x-client-dn", "x".repeat(257)], "TOKEN_CLAIM_INVALID"],
+  ])("that names %s is refused", (_what, headers, code) => {
+    expect(() => ask(headers)).toThrow(expect.objectContaining({ code }));
+  });
+
+  test("does not overrule a token, and names nobody where it was not set up", () => {
+    expect(() => ask(["x-client-dn", "CN=robot", "authorization", "garbage"])).toThrow(
+      expect.objectContaining({ code: "TOKEN_MALFORMED" }),
+    );
+    const { identity } = identityOf(ISSUER);
+    expect(() => identity.identify({ rawHeaders: ["x-client-dn", "CN=robot"], url: "/mcp", address: "10.1.2.3" })).toThrow(
+      expect.objectContaining({ code: "CREDENTIALS_MISSING" }),
+    );
+  });
+});
+
+describe("settings", () => {
+  const problems = (settings: Readonly<Record<string, string>>, host = "127.0.0.1") => identityProblems(environmentOf(settings), host);
+
+  test("that need no identity are for this machine alone, unless somebody says otherwise", () => {
+    for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1"]) expect(problems({ PARLEY_AUTH: "none" }, host)).toEqual([]);
+    for (const host of ["0.0.0.0", "::", "10.0.0.1", "parley.example.com", "127.example.com", "localhost.example.com"]) {
+      expect(problems({ PARLEY_AUTH: "none" }, host)).toEqual([
+        expect.stringMatching(/^PARLEY_AUTH: .*PARLEY_AUTH=required.*PARLEY_AUTH_NONE_ANYWHERE=true$/),
+      ]);
+      expect(problems({ PARLEY_AUTH: "none", PARLEY_AUTH_NONE_ANYWHERE: "true" }, host)).toEqual([]);
+    }
+  });
+
+  test("that fit have no problems, wherever the server listens", () => {
+    expect(problems(ISSUER, "0.0.0.0")).toEqual([]);
+    expect(problems({ PARLEY_AUTH_ISSUERS: "http://localhost:1/realms/x, https://id.example https://id.example/keys" })).toEqual([]);
+    expect(problems({ PARLEY_AUTH_ISSUERS: "http://keycloak:8080/realms/x", PARLEY_AUTH_ALLOW_HTTP: "true" })).toEqual([]);
+  });
+
+  test.each([
+    [{}, /^PARLEY_AUTH_ISSUERS: .*needs a provider/],
+    [{ PARLEY_AUTH_ISSUERS: "http://id.example" }, /"http:\/\/id.example" must be https/],
+    [{ PARLEY_AUTH_ISSUERS: "id.example" }, /"id.example" is no address/],
+    [{ PARLEY_AUTH_ISSUERS: "https://me:secret@id.example" }, /"https:\/\/…@id.example" must not hold a password/],
+    [{ PARLEY_AUTH_ISSUERS: "https://id.example ftp://id.example/keys" }, /"ftp:\/\/id.example\/keys" must be https/],
+    [{ PARLEY_AUTH_ISSUERS: "https://id.example,https://id.example" }, /named twice/],
+    [{ ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/?a" }, /^PARLEY_PUBLIC_URL/],
+    [{ ...ISSUER, PARLEY_AUTH_INTROSPECTION_URL: "https://id.example/i" }, /^PARLEY_AUTH_INTROSPECTION_CLIENT/],
+    [
+      { ...ISSUER, PARLEY_AUTH_INTROSPECTION_URL: "https://id.example/i", PARLEY_AUTH_INTROSPECTION_CLIENT: "c" },
+      /^PARLEY_AUTH_INTROSPECTION_SECRET/,
+    ],
+    [{ ...ISSUER, PARLEY_AUTH_INTROSPECTION_URL: "http://id.example/i" }, /^PARLEY_AUTH_INTROSPECTION_URL: must be https/],
+    [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "x-dn" }, /^PARLEY_AUTH_PROXY_ADDRESSES/],
+    [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "x-dn", PARLEY_AUTH_PROXY_ADDRESSES: "10.0.0.0/33" }, /^PARLEY_AUTH_PROXY_ADDRESSES/],
+    [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "Authorization", PARLEY_AUTH_PROXY_ADDRESSES: "::1" }, /^PARLEY_AUTH_PROXY_HEADER/],
+  ])("%j do not fit", (settings, problem) => {
+    expect(problems(settings as Record<string, string>)).toContainEqual(expect.stringMatching(problem));
+  });
+
+  test("need an audience: a Host header cannot decide whom a token is for", () => {
+    const environment = { ...environmentOf(ISSUER), PARLEY_PUBLIC_URL: undefined };
+    expect(identityProblems(environment, "127.0.0.1")).toEqual([expect.stringMatching(/^PARLEY_AUTH_AUDIENCES/)]);
+    const settings = identitySettings(environmentOf({ ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/parley/" }));
+    expect(settings?.audiences).toEqual(["https://x.example/parley/mcp"]);
+    expect(resourceUrl({ PARLEY_PUBLIC_URL: undefined })).toBeUndefined();
+  });
+
+  test("accept no signature by a shared secret", () => {
+    expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("RS256,HS256")).toThrow("shared secrets");
+    expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("none")).toThrow("shared secrets");
+    expect(identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse(undefined)).not.toContainEqual(expect.stringMatching(/^(HS|none)/));
+  });
+});
+
+test("metadata is looked for where OAuth and OpenID Connect put it", () => {
+  expect(metadataUrls("https://id.example")).toEqual([
+    "https://id.example/.well-known/oauth-authorization-server",
+    "https://id.example/.well-known/openid-configuration",
+  ]);
+  expect(metadataUrls("https://id.example/realms/x/")).toEqual([
+    "https://id.example/.well-known/oauth-authorization-server/realms/x",
+    "https://id.example/.well-known/openid-configuration/realms/x",
+    "https://id.example/realms/x/.well-known/openid-configuration",
+  ]);
+});
+
+test("addresses are told apart by what they are, not by what they look like", () => {
+  expect(["[::1]", "LOCALHOST", "a.localhost", "127.0.0.2"].every(isLoopback)).toBe(true);
+  expect(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.com"].some(isLoopback)).toBe(false);
+  expect(unsafeAddress("https://id.example", false)).toBeUndefined();
+  expect(unsafeAddress("http://127.0.0.1:1", false)).toBeUndefined();
+  expect(unsafeAddress("file:///etc/passwd", true)).toContain("https");
+  expect(addressRanges(["10.0.0.0/x"])).toBeUndefined();
+  expect(addressRanges(["2001:db8::/32"])?.has("2001:db8::1")).toBe(true);
+  expect(addressRanges(["10.0.0.1"])?.has("10.0.0.2")).toBe(false);
+});

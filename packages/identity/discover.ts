@@ -1,0 +1,49 @@
+/**
+ * Where an issuer publishes its keys, by its own metadata. The document must name the issuer that it was asked for: one that somebody else
+ * serves at a path of the same host is not taken.
+ *
+ * Source: RFC 8414, 3; OpenID Connect Discovery 1.0, 4; specification 2026-07-28, basic/authorization, "Authorization Server Discovery".
+ */
+import { ParleyError } from "@parley/core";
+import { unsafeAddress } from "./address.ts";
+import { askProvider } from "./ask-provider.ts";
+import { refuse, shown } from "./refuse.ts";
+
+export interface Discover {
+  readonly issuer: string;
+  readonly timeoutMs: number;
+  readonly allowHttp: boolean;
+}
+
+/** The address of the keys. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+export async function discoverKeys({ issuer, timeoutMs, allowHttp }: Discover): Promise<string> {
+  const what = `the metadata of ${issuer}`;
+  let refused: unknown;
+  for (const url of metadataUrls(issuer)) {
+    try {
+      const { issuer: named, jwks_uri: keys } = await askProvider({ url, what, timeoutMs });
+      if (named !== issuer) throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(named)}`);
+      const unsafe = typeof keys === "string" ? unsafeAddress(keys, allowHttp) : "is missing";
+      if (typeof keys !== "string" || unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its jwks_uri ${unsafe}`);
+      return keys;
+    } catch (error) {
+      if (!(error instanceof ParleyError)) throw error;
+      // A provider that is down is not asked three times, each for the whole time that it may take.
+      if (error.code === "PROVIDER_UNAVAILABLE") throw error;
+      refused = error;
+    }
+  }
+  throw refused;
+}
+
+/** In the order of the specification. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const urls = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+  return [...new Set(urls)];
+}

@@ -1,0 +1,42 @@
+import { createIdentity, type Identity } from "./identity.ts";
+import { type IdentityEnvironment, identityEnvironment, identitySettings } from "./settings.ts";
+import { z } from "zod";
+
+export const AUDIENCE = "http://localhost:3000/mcp";
+
+export interface Under {
+  readonly identity: Identity;
+  /** As a request with this Authorization header. */
+  readonly bearer: (token: string) => ReturnType<Identity["identify"]>;
+  readonly logged: readonly { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[];
+  /** The time, a whole second; it stands still. */
+  readonly nowS: number;
+  /** Turns both clocks. */
+  skip(ms: number): void;
+}
+
+export function environmentOf(settings: Readonly<Record<string, string>>): IdentityEnvironment {
+  return z.object(identityEnvironment).parse({ PARLEY_AUTH: "required", PARLEY_PUBLIC_URL: "http://localhost:3000", ...settings });
+}
+
+/** An identity as the environment sets it up, on clocks that a test turns. */
+export function identityOf(environment: Readonly<Record<string, string>>): Under {
+  const settings = identitySettings(environmentOf(environment));
+  if (!settings) throw new Error("the environment requires no identity");
+  const logged: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
+  const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
+  const nowS = Math.floor(Date.now() / 1_000);
+  let skippedMs = 0;
+  const identity = createIdentity(settings, {
+    log: { debug: write, info: write, warn: write, error: write },
+    now: () => nowS * 1_000 + skippedMs,
+    elapsedMs: () => skippedMs,
+  });
+  return {
+    identity,
+    bearer: (token) => identity.identify({ rawHeaders: ["Authorization", `Bearer ${token}`], url: "/mcp", address: "127.0.0.1" }),
+    logged,
+    nowS,
+    skip: (ms) => void (skippedMs += ms),
+  };
+}

@@ -1,0 +1,361 @@
+/** JWTs against a real issuer on loopback. */
+import { generateKeyPairSync, createPublicKey, type JsonWebKey } from "node:crypto";
+import { ParleyError } from "@parley/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { forged, type Issuer, type Signing, startIssuer } from "../../test/support/issuer.ts";
+import { AUDIENCE, identityOf } from "./identity.fixture.ts";
+
+let issuer: Issuer;
+let other: Issuer;
+beforeAll(async () => {
+  [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
+});
+afterAll(async () => {
+  await Promise.all([issuer.close(), other.close()]);
+});
+
+const nowS = () => Math.floor(Date.now() / 1_000);
+const trusting = (environment = {}) => identityOf({ PARLEY_AUTH_ISSUERS: issuer.url, ...environment });
+
+async function refusalOf(work: () => unknown): Promise<ParleyError> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof ParleyError) return error;
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("an access token", () => {
+  test("says who calls, for which tenant, and what it allows", async () => {
+    const { bearer } = trusting({
+      PARLEY_AUTH_TENANT_CLAIM: "org.id",
+      PARLEY_AUTH_GROUPS_CLAIM: "groups",
+      PARLEY_AUTH_ROLES_CLAIM: "realm_access.roles",
+    });
+    const exp = nowS() + 300;
+    const token = await issuer.token({
+      sub: "7",
+      exp,
+      org: { id: "acme" },
+      scope: "tools:call tasks:read",
+      email: "alice@example.com",
+      email_verified: true,
+      preferred_username: "alice",
+      groups: ["finance", "finance"],
+      realm_access: { roles: ["approver"] },
+      azp: "claude",
+    });
+    expect(await bearer(token)).toEqual({
+      principal: expect.stringMatching(/^u_[\w-]{22}$/),
+      tenant: "acme",
+      scopes: ["tools:call", "tasks:read"],
+      authenticatedBy: issuer.url,
+      names: ["7", "alice@example.com", "alice"],
+      groups: ["finance"],
+      roles: ["approver"],
+      client: "claude",
+      expiresAtMs: exp * 1_000 + 30_000,
+    });
+  });
+
+  test("is the same person's by any client, and another's by each if tasks belong to both", async () => {
+    const principals = async (environment: object, claims: readonly object[]) => {
+      const { bearer } = trusting(environment);
+      return await Promise.all(claims.map(async (each) => (await bearer(await issuer.token({ ...each }))).principal));
+    };
+    const [one, two, bob] = await principals({}, [{ client_id: "a" }, { client_id: "b" }, { sub: "bob", client_id: "a" }]);
+    expect(two).toBe(one);
+    expect(bob).not.toBe(one);
+    const perClient = await principals({ PARLEY_AUTH_PRINCIPAL: "user+client" }, [{ client_id: "a" }, { client_id: "b" }]);
+    expect(new Set([...perClient, one]).size).toBe(3);
+    const perTenant = await principals({ PARLEY_AUTH_TENANT_CLAIM: "t" }, [{ t: "a" }, { t: "b" }]);
+    expect(new Set([...perTenant, one]).size).toBe(3);
+  });
+
+  test("of one issuer never is that of another, whatever its subject", async () => {
+    const { bearer } = identityOf({ PARLEY_AUTH_ISSUERS: `${issuer.url}, ${other.url}` });
+    const [one, two] = await Promise.all([bearer(await issuer.token()), bearer(await other.token())]);
+    expect(one.principal).not.toBe(two.principal);
+    expect([one.authenticatedBy, two.authenticatedBy]).toEqual([issuer.url, other.url]);
+    // Signed by a trusted provider, in the name of another one.
+    const stolen = await other.token({ iss: issuer.url }, { kid: "key-1" });
+    expect(await refusalOf(() => bearer(stolen))).toMatchObject({ code: "TOKEN_SIGNATURE_INVALID" });
+  });
+
+  test("may be of any type that access tokens have, and of none", async () => {
+    const { bearer } = trusting();
+    for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", undefined]) {
+      expect((await bearer(await issuer.token({}, { header: { typ } }))).names).toEqual(["alice"]);
+    }
+  });
+
+  test("has its scopes in scope or scp, as a text or a list, behind the prefix of the provider or not", async () => {
+    const scopesOf = async (claims: object) => {
+      const { bearer } = trusting({ PARLEY_AUTH_SCOPE_PREFIX: "api://parley/" });
+      return (await bearer(await issuer.token({ scope: undefined, ...claims }))).scopes;
+    };
+    expect(await scopesOf({ scope: "tools:call  openid" })).toEqual(["tools:call", "openid"]);
+    expect(await scopesOf({ scp: "tools:call openid" })).toEqual(["tools:call", "openid"]);
+    expect(await scopesOf({ scp: ["tools:call", "openid"] })).toEqual(["tools:call", "openid"]);
+    expect(await scopesOf({ scope: "api://parley/tools:call" })).toEqual(["tools:call"]);
+    expect(await scopesOf({})).toEqual([]);
+  });
+
+  test("gives nobody a name that somebody else may have", async () => {
+    const namesOf = async (claims: object) => (await trusting().bearer(await issuer.token({ ...claims }))).names;
+    expect(await namesOf({ email: "bob@example.com" })).toEqual(["alice"]);
+    expect(await namesOf({ email: "bob@example.com", email_verified: "true" })).toEqual(["alice"]);
+    expect(await namesOf({ preferred_username: "bob@example.com" })).toEqual(["alice"]);
+    const verified = { email: "a@example.com", email_verified: true, preferred_username: "a@example.com" };
+    expect(await namesOf(verified)).toEqual(["alice", "a@example.com"]);
+  });
+});
+
+interface Bad {
+  readonly what: string;
+  readonly token: () => string | Promise<string>;
+  readonly code: string;
+  readonly says: RegExp;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+const signed = (claims: Readonly<Record<string, unknown>>, signing?: Signing) => () => issuer.token(claims, signing);
+
+/** The public key of the issuer as a secret: what an attacker signs with who hopes that the server takes any algorithm. */
+function publicPem(): Uint8Array {
+  const key = createPublicKey({ key: issuer.keys[0] as JsonWebKey, format: "jwk" });
+  return Buffer.from(key.export({ type: "spki", format: "pem" }));
+}
+
+const ATTACKER = generateKeyPairSync("rsa", { modulusLength: 2_048 }).privateKey;
+const claims = () => ({ iss: issuer.url, aud: AUDIENCE, sub: "alice", exp: nowS() + 600, scope: "tools" });
+
+const BAD: readonly Bad[] = [
+  { what: "garbage", token: () => "garbage", code: "TOKEN_MALFORMED", says: /is no JWT.*PARLEY_AUTH_INTROSPECTION_URL/ },
+  { what: "garbage in three parts", token: () => "a.b.c", code: "TOKEN_MALFORMED", says: /cannot be decoded/ },
+  { what: "an encrypted token", token: () => "a.b.c.d.e", code: "TOKEN_MALFORMED", says: /is no JWT/ },
+  {
+    what: "a body that is no object",
+    token: () => `${btoa('{"alg":"RS256"}')}.${btoa("[1]")}.x`,
+    code: "TOKEN_MALFORMED",
+    says: /cannot be decoded/,
+  },
+  { what: "alg none", token: () => forged({ alg: "none" }, claims()), code: "TOKEN_ALGORITHM_REFUSED", says: /algorithm is "none"/ },
+  { what: "alg None", token: () => forged({ alg: "None" }, claims()), code: "TOKEN_ALGORITHM_REFUSED", says: /algorithm is "None"/ },
+  { what: "no alg", token: () => forged({}, claims()), code: "TOKEN_ALGORITHM_REFUSED", says: /algorithm is missing/ },
+  {
+    what: "HS256 with the public key",
+    token: () => issuer.token({}, { alg: "HS256", key: publicPem() }),
+    code: "TOKEN_ALGORITHM_REFUSED",
+    says: /algorithm is "HS256"; accepted are RS256/,
+  },
+  {
+    what: "an algorithm that the operator left out",
+    token: signed({}),
+    code: "TOKEN_ALGORITHM_REFUSED",
+    says: /accepted are ES256$/,
+    environment: { PARLEY_AUTH_ALGORITHMS: "ES256" },
+  },
+  { what: "a logout token", token: signed({}, { header: { typ: "logout+jwt" } }), code: "TOKEN_MALFORMED", says: /typ is "logout\+jwt"/ },
+  { what: "another issuer", token: () => other.token(), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is "http:.*trusted are "http:/ },
+  { what: "no issuer", token: signed({ iss: undefined }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is missing/ },
+  { what: "an issuer that is no text", token: signed({ iss: [1] as never }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is \[1\]/ },
+  { what: "an unknown key", token: signed({}, { kid: "key-9" }), code: "TOKEN_KEY_UNKNOWN", says: /no key "key-9" for RS256/ },
+  {
+    what: "another's signature",
+    token: () => issuer.token({}, { key: ATTACKER as never }),
+    code: "TOKEN_SIGNATURE_INVALID",
+    says: /signature/,
+  },
+  {
+    what: "no signature",
+    token: () => forged({ alg: "RS256", kid: "key-1" }, claims()),
+    code: "TOKEN_SIGNATURE_INVALID",
+    says: /signature/,
+  },
+  {
+    what: "changed claims",
+    async token() {
+      const [header, , signature] = (await issuer.token()).split(".");
+      return `${header}.${Buffer.from(JSON.stringify({ ...claims(), sub: "admin" })).toString("base64url")}.${signature}`;
+    },
+    code: "TOKEN_SIGNATURE_INVALID",
+    says: /signature/,
+  },
+  {
+    what: "an unknown critical header",
+    token: () => forged({ alg: "RS256", kid: "key-1", crit: ["x"], x: 1 }, claims(), "eA"),
+    code: "TOKEN_MALFORMED",
+    says: /verified/,
+  },
+  {
+    what: "a token expired by a minute",
+    token: () => issuer.token({ exp: nowS() - 60 }),
+    code: "TOKEN_EXPIRED",
+    says: /expired (59|60|61|62) s ago/,
+  },
+  { what: "no exp", token: signed({ exp: undefined }), code: "TOKEN_CLAIM_INVALID", says: /no exp/ },
+  {
+    what: "an exp that is no time",
+    token: signed({ exp: "soon" as never }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /exp must be a time in seconds, and is "soon"/,
+  },
+  {
+    what: "an exp in milliseconds",
+    token: () => issuer.token({ exp: Date.now() }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /exp must be a time in seconds/,
+  },
+  {
+    what: "a token that is valid later",
+    token: () => issuer.token({ nbf: nowS() + 300 }),
+    code: "TOKEN_NOT_YET_VALID",
+    says: /is valid 5 min from now \(nbf\)/,
+  },
+  {
+    what: "a token from the future",
+    token: () => issuer.token({ iat: nowS() + 300 }),
+    code: "TOKEN_NOT_YET_VALID",
+    says: /was issued 5 min from now \(iat\)/,
+  },
+  {
+    what: "another audience",
+    token: signed({ aud: "https://other.example" }),
+    code: "TOKEN_AUDIENCE_REFUSED",
+    says: /is for "https:\/\/other.example"; expected "http:\/\/localhost:3000\/mcp"/,
+  },
+  { what: "no audience", token: signed({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", says: /does not say whom it is for/ },
+  {
+    what: "an audience beside this one",
+    token: signed({ aud: [AUDIENCE, "https://other.example"] }),
+    code: "TOKEN_AUDIENCE_REFUSED",
+    says: /and nothing else/,
+  },
+  { what: "an empty list of audiences", token: signed({ aud: [] }), code: "TOKEN_AUDIENCE_REFUSED", says: /does not say/ },
+  { what: "no subject", token: signed({ sub: undefined }), code: "TOKEN_CLAIM_INVALID", says: /no sub/ },
+  { what: "an empty subject", token: signed({ sub: "" }), code: "TOKEN_CLAIM_INVALID", says: /no sub/ },
+  {
+    what: "a subject that is no text",
+    token: signed({ sub: 7 as never }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /sub must be a text, and is 7/,
+  },
+  {
+    what: "a subject that is too long",
+    token: signed({ sub: "x".repeat(257) }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /sub is longer than 256/,
+  },
+  { what: "scopes that are no texts", token: signed({ scope: 7 }), code: "TOKEN_CLAIM_INVALID", says: /scope must be texts/ },
+  {
+    what: "no tenant",
+    token: signed({}),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /no claim org.id, which names the tenant/,
+    environment: { PARLEY_AUTH_TENANT_CLAIM: "org.id" },
+  },
+  {
+    what: "a tenant that could be a path",
+    token: signed({ org: "../other" }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /org must name a tenant .* and is "\.\.\/other"/,
+    environment: { PARLEY_AUTH_TENANT_CLAIM: "org" },
+  },
+  {
+    what: "no client",
+    token: signed({}),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /names no client/,
+    environment: { PARLEY_AUTH_PRINCIPAL: "user+client" },
+  },
+  {
+    what: "more groups than are taken",
+    token: signed({ groups: Array.from({ length: 257 }, (_, index) => `g${index}`) }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /groups has 257 entries; at most 256/,
+    environment: { PARLEY_AUTH_GROUPS_CLAIM: "groups" },
+  },
+];
+
+describe("is refused", () => {
+  test.each(BAD)("$what", async ({ token, code, says, environment }) => {
+    const { bearer } = trusting(environment);
+    const sent = await token();
+    const refused = await refusalOf(() => bearer(sent));
+    expect({ code: refused.code, message: refused.message }).toEqual({ code, message: expect.stringMatching(says) });
+    // What could be sent again must not stand in an answer or a log.
+    for (const part of sent.split(".").filter((each) => each.length > 8)) {
+      expect(JSON.stringify([refused.message, refused.hint, refused.data])).not.toContain(part);
+    }
+  });
+
+  test("at its limits it is not", async () => {
+    const { bearer } = trusting({ PARLEY_AUTH_GROUPS_CLAIM: "groups", PARLEY_AUTH_TENANT_CLAIM: "org" });
+    const groups = Array.from({ length: 256 }, (_, index) => `g${index}`);
+    const caller = await bearer(await issuer.token({ sub: "x".repeat(256), groups, org: `a${"b".repeat(63)}`, aud: [AUDIENCE] }));
+    expect([caller.names[0]?.length, caller.groups.length, caller.tenant.length]).toEqual([256, 256, 64]);
+  });
+
+  test("one second beyond the clock skew, and not one before it", async () => {
+    const { bearer, nowS: now } = trusting();
+    await bearer(await issuer.token({ exp: now - 29 }));
+    await bearer(await issuer.token({ nbf: now + 30 }));
+    await bearer(await issuer.token({ iat: now + 30 }));
+    expect(await refusalOf(async () => bearer(await issuer.token({ exp: now - 30 })))).toMatchObject({ code: "TOKEN_EXPIRED" });
+    expect(await refusalOf(async () => bearer(await issuer.token({ nbf: now + 31 })))).toMatchObject({ code: "TOKEN_NOT_YET_VALID" });
+    expect(await refusalOf(async () => bearer(await issuer.token({ iat: now + 31 })))).toMatchObject({ code: "TOKEN_NOT_YET_VALID" });
+    const strict = trusting({ PARLEY_AUTH_CLOCK_SKEW: "1s" });
+    expect(await refusalOf(async () => strict.bearer(await issuer.token({ exp: strict.nowS - 3 })))).toMatchObject({
+      message: "the token expired 3 s ago",
+    });
+  });
+
+  test("when it is known already and expires", async () => {
+    const { bearer, skip, nowS: now } = trusting({ PARLEY_AUTH_TOKENS_TTL: "1h", PARLEY_AUTH_KEYS_TTL: "1h" });
+    const token = await issuer.token({ exp: now + 600 });
+    await bearer(token);
+    skip(629_999);
+    await bearer(token);
+    skip(1);
+    expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "TOKEN_EXPIRED" });
+  });
+});
+
+describe("a verified token", () => {
+  test("is remembered for a moment, and looked at again then", async () => {
+    const { bearer, skip } = trusting();
+    const token = await issuer.token();
+    const first = await bearer(token);
+    expect(bearer(token)).toBe(first);
+    skip(59_999);
+    expect(bearer(token)).toBe(first);
+    skip(1);
+    const again = bearer(token);
+    expect(again).toBeInstanceOf(Promise);
+    expect(await again).toEqual(first);
+  });
+
+  test("is verified once for all that come with it at the same time", async () => {
+    const { bearer } = trusting();
+    const token = await issuer.token();
+    const callers = await Promise.all(Array.from({ length: 10 }, async () => await bearer(token)));
+    expect(new Set(callers).size).toBe(1);
+  });
+
+  test("is remembered beside so many others and no more", async () => {
+    const { bearer } = trusting({ PARLEY_AUTH_TOKENS_MAX: "2" });
+    const [a, b, c] = (await Promise.all(["a", "b", "c"].map((sub) => issuer.token({ sub })))) as [string, string, string];
+    await bearer(a);
+    await bearer(b);
+    // Used again: the other one is the one that was used longest ago.
+    expect(bearer(a)).not.toBeInstanceOf(Promise);
+    await bearer(c);
+    expect(bearer(a)).not.toBeInstanceOf(Promise);
+    const forgotten = bearer(b);
+    expect(forgotten).toBeInstanceOf(Promise);
+    await forgotten;
+  });
+});

@@ -1,0 +1,71 @@
+/**
+ * JWTs, by the keys of their issuer. In this order, so that nothing that was not signed decides anything but whose keys to look at:
+ *
+ *   form ─▶ typ ─▶ algorithm ─▶ issuer ─▶ key ─▶ signature ─▶ audience ─▶ times ─▶ claims
+ *
+ * Source: RFC 9068, 4; RFC 8725.
+ */
+import { compactVerify, decodeJwt, decodeProtectedHeader, type CompactJWSHeaderParameters, errors } from "jose";
+import type { Claims, Vouched } from "./claims.ts";
+import { judgeAudience, judgeTimes } from "./judge-claims.ts";
+import type { KeySet } from "./key-set.ts";
+import { refuse, shown } from "./refuse.ts";
+import type { IdentitySettings } from "./settings.ts";
+
+/** Three parts, the last of which is empty where nothing was signed. */
+export function isJwt(token: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
+}
+
+/** Of access tokens. A logout token is signed by the same keys, and many providers name no type. */
+const TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt", "application/at+jwt"]);
+
+export interface JwtPorts {
+  /** By the issuer's name. */
+  readonly keys: ReadonlyMap<string, KeySet>;
+  readonly now: () => number;
+}
+
+type JwtSettings = Pick<IdentitySettings, "algorithms" | "audiences" | "clockSkewMs">;
+
+/** Throws one of the errors of tokens, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+export async function verifyJwt(token: string, settings: JwtSettings, { keys, now }: JwtPorts): Promise<Vouched> {
+  const { header, claims: unverified } = readUnverified(token);
+  const { typ, alg } = header;
+  if (typ !== undefined && !(typeof typ === "string" && TYPES.has(typ.toLowerCase()))) {
+    throw refuse("TOKEN_MALFORMED", `the token is no access token: its typ is ${shown(typ)}`);
+  }
+  if (typeof alg !== "string" || !settings.algorithms.includes(alg)) {
+    throw refuse("TOKEN_ALGORITHM_REFUSED", `the token's algorithm is ${shown(alg)}; accepted are ${settings.algorithms.join(", ")}`);
+  }
+  const { iss } = unverified;
+  const set = typeof iss === "string" ? keys.get(iss) : undefined;
+  if (typeof iss !== "string" || !set) {
+    const trusted = [...keys.keys()].map((name) => JSON.stringify(name)).join(" and ");
+    throw refuse("TOKEN_ISSUER_UNKNOWN", `the token's issuer is ${shown(iss)}; trusted are ${trusted}`);
+  }
+  const claims = await signedClaims(token, set, settings.algorithms);
+  judgeAudience(claims, settings);
+  return { issuer: iss, claims, expiresAtMs: judgeTimes(claims, settings, now()) };
+}
+
+function readUnverified(token: string): { readonly header: Partial<CompactJWSHeaderParameters>; readonly claims: Claims } {
+  try {
+    return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
+  } catch (error) {
+    throw refuse("TOKEN_MALFORMED", "the token looks like a JWT and cannot be decoded as one", error);
+  }
+}
+
+async function signedClaims(token: string, { keyOf }: KeySet, algorithms: readonly string[]): Promise<Claims> {
+  try {
+    const { payload } = await compactVerify(token, keyOf, { algorithms: [...algorithms] });
+    return JSON.parse(new TextDecoder().decode(payload)) as Claims;
+  } catch (error) {
+    if (error instanceof errors.JWSSignatureVerificationFailed) {
+      throw refuse("TOKEN_SIGNATURE_INVALID", "the token's signature does not fit its content", error);
+    }
+    if (error instanceof errors.JOSEError) throw refuse("TOKEN_MALFORMED", "the token is no JWT that can be verified", error);
+    throw error;
+  }
+}

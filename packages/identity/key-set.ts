@@ -1,0 +1,142 @@
+/**
+ * The public keys of one issuer, as they are needed:
+ *
+ *   none ──fetch──▶ fresh ──half of ttl: fetched again beside──▶ old ──ttl: fetched first──▶ stale ──ttl + stale──▶ none
+ *                     ▲                                                                      │ the provider does not answer
+ *                     └── a token names an unknown key: fetched once in a cooldown ◀─────────┘
+ *
+ * jose's own remote set forgets its keys when they are old and the provider is down, which ends all work; so only what is public about a set
+ * of keys comes from jose, and when to fetch is decided here. Whatever callers send, a provider is asked once in a cooldown.
+ */
+import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters, type FlattenedJWSInput } from "jose";
+import { type Log, ParleyError } from "@parley/core";
+import { askProvider } from "./ask-provider.ts";
+import { discoverKeys } from "./discover.ts";
+import { refuse, shown, span } from "./refuse.ts";
+import type { IdentitySettings, Issuer } from "./settings.ts";
+
+/** Without any keys nobody can call: they are asked for again sooner. */
+const WITHOUT_KEYS_AGAIN_MS = 1_000;
+
+/** Most keys of one issuer. */
+export const KEYS_MAX = 100;
+
+type KeySetSettings = Pick<IdentitySettings, "providerTimeoutMs" | "keysTtlMs" | "keysStaleMs" | "keysCooldownMs" | "allowHttp">;
+
+export interface KeySetPorts {
+  readonly log: Log;
+  /** A clock that only moves forward: how old keys are does not depend on what time it is. */
+  readonly elapsedMs: () => number;
+}
+
+export interface KeySet {
+  /** The key that a token names. Throws TOKEN_KEY_UNKNOWN, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  readonly keyOf: (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
+  /** How many keys there are, fetched now. For those who ask what is wrong. */
+  fetchNow(): Promise<number>;
+}
+
+interface Fetched {
+  readonly find: ReturnType<typeof createLocalJWKSet>;
+  readonly count: number;
+  readonly atMs: number;
+}
+
+export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedMs }: KeySetPorts): KeySet {
+  const { providerTimeoutMs: timeoutMs, keysTtlMs, keysStaleMs, keysCooldownMs, allowHttp } = settings;
+  let url = issuer.jwksUrl;
+  let fetched: Fetched | undefined;
+  let triedAtMs = -Infinity;
+  let failure: ParleyError | undefined;
+  let running: Promise<void> | undefined;
+
+  async function fetchKeys(): Promise<void> {
+    triedAtMs = elapsedMs();
+    try {
+      url ??= await discoverKeys({ issuer: issuer.name, timeoutMs, allowHttp });
+      const answer = await askProvider({ url, what: `the keys of ${issuer.name}`, timeoutMs });
+      const { keys } = answer;
+      if (!Array.isArray(keys) || keys.length === 0) throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are none`);
+      if (keys.length > KEYS_MAX) {
+        throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are ${keys.length}, and at most ${KEYS_MAX} are taken`);
+      }
+      fetched = { find: localSet(issuer, answer as unknown as JSONWebKeySet), count: keys.length, atMs: elapsedMs() };
+      failure = undefined;
+      log.info({ issuer: issuer.name, keys: keys.length }, "keys of a provider fetched");
+    } catch (error) {
+      failure = error instanceof ParleyError ? error : refuse("PROVIDER_INVALID", `the keys of ${issuer.name} cannot be used`, error);
+      // The address may be another one by now.
+      url = issuer.jwksUrl;
+      const left = fetched && Math.max(0, fetched.atMs + keysTtlMs + keysStaleMs - elapsedMs());
+      log.warn(
+        { issuer: issuer.name, problem: failure.message, ...(left !== undefined && { usableFor: span(left) }) },
+        "keys of a provider not fetched",
+      );
+    } finally {
+      running = undefined;
+    }
+  }
+
+  const isUsable = (keys: Fetched | undefined): keys is Fetched => keys !== undefined && elapsedMs() - keys.atMs <= keysTtlMs + keysStaleMs;
+
+  /** One fetch at a time, and none within the cooldown of the last. */
+  function fetchOnce(): Promise<void> {
+    if (running) return running;
+    const cooldownMs = isUsable(fetched) ? keysCooldownMs : Math.min(keysCooldownMs, WITHOUT_KEYS_AGAIN_MS);
+    if (elapsedMs() - triedAtMs < cooldownMs) return Promise.resolve();
+    return (running = fetchKeys());
+  }
+
+  /** Throws why there are no keys. */
+  async function usable(): Promise<Fetched> {
+    const ageMs = fetched ? elapsedMs() - fetched.atMs : Infinity;
+    // While the provider is known to be down, nobody waits for it who can do without.
+    if (ageMs > keysTtlMs && !(failure && isUsable(fetched))) await fetchOnce();
+    else if (ageMs > keysTtlMs / 2) void fetchOnce();
+    if (isUsable(fetched)) return fetched;
+    throw failure
+      ? refuse(failure.code, failure.message, failure)
+      : refuse("PROVIDER_UNAVAILABLE", `the keys of ${issuer.name}: not fetched yet`);
+  }
+
+  return {
+    async keyOf(header, token) {
+      const known = await usable();
+      try {
+        return await known.find(header, token);
+      } catch (error) {
+        if (error instanceof errors.JWKSMultipleMatchingKeys) {
+          throw refuse("TOKEN_KEY_UNKNOWN", "the token names no key (kid), and its issuer has several that fit", error);
+        }
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw refuse("TOKEN_KEY_UNKNOWN", unusable(header), error);
+      }
+      await fetchOnce();
+      const now = await usable();
+      return await now.find(header, token).catch((error: unknown) => {
+        const isMissing = error instanceof errors.JWKSNoMatchingKey;
+        throw refuse(
+          "TOKEN_KEY_UNKNOWN",
+          isMissing ? `the issuer publishes no key ${shown(header.kid)} for ${header.alg}` : unusable(header),
+          error,
+        );
+      });
+    },
+    async fetchNow() {
+      await (running ?? (running = fetchKeys()));
+      if (failure) throw refuse(failure.code, failure.message, failure);
+      return fetched?.count ?? 0;
+    },
+  };
+}
+
+function unusable({ kid, alg }: JWSHeaderParameters): string {
+  return `the key ${shown(kid)} of the issuer cannot be used for ${alg}`;
+}
+
+function localSet(issuer: Issuer, keys: JSONWebKeySet): Fetched["find"] {
+  try {
+    return createLocalJWKSet(keys);
+  } catch (error) {
+    throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name} are no JSON Web Key Set`, error);
+  }
+}

@@ -1,0 +1,49 @@
+import { addressRanges, isLoopback, unsafeAddress } from "./address.ts";
+import { type IdentityEnvironment, identitySettings } from "./settings.ts";
+
+/** What does not fit in the settings, a sentence each: settings that only make sense together, and where the server listens. */
+export function identityProblems(environment: IdentityEnvironment, host: string): readonly string[] {
+  const settings = identitySettings(environment);
+  if (!settings) {
+    if (isLoopback(host) || environment.PARLEY_AUTH_NONE_ANYWHERE) return [];
+    return [
+      `PARLEY_AUTH: with none, everybody who reaches ${host} would see and answer all questions. Set PARLEY_AUTH=required and PARLEY_AUTH_ISSUERS, ` +
+        "or PARLEY_HOST=127.0.0.1, or, where a network or a proxy keeps strangers out, PARLEY_AUTH_NONE_ANYWHERE=true",
+    ];
+  }
+  const problems: string[] = [];
+  const { issuers, audiences, introspection, proxy, allowHttp } = settings;
+  const publicUrl = environment.PARLEY_PUBLIC_URL;
+  if (issuers.length === 0) problems.push("PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider, or nobody could log in");
+  for (const { name, jwksUrl } of issuers) {
+    const addresses = jwksUrl === undefined ? [name] : [jwksUrl];
+    for (const address of addresses) {
+      const unsafe = unsafeAddress(address, allowHttp);
+      if (unsafe !== undefined) problems.push(`PARLEY_AUTH_ISSUERS: ${JSON.stringify(withoutUser(address))} ${unsafe}`);
+    }
+  }
+  if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is named twice");
+  if (audiences.length === 0) {
+    problems.push(
+      "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or what the aud of tokens for this server holds; a Host header cannot decide that",
+    );
+  }
+  if (publicUrl !== undefined && !/^https?:\/\/[^?#]+$/.test(publicUrl)) {
+    problems.push("PARLEY_PUBLIC_URL: must be http:// or https://, without a query or a fragment");
+  }
+  if (introspection) {
+    const unsafe = unsafeAddress(introspection.url, allowHttp);
+    if (unsafe !== undefined) problems.push(`PARLEY_AUTH_INTROSPECTION_URL: ${unsafe}`);
+    if (introspection.client === "") problems.push("PARLEY_AUTH_INTROSPECTION_CLIENT: PARLEY_AUTH_INTROSPECTION_URL needs it");
+    if (introspection.secret === "") problems.push("PARLEY_AUTH_INTROSPECTION_SECRET: PARLEY_AUTH_INTROSPECTION_URL needs it");
+  }
+  if (proxy?.header === "authorization") problems.push("PARLEY_AUTH_PROXY_HEADER: Authorization holds access tokens");
+  if (proxy && (proxy.addresses.length === 0 || !addressRanges(proxy.addresses))) {
+    problems.push("PARLEY_AUTH_PROXY_ADDRESSES: must be addresses or ranges, such as 10.0.0.5 or 10.0.0.0/8, separated by commas");
+  }
+  return problems;
+}
+
+function withoutUser(address: string): string {
+  return address.replace(/\/\/[^/@]*@/, "//…@");
+}

@@ -1,0 +1,321 @@
+/** What happens when a provider is down, slow, huge, or lies: its keys, its metadata, and what it says of opaque tokens. */
+import type { ServerResponse } from "node:http";
+import { ParleyError } from "@parley/core";
+import { beforeEach, describe, expect, test } from "vitest";
+import {
+  type Answer,
+  INTROSPECTION_CLIENT,
+  INTROSPECTION_PATH,
+  type Issuer,
+  KEYS_PATH,
+  METADATA_PATH,
+  sendJson,
+  startIssuer,
+} from "../../test/support/issuer.ts";
+import { until } from "../../test/support/until.ts";
+import { AUDIENCE, identityOf } from "./identity.fixture.ts";
+
+let issuer: Issuer;
+beforeEach(async () => {
+  issuer = await startIssuer();
+  return () => issuer.close();
+});
+
+const trusting = (environment = {}) => identityOf({ PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_AUTH_PROVIDER_TIMEOUT: "10s", ...environment });
+const fetches = () => issuer.asked.filter((path) => path === KEYS_PATH).length;
+
+async function refusalOf(work: () => unknown): Promise<{ code: string; message: string }> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof ParleyError) return { code: error.code, message: error.message };
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+const down: Answer = (_request, response) => void response.writeHead(500).end();
+const silent: Answer = () => undefined;
+const says =
+  (text: string | Buffer): Answer =>
+  (_request, response) =>
+    void response.writeHead(200, { "content-type": "application/json" }).end(text);
+
+function trickle(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" }).write("{");
+  const timer = setInterval(() => response.write(" "), 20);
+  response.on("close", () => clearInterval(timer));
+}
+
+interface Broken {
+  readonly what: string;
+  readonly answer: Answer;
+  readonly code: string;
+  readonly message: RegExp;
+  /** Of PARLEY_AUTH_PROVIDER_TIMEOUT, where the test waits for it. */
+  readonly timeout?: string;
+}
+
+/** What can go wrong with any answer, whatever was asked for. */
+const BROKEN: readonly Broken[] = [
+  { what: "is down", answer: down, code: "PROVIDER_UNAVAILABLE", message: /the answer was HTTP 500$/ },
+  { what: "hangs up", answer: (request) => void request.socket.destroy(), code: "PROVIDER_UNAVAILABLE", message: /no connection$/ },
+  { what: "does not answer", timeout: "200ms", answer: silent, code: "PROVIDER_UNAVAILABLE", message: /no answer within 200 ms$/ },
+  {
+    what: "never ends its answer",
+    timeout: "200ms",
+    answer: (_, response) => trickle(response),
+    code: "PROVIDER_UNAVAILABLE",
+    message: /no answer within 200 ms$/,
+  },
+  {
+    what: "answers too much",
+    answer: says(`{"keys":"${"x".repeat(262_144)}"}`),
+    code: "PROVIDER_INVALID",
+    message: /larger than 262144 bytes$/,
+  },
+  { what: "does not answer JSON", answer: says("<html>log in</html>"), code: "PROVIDER_INVALID", message: /is not JSON$/ },
+  { what: "answers a list", answer: says("[]"), code: "PROVIDER_INVALID", message: /is no object$/ },
+  { what: "refuses", answer: (_, response) => void response.writeHead(403).end("no"), code: "PROVIDER_INVALID", message: /HTTP 403$/ },
+  {
+    what: "sends elsewhere",
+    answer: (_, response) => void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
+    code: "PROVIDER_INVALID",
+    message: /HTTP 302$/,
+  },
+];
+
+describe("a provider of keys", () => {
+  test.each([
+    ...BROKEN,
+    { what: "answers something else", answer: says('{"error":"x"}'), code: "PROVIDER_INVALID", message: /there are none$/ },
+    { what: "has no keys", answer: says('{"keys":[]}'), code: "PROVIDER_INVALID", message: /there are none$/ },
+    { what: "has keys that are none", answer: says('{"keys":[1]}'), code: "PROVIDER_INVALID", message: /no JSON Web Key Set$/ },
+  ])("that $what is said so, and logged", async ({ answer, code, message, timeout = "10s" }: Broken) => {
+    issuer.answer(KEYS_PATH, answer);
+    const { bearer, logged } = trusting({ PARLEY_AUTH_PROVIDER_TIMEOUT: timeout });
+    const token = await issuer.token();
+    expect(await refusalOf(() => bearer(token))).toEqual({ code, message: expect.stringMatching(message) });
+    expect(logged).toEqual([
+      { message: "keys of a provider not fetched", fields: { issuer: issuer.url, problem: expect.stringMatching(message) } },
+    ]);
+  });
+
+  test("may have a hundred of them and no more, and an answer of 262,144 bytes and no more", async () => {
+    const [key] = issuer.keys;
+    const many = (count: number) => JSON.stringify({ keys: [...Array<object>(count - 1).fill({ kty: "RSA", kid: "x" }), key] });
+    issuer.answer(KEYS_PATH, says(many(101)));
+    const token = await issuer.token();
+    expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({
+      message: expect.stringContaining("there are 101, and at most 100"),
+    });
+    const hundred = many(100);
+    issuer.answer(KEYS_PATH, says(hundred + " ".repeat(262_144 - hundred.length)));
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    issuer.answer(KEYS_PATH, says(hundred + " ".repeat(262_145 - hundred.length)));
+    expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({ message: expect.stringContaining("larger than 262144") });
+  });
+
+  test.each([
+    {
+      what: "names another issuer",
+      body: { issuer: "https://evil.example", jwks_uri: "https://evil.example/keys" },
+      message: /it names the issuer "https:\/\/evil.example"$/,
+    },
+    { what: "does not say where the keys are", body: {}, message: /its jwks_uri is missing$/ },
+    {
+      what: "has keys on another machine without TLS",
+      body: { jwks_uri: "http://keys.example/keys" },
+      message: /its jwks_uri must be https/,
+    },
+  ])("whose metadata $what is not believed", async ({ body, message }) => {
+    for (const path of [METADATA_PATH, "/.well-known/openid-configuration"]) {
+      issuer.answer(path, (_request, response) => sendJson(response, { issuer: issuer.url, ...body }));
+    }
+    const { bearer } = trusting();
+    const token = await issuer.token();
+    expect(await refusalOf(() => bearer(token))).toEqual({ code: "PROVIDER_INVALID", message: expect.stringMatching(message) });
+    expect(fetches()).toBe(0);
+  });
+
+  test("is found by OAuth's metadata, by OpenID Connect's, or by the address that the operator gave", async () => {
+    const token = await issuer.token();
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    issuer.answer(METADATA_PATH, (_request, response) => void response.writeHead(404).end());
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    issuer.answer("/.well-known/openid-configuration", down);
+    expect(await trusting({ PARLEY_AUTH_ISSUERS: `${issuer.url} ${issuer.url}${KEYS_PATH}` }).bearer(token)).toMatchObject({
+      names: ["alice"],
+    });
+    expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+  });
+
+  test("is asked once for all who come at the same time", async () => {
+    const { bearer } = trusting();
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, index) => issuer.token({ sub: `${index}` })));
+    await Promise.all(tokens.map(async (token) => await bearer(token)));
+    expect(fetches()).toBe(1);
+  });
+
+  test("that has rotated its keys is asked for the new one, and the old one counts as long as it is published", async () => {
+    const { bearer, skip } = trusting();
+    const old = await issuer.token();
+    await bearer(old);
+    skip(30_000);
+    await issuer.rotate();
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    expect(await bearer(await issuer.token({ sub: "carol" }, { kid: "key-2" }))).toMatchObject({ names: ["carol"] });
+    expect(fetches()).toBe(2);
+    // Withdrawn: tokens that it signed are no longer accepted once the keys were fetched again and what is remembered has had its time.
+    await issuer.rotate(true);
+    skip(11 * 60_000);
+    expect(await refusalOf(() => bearer(old))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
+  });
+
+  test("is asked once in a cooldown, however many tokens name unknown keys", async () => {
+    const { bearer, skip } = trusting();
+    await bearer(await issuer.token());
+    skip(30_000);
+    const unknown = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => issuer.token({ sub: `${index}` }, { kid: `made-up-${index}` })),
+    );
+    const before = fetches();
+    // Ten thousand different tokens: only the signature differs, and nobody looks at it without a key.
+    for (let round = 0; round < 100; round += 1) {
+      const refused = await Promise.all(unknown.map((token) => refusalOf(() => bearer(`${token}${round}`))));
+      expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(["TOKEN_KEY_UNKNOWN"]));
+    }
+    expect(fetches() - before).toBe(1);
+    // The others are served meanwhile, and a new key is found after the cooldown.
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    await issuer.rotate();
+    const rotated = await issuer.token({ sub: "carol" });
+    expect(await refusalOf(() => bearer(rotated))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
+    skip(30_000);
+    expect(await bearer(rotated)).toMatchObject({ names: ["carol"] });
+    expect(fetches() - before).toBe(2);
+  });
+
+  test("may be down for a day without anybody noticing, and no longer", async () => {
+    const { bearer, skip, logged } = trusting();
+    const forever = { exp: Math.floor(Date.now() / 1_000) + 1e6 };
+    await bearer(await issuer.token(forever));
+    issuer.answer(KEYS_PATH, down);
+    skip(10 * 60_000 + 1);
+    expect(await bearer(await issuer.token(forever))).toMatchObject({ names: ["alice"] });
+    expect(logged.at(-1)).toEqual({
+      message: "keys of a provider not fetched",
+      fields: { issuer: issuer.url, problem: expect.stringContaining("HTTP 500"), usableFor: "24 h" },
+    });
+    // It is not asked again with each request.
+    const tried = fetches();
+    await Promise.all(["a", "b", "c"].map(async (sub) => await bearer(await issuer.token({ ...forever, sub }))));
+    expect(fetches()).toBe(tried);
+    skip(24 * 3_600_000 - 1);
+    expect(await bearer(await issuer.token({ ...forever, sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    await until(() => fetches() === tried + 1);
+    skip(1);
+    const late = await issuer.token({ ...forever, sub: "carol" });
+    expect(await refusalOf(() => bearer(late))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+    // Back again: without keys it is asked every second.
+    issuer.answer(KEYS_PATH, undefined);
+    skip(1_000);
+    expect(await bearer(late)).toMatchObject({ names: ["carol"] });
+  });
+
+  test("is asked beside the work while its keys are neither new nor old", async () => {
+    const { bearer, skip } = trusting();
+    await bearer(await issuer.token());
+    skip(5 * 60_000);
+    await bearer(await issuer.token({ sub: "a" }));
+    expect(fetches()).toBe(1);
+    // Nobody waits for it.
+    const held = Promise.withResolvers<void>();
+    const { keys } = issuer;
+    issuer.answer(KEYS_PATH, (_request, response) => void held.promise.then(() => sendJson(response, { keys })));
+    skip(1);
+    await bearer(await issuer.token({ sub: "b" }));
+    await until(() => fetches() === 2);
+    held.resolve();
+  });
+});
+
+describe("an opaque token", () => {
+  const { client, secret } = INTROSPECTION_CLIENT;
+  const asking = (environment = {}) =>
+    trusting({
+      PARLEY_AUTH_INTROSPECTION_URL: issuer.introspectionUrl,
+      PARLEY_AUTH_INTROSPECTION_CLIENT: client,
+      PARLEY_AUTH_INTROSPECTION_SECRET: secret,
+      ...environment,
+    });
+  const active = (claims: object = {}) => ({ active: true, sub: "alice", aud: AUDIENCE, scope: "tools", client_id: "cli", ...claims });
+  const nowS = () => Math.floor(Date.now() / 1_000);
+  const asks = () => issuer.asked.filter((path) => path === INTROSPECTION_PATH).length;
+
+  test("is asked about, and the answer is remembered for a moment", async () => {
+    const { bearer, skip } = asking();
+    issuer.introspected.set("opaque", active({ exp: nowS() + 60, iss: issuer.url }));
+    const caller = await bearer("opaque");
+    expect(caller).toMatchObject({ names: ["alice"], scopes: ["tools"], client: "cli", authenticatedBy: issuer.url });
+    expect(await bearer("opaque")).toBe(caller);
+    expect(asks()).toBe(1);
+    issuer.introspected.set("opaque", { active: false });
+    skip(9_999);
+    await bearer("opaque");
+    skip(1);
+    expect(await refusalOf(() => bearer("opaque"))).toMatchObject({ code: "TOKEN_INACTIVE" });
+    expect(asks()).toBe(2);
+  });
+
+  test("is the same person's as that person's JWT", async () => {
+    issuer.introspected.set("opaque", active());
+    const { bearer } = asking();
+    expect((await bearer("opaque")).principal).toBe((await bearer(await issuer.token())).principal);
+  });
+
+  test("without an end is accepted for an hour at a time", async () => {
+    issuer.introspected.set("opaque", active());
+    const { bearer, nowS: now } = asking();
+    expect((await bearer("opaque")).expiresAtMs).toBe((now + 3_630) * 1_000);
+  });
+
+  test.each([
+    { what: "is unknown", answer: { active: false }, code: "TOKEN_INACTIVE", message: /is not active$/ },
+    {
+      what: "is for another server",
+      answer: active({ aud: "https://other.example" }),
+      code: "TOKEN_AUDIENCE_REFUSED",
+      message: /is for "https/,
+    },
+    { what: "is for nobody", answer: active({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", message: /does not say/ },
+    { what: "has expired, says the provider that calls it active", answer: active({ exp: 1 }), code: "TOKEN_EXPIRED", message: /expired/ },
+    { what: "comes from elsewhere", answer: active({ iss: "https://evil.example" }), code: "TOKEN_ISSUER_UNKNOWN", message: /evil/ },
+    { what: "names nobody", answer: active({ sub: undefined }), code: "TOKEN_CLAIM_INVALID", message: /no sub/ },
+    { what: "is a refresh token", answer: active({ token_type: "Refresh" }), code: "TOKEN_MALFORMED", message: /"Refresh"/ },
+    { what: "is active in words", answer: active({ active: "true" }), code: "PROVIDER_INVALID", message: /does not say whether/ },
+    { what: "is not spoken of", answer: {}, code: "PROVIDER_INVALID", message: /does not say whether/ },
+  ])("that $what is refused", async ({ answer, code, message }) => {
+    issuer.introspected.set("opaque", answer);
+    expect(await refusalOf(() => asking().bearer("opaque"))).toEqual({ code, message: expect.stringMatching(message) });
+  });
+
+  test.each(BROKEN)("whose provider $what is refused, and that is logged", async ({ answer, code, message, timeout = "10s" }) => {
+    issuer.answer(INTROSPECTION_PATH, answer);
+    const { bearer, logged } = asking({ PARLEY_AUTH_PROVIDER_TIMEOUT: timeout });
+    expect(await refusalOf(() => bearer("opaque"))).toEqual({ code, message: expect.stringMatching(message) });
+    expect(logged).toEqual([
+      { message: "introspection failed", fields: { provider: new URL(issuer.url).host, problem: expect.stringMatching(message) } },
+    ]);
+    expect(JSON.stringify(logged)).not.toContain(secret);
+  });
+
+  test("is one of so many that are asked about at once, and of no more", async () => {
+    issuer.answer(INTROSPECTION_PATH, silent);
+    const { bearer } = asking({ PARLEY_AUTH_INTROSPECTIONS_MAX: "2", PARLEY_AUTH_PROVIDER_TIMEOUT: "200ms" });
+    const refused = await Promise.all(["a", "b", "c", "a"].map((token) => refusalOf(() => bearer(token))));
+    expect(refused.map(({ code }) => code)).toEqual(["PROVIDER_UNAVAILABLE", "PROVIDER_UNAVAILABLE", "OVERLOADED", "PROVIDER_UNAVAILABLE"]);
+    expect(asks()).toBe(2);
+    expect(refused[2]?.message).toContain("PARLEY_AUTH_INTROSPECTIONS_MAX");
+  });
+});

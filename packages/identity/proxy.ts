@@ -1,0 +1,42 @@
+/**
+ * Callers that a proxy has authenticated, by mutual TLS or a mesh's identity, and names in a header. Only a request that comes from the proxy's
+ * own address may bear it: anybody can write a header.
+ */
+import type { Caller } from "@parley/core";
+import { addressRanges } from "./address.ts";
+import { NAME_CHARS_MAX, principalOf } from "./claims.ts";
+import { headersNamed } from "./credentials.ts";
+import { refuse } from "./refuse.ts";
+import type { ProxySettings } from "./settings.ts";
+
+export interface Proxied {
+  readonly rawHeaders: readonly string[];
+  /** Of the other end of the connection. */
+  readonly address: string | undefined;
+}
+
+/** Undefined where no proxy names anybody. Throws PROXY_NOT_TRUSTED, CREDENTIALS_MISPLACED, TOKEN_CLAIM_INVALID. */
+export function proxiedCaller({ header, addresses, scopes }: ProxySettings): (request: Proxied) => Caller | undefined {
+  const trusted = addressRanges(addresses);
+  return ({ rawHeaders, address }) => {
+    const [name, ...more] = headersNamed(rawHeaders, header);
+    if (name === undefined) return undefined;
+    if (address === undefined || !trusted?.has(address)) {
+      throw refuse("PROXY_NOT_TRUSTED", `the header ${header} comes from an address that is no trusted proxy's`);
+    }
+    if (more.length > 0) throw refuse("CREDENTIALS_MISPLACED", `the request has several headers ${header}: send one`);
+    if (name === "" || name.length > NAME_CHARS_MAX) {
+      throw refuse("TOKEN_CLAIM_INVALID", `the header ${header} must name a caller by 1 to ${NAME_CHARS_MAX} characters`);
+    }
+    const by = `proxy:${header}`;
+    return Object.freeze({
+      principal: principalOf(["default", by, name]),
+      tenant: "default",
+      scopes,
+      authenticatedBy: by,
+      names: Object.freeze([name]),
+      groups: Object.freeze([]),
+      roles: Object.freeze([]),
+    });
+  };
+}

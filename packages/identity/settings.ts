@@ -1,0 +1,197 @@
+import { type Duration, parseDuration } from "@parley/core";
+import { z } from "zod";
+
+/** Signatures by a private key. Shared secrets (HS256) are never accepted: the key set of a provider is public. */
+const ASYMMETRIC = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const;
+
+const duration = (fallback: Duration) =>
+  z
+    .string()
+    .default(String(fallback))
+    .transform((text, context) => {
+      try {
+        return parseDuration(text as Duration);
+      } catch (error) {
+        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
+        return z.NEVER;
+      }
+    });
+const whole = (fallback: number) => z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(fallback);
+const list = () =>
+  z
+    .string()
+    .optional()
+    .transform((text = "") =>
+      text
+        .split(",")
+        .map((item) => item.trim())
+        .filter((item) => item !== ""),
+    );
+const claim = () => z.string().min(1).max(200).optional();
+const url = () => z.string().refine((text) => URL.canParse(text), "must be an address: https://host/path");
+
+/** What the environment says about who may call. The server merges this into its own settings. */
+export const identityEnvironment = {
+  PARLEY_AUTH: z
+    .enum(["none", "required"])
+    .default("none")
+    .describe("Whether callers need an access token: none (on this machine only), or required."),
+  PARLEY_AUTH_NONE_ANYWHERE: z
+    .stringbool()
+    .default(false)
+    .describe("Serve without identity on other addresses than this machine's own: whoever reaches the port sees and answers everything."),
+  PARLEY_PUBLIC_URL: url()
+    .optional()
+    .describe("Address at which clients reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name."),
+  PARLEY_AUTH_ISSUERS: list().describe(
+    "Providers whose tokens are accepted, as tokens name them in iss. Behind a space, the address of its keys, where it publishes no metadata.",
+  ),
+  PARLEY_AUTH_AUDIENCES: list().describe("What the aud of a token may hold, and nothing else. Unset: PARLEY_PUBLIC_URL with /mcp."),
+  PARLEY_AUTH_ALGORITHMS: list()
+    .transform((names) => (names.length === 0 ? [...ASYMMETRIC] : names))
+    .refine(
+      (names) => names.every((name) => (ASYMMETRIC as readonly string[]).includes(name)),
+      `must be some of ${ASYMMETRIC.join(", ")}: signatures by shared secrets are not accepted`,
+    )
+    .describe("Signatures that are accepted. Unset: all asymmetric ones."),
+  PARLEY_AUTH_CLOCK_SKEW: duration("30s").describe("How far the clocks of providers may be off."),
+  PARLEY_AUTH_PRINCIPAL: z
+    .enum(["user", "user+client"])
+    .default("user")
+    .describe("Who owns tasks: a person by any client, or a person by one client alone."),
+  PARLEY_AUTH_TENANT_CLAIM: claim().describe(
+    "Claim that names the tenant, with dots into objects: org.id. Tokens without it are refused. Unset: all callers are of one tenant.",
+  ),
+  PARLEY_AUTH_GROUPS_CLAIM: claim().describe("Claim that lists a person's groups, with dots into objects."),
+  PARLEY_AUTH_ROLES_CLAIM: claim().describe("Claim that lists a person's roles: realm_access.roles."),
+  PARLEY_AUTH_SCOPE_PREFIX: z
+    .string()
+    .max(200)
+    .default("")
+    .describe("Put before the scopes that clients are told to ask for, and taken off those in tokens: api://parley/ at Entra."),
+  PARLEY_AUTH_PROVIDER_TIMEOUT: duration("3s").describe("How long a provider may take to answer."),
+  PARLEY_AUTH_KEYS_TTL: duration("10m").describe("How long the keys of a provider are used before they are fetched again."),
+  PARLEY_AUTH_KEYS_STALE: duration("1d").describe("How long they are used beyond that while the provider does not answer."),
+  PARLEY_AUTH_KEYS_COOLDOWN: duration("30s").describe(
+    "Shortest time between two fetches of a provider's keys, however many tokens name unknown ones.",
+  ),
+  PARLEY_AUTH_TOKENS_MAX: whole(10_000).describe("Most verified tokens that one front end remembers."),
+  PARLEY_AUTH_TOKENS_TTL: duration("1m").describe("How long a verified token is remembered before it is verified again."),
+  PARLEY_AUTH_INTROSPECTION_URL: url()
+    .optional()
+    .describe("Where tokens that are no JWTs are asked about (RFC 7662). Unset: they are refused."),
+  PARLEY_AUTH_INTROSPECTION_CLIENT: z.string().min(1).optional().describe("Client id with which this server asks there."),
+  PARLEY_AUTH_INTROSPECTION_SECRET: z.string().min(1).optional().describe("Its secret."),
+  PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe("How long an answer holds: a revoked token is accepted for so long."),
+  PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Most tokens that one front end asks about at once."),
+  PARLEY_AUTH_ALLOW_HTTP: z
+    .stringbool()
+    .default(false)
+    .describe("Ask providers on other machines over plain http: for development, since anybody on the way could replace the keys."),
+  PARLEY_AUTH_PROXY_HEADER: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, "must be the name of a header")
+    .transform((name) => name.toLowerCase())
+    .optional()
+    .describe("Header in which a trusted proxy names a caller that it has authenticated, by mutual TLS for example."),
+  PARLEY_AUTH_PROXY_ADDRESSES: list().describe("Addresses, or ranges such as 10.0.0.0/8, of the proxies that may send it."),
+  PARLEY_AUTH_PROXY_SCOPES: list()
+    .transform((scopes) => (scopes.length === 0 ? ["tools", "tasks", "asks"] : scopes))
+    .describe("Scopes of callers that a proxy names. Unset: tools,tasks,asks."),
+};
+
+const identitySchema = z.object(identityEnvironment);
+export type IdentityEnvironment = z.output<typeof identitySchema>;
+
+export interface Issuer {
+  /** As tokens name it in `iss`. */
+  readonly name: string;
+  /** Of its keys; undefined: its metadata says. */
+  readonly jwksUrl: string | undefined;
+}
+
+export interface IdentitySettings {
+  readonly issuers: readonly Issuer[];
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+  readonly clockSkewMs: number;
+  readonly principal: "user" | "user+client";
+  readonly tenantClaim: string | undefined;
+  readonly groupsClaim: string | undefined;
+  readonly rolesClaim: string | undefined;
+  readonly scopePrefix: string;
+  readonly providerTimeoutMs: number;
+  readonly keysTtlMs: number;
+  readonly keysStaleMs: number;
+  readonly keysCooldownMs: number;
+  readonly tokensMax: number;
+  readonly tokensTtlMs: number;
+  readonly introspection: IntrospectionSettings | undefined;
+  readonly allowHttp: boolean;
+  readonly proxy: ProxySettings | undefined;
+}
+
+export interface IntrospectionSettings {
+  readonly url: string;
+  readonly client: string;
+  readonly secret: string;
+  readonly ttlMs: number;
+  readonly atOnceMax: number;
+}
+
+export interface ProxySettings {
+  /** In lower case. */
+  readonly header: string;
+  readonly addresses: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+/** Where clients find the MCP endpoint; undefined: where they say that they found it. */
+export function resourceUrl({ PARLEY_PUBLIC_URL: base }: Pick<IdentityEnvironment, "PARLEY_PUBLIC_URL">): string | undefined {
+  return base === undefined ? undefined : `${base.replace(/\/+$/, "")}/mcp`;
+}
+
+/** Undefined where nobody needs to say who they are. */
+export function identitySettings(environment: IdentityEnvironment): IdentitySettings | undefined {
+  if (environment.PARLEY_AUTH === "none") return undefined;
+  const resource = resourceUrl(environment);
+  const given = environment.PARLEY_AUTH_AUDIENCES;
+  const { PARLEY_AUTH_INTROSPECTION_URL: introspection, PARLEY_AUTH_PROXY_HEADER: header } = environment;
+  return {
+    issuers: environment.PARLEY_AUTH_ISSUERS.map(issuerOf),
+    audiences: given.length > 0 || resource === undefined ? given : [resource],
+    algorithms: environment.PARLEY_AUTH_ALGORITHMS,
+    clockSkewMs: environment.PARLEY_AUTH_CLOCK_SKEW,
+    principal: environment.PARLEY_AUTH_PRINCIPAL,
+    tenantClaim: environment.PARLEY_AUTH_TENANT_CLAIM,
+    groupsClaim: environment.PARLEY_AUTH_GROUPS_CLAIM,
+    rolesClaim: environment.PARLEY_AUTH_ROLES_CLAIM,
+    scopePrefix: environment.PARLEY_AUTH_SCOPE_PREFIX,
+    providerTimeoutMs: environment.PARLEY_AUTH_PROVIDER_TIMEOUT,
+    keysTtlMs: environment.PARLEY_AUTH_KEYS_TTL,
+    keysStaleMs: environment.PARLEY_AUTH_KEYS_STALE,
+    keysCooldownMs: environment.PARLEY_AUTH_KEYS_COOLDOWN,
+    tokensMax: environment.PARLEY_AUTH_TOKENS_MAX,
+    tokensTtlMs: environment.PARLEY_AUTH_TOKENS_TTL,
+    introspection:
+      introspection === undefined
+        ? undefined
+        : {
+            url: introspection,
+            client: environment.PARLEY_AUTH_INTROSPECTION_CLIENT ?? "",
+            secret: environment.PARLEY_AUTH_INTROSPECTION_SECRET ?? "",
+            ttlMs: environment.PARLEY_AUTH_INTROSPECTION_TTL,
+            atOnceMax: environment.PARLEY_AUTH_INTROSPECTIONS_MAX,
+          },
+    allowHttp: environment.PARLEY_AUTH_ALLOW_HTTP,
+    proxy:
+      header === undefined
+        ? undefined
+        : { header, addresses: environment.PARLEY_AUTH_PROXY_ADDRESSES, scopes: environment.PARLEY_AUTH_PROXY_SCOPES },
+  };
+}
+
+function issuerOf(item: string): Issuer {
+  const [name = "", jwksUrl] = item.split(/\s+/);
+  return { name, jwksUrl };
+}
