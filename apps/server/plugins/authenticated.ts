@@ -4,7 +4,7 @@ import type { Authenticate } from "../front-end/caller.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who sent it. Throws where nobody asked: outside of an authenticated scope, and for OPTIONS. */
+    /** Who sent it. Throws outside of an authenticated scope, and for OPTIONS. */
     readonly caller: Caller;
   }
 }

@@ -3,7 +3,7 @@
  *
  *   JSON ──a moment──▶ stream: id ─▶ progress, logs ─▶ elicitation/create ─▶ … ─▶ response
  *
- * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
+ * All of it is derived from the task and a cursor that travels in the event ids, so any front end can continue any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
 import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
@@ -43,7 +43,7 @@ class CallStream {
   readonly #route: SessionRoute;
   readonly #exchange: SessionExchange;
   readonly #watch: TaskWatch;
-  /** How far the client has been told; stands in every event. */
+  /** How far the client has been told; every event carries it. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;
   /** The client has an event id to come back with, or cannot come back. */
@@ -182,7 +182,7 @@ class CallStream {
     return "left";
   }
 
-  /** A call that waits for a person goes on elsewhere as soon as this front end closes; one that works may end here yet. */
+  /** A call that waits for a person continues elsewhere as soon as this front end closes; one that works may still end here. */
   get #isLetGo(): boolean {
     const { lifecycle } = this.#route;
     const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
@@ -212,7 +212,7 @@ class CallStream {
       if (this.#canPut(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         await channel.drained();
-        // Nobody else can be asked: the tool is told so.
+        // Nobody else can be asked, which the tool is told.
       } else await declareUnavailable(services, { taskId, principal: caller.principal, key: ask.key });
     }
   }
