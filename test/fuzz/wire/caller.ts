@@ -10,8 +10,8 @@ import { initializeDraft, type InSession, type Revision, sessionDraft, sessionHe
 /** What is right was not answered as it should be. */
 export class SetUpFailed extends Error {}
 
-/** What it asks is no finding, whatever it takes: a busy machine opens all doors at once. */
-const READING = { timeoutMs: 4 * REPLY_TIMEOUT_MS, bytesMax: 4_000_000 };
+/** Its requests are not judged: on a busy machine, where all doors open at once, they may take long. */
+const READING = { timeoutMs: 60_000, bytesMax: 4_000_000 };
 
 export class Caller {
   readonly #http: Http;
