@@ -114,7 +114,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const closed = server.close();
     await within(requests.none(), times.shutdownTimeoutMs);
     life.end();
-    // Handing over takes a moment; whoever does not take it in that time is cut off.
+    // Handing over takes a moment; clients that do not read it in that time are cut off.
     await within(requests.none(), HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;

@@ -98,7 +98,7 @@ describe("a request that failed", () => {
     });
   });
 
-  test("for want of a capability that nobody named says so all the same", () => {
+  test("about a missing capability that is not named says so", () => {
     const error = new ParleyError("CAPABILITY_REQUIRED", "the question needs a capability");
     expect(say.failure({ id: 1, error, defectId: "x" }).message).toMatchObject({ error: { data: { requiredCapabilities: {} } } });
   });
@@ -149,7 +149,7 @@ describe("a request that failed", () => {
   });
 
   test.each([new Error("password is hunter2"), "password is hunter2", { password: "hunter2" }, undefined])(
-    "by a defect tells nothing but where it stands in the log",
+    "by a defect says nothing but its id in the log",
     (error) => {
       expect(say.failure({ id: 1, error, defectId: "d-7" })).toStrictEqual({
         httpStatus: 200,

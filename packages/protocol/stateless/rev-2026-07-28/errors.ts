@@ -45,7 +45,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TOO_MANY_SUBSCRIPTIONS: CALLER,
   OVERLOADED: ELSEWHERE,
   UNAVAILABLE: ELSEWHERE,
-  // Only sessions meet these; a caller's mistake all the same.
+  // Only sessions have these; they are callers' mistakes.
   TASK_FINISHED: CALLER,
   TASK_REQUIRED: CALLER,
   TASK_UNSUPPORTED: CALLER,
@@ -54,7 +54,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   ...CREDENTIAL_ERRORS,
 };
 
-/** The specification wants the capabilities that are missing, whoever threw the error. */
+/** The specification wants the missing capabilities in every such error. */
 export function dataOf(error: ParleyError): object {
   return error.code === "CAPABILITY_REQUIRED" ? { requiredCapabilities: {}, ...commonDataOf(error) } : commonDataOf(error);
 }

@@ -194,7 +194,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     if (!outlet.acceptsStream) throw new Refused(406, "GET opens a stream: accept text/event-stream");
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
-    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
+    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID does not belong to this session");
     if (!permitted(frontEnd, request, reply, { wanted: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] })) return;
     if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
     else await resumeCall(route, context, { cursor, channel: outlet });

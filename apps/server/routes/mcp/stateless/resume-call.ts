@@ -51,7 +51,7 @@ async function deliver(
   });
   const receipts = [...answered.receipts.values()];
   if (receipts.some(isMalformed)) refuse(answered.receipts);
-  // A question that has timed out meanwhile is answered too late by nobody's fault: the call goes on without the answer.
+  // If the question has timed out meanwhile, the late answer is nobody's fault: the call continues without it.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were answered before, and differently");
   }
