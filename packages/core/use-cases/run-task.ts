@@ -191,7 +191,7 @@ async function work(
         announce: (announcement) => events.announce(announcement),
       },
     });
-    return { end, isTimeout: hold.isTimedOut };
+    return { end, isTimeout: hold.isTimedOut() };
   } finally {
     done.abort(OVER);
   }
