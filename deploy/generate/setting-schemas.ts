@@ -4,7 +4,7 @@ import { WORKER_SETTINGS } from "@parley/worker";
 import { z } from "zod";
 
 /** Where these come from in a chart: a Secret, and the ports that Services and probes use. */
-export const NOT_IN_CONFIG = ["REDIS_URL", "PARLEY_SECRET", "PARLEY_PORT", "PORT", "PARLEY_METRICS_PORT"] as const;
+export const NOT_IN_CONFIG = ["REDIS_URL", "PARLEY_SECRET", "PARLEY_CONTENT_KEYS", "PARLEY_PORT", "PORT", "PARLEY_METRICS_PORT"] as const;
 
 export function settingSchemas(): Record<string, object> {
   const left = new Set<string>(NOT_IN_CONFIG);

@@ -1,6 +1,6 @@
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
-import { isFinished, type Task } from "../task.ts";
+import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
@@ -9,9 +9,17 @@ export interface TaskRef {
   readonly principal: string;
 }
 
-/** The task as it is now. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
-export async function getTask({ store }: Services, ref: TaskRef): Promise<Task> {
-  return known(await store.load(ref.taskId), ref);
+/**
+ * The task as it is now. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10), and to its
+ * owner CONTENT_KEY_MISSING, CONTENT_ERASED or CONTENT_DAMAGED where what was said in it cannot be read.
+ */
+export async function getTask(services: Services, ref: TaskRef): Promise<Task> {
+  return readable(await getOwnTask(services, ref));
+}
+
+/** As getTask, also where what was said in the task cannot be read. */
+export async function getOwnTask({ store }: Services, ref: TaskRef): Promise<Task> {
+  return own(await store.load(ref.taskId), ref);
 }
 
 /**
@@ -45,10 +53,27 @@ function graceLeftMs({ clock, settings }: Services, task: Task): number {
   return isSettled(task) ? 0 : settings.settleGraceMs - (clock.now() - task.updatedAtMs);
 }
 
-function known(task: Task | undefined, { taskId, principal }: TaskRef): Task {
+function known(task: Task | undefined, ref: TaskRef): Task {
+  return readable(own(task, ref));
+}
+
+function own(task: Task | undefined, { taskId, principal }: TaskRef): Task {
   if (!task || task.call.principal !== principal) throw new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
   return task;
 }
+
+/** For those who know that the task is the caller's. */
+export function readable(task: Task): Task {
+  if (task.unreadable) throw unreadableError(task.id, task.unreadable);
+  return task;
+}
+
+export function unreadableError(taskId: string, why: Unreadable): ParleyError {
+  return new ParleyError(UNREADABLE[why], `what was said in the task ${taskId} ${SAID_OF[why]}`);
+}
+
+const UNREADABLE = { key_missing: "CONTENT_KEY_MISSING", erased: "CONTENT_ERASED", damaged: "CONTENT_DAMAGED" } as const;
+const SAID_OF = { key_missing: "cannot be read now", erased: "was erased", damaged: "is damaged" } as const;
 
 /** At rest: finished, or waiting for a person. */
 export function isSettled(task: Task): boolean {
@@ -71,7 +96,7 @@ export async function waitForTask(services: Services, { task, until, timeoutMs, 
   let last = task;
   try {
     for await (const seen of followTask(services, { taskId: task.id, signal: stop })) {
-      last = seen;
+      last = readable(seen);
       if (until(seen)) break;
     }
   } finally {

@@ -32,6 +32,8 @@ test("the catalogue's codes are those that these revisions know", () => {
     "STEP_FAILED",
     "STEP_TIMEOUT",
     "ASK_TIMEOUT",
+    "CONTENT_KEY_MISSING",
+    "CONTENT_DAMAGED",
     "OVERLOADED",
     "UNAVAILABLE",
   ]);

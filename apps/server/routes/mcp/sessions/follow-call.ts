@@ -6,7 +6,17 @@
  * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
-import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
+import {
+  declareUnavailable,
+  isFinished,
+  OVER,
+  ParleyError,
+  readable,
+  type Ask,
+  type FeedItem,
+  type Task,
+  type TaskWatch,
+} from "@parley/core";
 import { type Reply, resultMessage } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { failureReply } from "../shared/answer.ts";
@@ -98,7 +108,7 @@ class CallStream {
       // In this order, in one round trip: what was reported before the end of the task is told before it.
       const [task, next] = await Promise.all([services.store.load(this.#task.id), services.store.feed(this.#task.id, this.#cursor.feed)]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      this.#task = task;
+      this.#task = readable(task);
       feed = next;
     }
   }

@@ -74,7 +74,9 @@ export class Changes<Change> {
     const tasks = await Promise.all(
       taken.map(async (change) => {
         const taskId = this.#telling.taskOf(change);
-        return taskId === undefined ? undefined : await this.#store.load(taskId);
+        const task = taskId === undefined ? undefined : await this.#store.load(taskId);
+        // Nothing can be told of it; who asks for it gets the reason.
+        return task?.unreadable ? undefined : task;
       }),
     );
     for (const [index, change] of taken.entries()) {

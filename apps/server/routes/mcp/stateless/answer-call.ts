@@ -49,7 +49,7 @@ async function handOut(
 
 async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange): Promise<Handled> {
   const { services } = route;
-  const taskId = services.ids.taskId();
+  const taskId = await services.ids.taskId();
   // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
   return await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.

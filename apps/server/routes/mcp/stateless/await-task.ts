@@ -3,7 +3,7 @@
  *
  * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, isSettled, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import { cancelTask, isSettled, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import type { Handled } from "../shared/answer.ts";
 import { resultOf } from "../shared/results.ts";
 import { abandon } from "./abandon.ts";
@@ -55,7 +55,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // What was reported before the end is there by now: told first, since nothing may follow the answer.
       await teller.tell();
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      seen = now;
+      seen = readable(now);
       if (isSettled(seen)) break;
       if (timedOut) {
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
