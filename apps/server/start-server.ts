@@ -45,7 +45,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ids,
       clock: { ...systemClock, now: redis.now },
       scope: createScope(),
-      digest: sha256Digest,
+      digest: redis.content.digest(sha256Digest),
       validate: createValidator(),
       log,
       settings: config.core,

@@ -48,7 +48,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     ids: redis.ids,
     clock: { ...systemClock, now: redis.now },
     scope,
-    digest: sha256Digest,
+    digest: redis.content.digest(sha256Digest),
     validate: createValidator(),
     log,
     settings: core,

@@ -6,7 +6,7 @@
  */
 import type { KeyedEntry, Journal } from "./journal.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Violation } from "./task.ts";
+import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
 
 export interface TaskStore {
   /** Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. */
@@ -51,6 +51,9 @@ export interface TaskStore {
    * again. Returns how often the ask was refused so far, this time included; undefined when that ask is not open any more.
    */
   refuse(request: RefuseRequest): Promise<number | undefined>;
+
+  /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
+  postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
   /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
   cancel(request: {
@@ -124,10 +127,13 @@ export type Begun =
       /** How often in a row the task was taken over without anything having been recorded or parked, this time included. */
       readonly takeovers: number;
     }
-  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. */
+  /** The run holds the task and can only end it: what was said in it will never be read again. */
+  | { readonly type: "unreadable"; readonly task: Task; readonly reason: Exclude<Unreadable, "key_missing"> }
+  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. `key_missing`: sealed with a key that this process
+   * cannot get now; nothing was changed. */
   | { readonly type: "refused"; readonly reason: RefusedReason };
 
-export type RefusedReason = "finished" | "stale" | "held" | "unknown";
+export type RefusedReason = "finished" | "stale" | "held" | "unknown" | "key_missing";
 
 /** A write of the run that holds `token`. */
 export interface Fenced {
@@ -261,8 +267,8 @@ export interface Scope {
 }
 
 export interface Ids {
-  /** A task id of the given partition with at least 128 bits of entropy (I10). */
-  taskId(): string;
+  /** A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Throws CONTENT_KEY_MISSING. */
+  taskId(tenant?: string): string | Promise<string>;
   /** A fencing token, unique for the deployment's life. */
   token(): string;
   uuid(): string;
@@ -270,8 +276,8 @@ export interface Ids {
   random(): number;
 }
 
-/** A short collision-free digest of a text, safe in a key. */
-export type Digest = (text: string) => string;
+/** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */
+export type Digest = (text: string, taskId?: string) => string;
 
 /** Checks a value against a JSON Schema (2020-12); empty when it fits. */
 export type ValidateSchema = (schema: JsonObject, value: unknown) => readonly Violation[];

@@ -5,7 +5,8 @@ import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
-import type { ContentCodec } from "./content.ts";
+import type { KeyRing } from "./content/key-ring.ts";
+import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
 import { createRedisEvents } from "./events.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
@@ -24,6 +25,8 @@ export interface RedisBackend {
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
+  /** Whether and how what is said is sealed. */
+  readonly content: Pick<StoredContent, "digest" | "keys">;
   /** The time by Redis' clock, for whatever is dated (see clock.ts). */
   now(): number;
   readonly secret: SharedSecret;
@@ -43,8 +46,8 @@ export interface RedisBackend {
 export interface BackendOptions {
   readonly log: Log;
   readonly telemetry?: Telemetry | undefined;
-  /** Through which everything passes that a person or a tool said. Plain by default. */
-  readonly codec?: ContentCodec;
+  /** What wraps the keys that content is sealed with, in place of what the settings name: such as a key management service's. */
+  readonly keyRing?: KeyRing;
 }
 
 /**
@@ -53,12 +56,13 @@ export interface BackendOptions {
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
-  { log, telemetry, codec }: BackendOptions,
+  { log, telemetry, keyRing }: BackendOptions,
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url } = settings;
   // A longer timer fires at once, so that every command would be refused.
   const commandTimeoutMs = Math.min(settings.commandTimeoutMs, LONGEST_TIMER_MS);
+  const ring = keyRing ?? (await ringOf(settings, log));
   await waitForRedis({ ...settings, log });
 
   const keys = createKeys(settings.prefix);
@@ -76,6 +80,7 @@ export async function connectRedis(
   // Well within the time that a command has.
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
+  const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
   const queue = createRedisQueue({ redis, keys, log, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
@@ -89,12 +94,14 @@ export async function connectRedis(
       partitions: settings.partitions,
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
-      ...(codec && { codec }),
+      codec: content.codec,
+      log,
     }),
     queue,
     events,
     sessions: createRedisSessions({ redis, events, keys }),
-    ids: createIds(settings),
+    ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
+    content,
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,

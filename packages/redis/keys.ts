@@ -12,6 +12,7 @@
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
+ *   parley:content                          the keys that content is sealed with, wrapped
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
  * spreads sessions over the nodes.
@@ -21,8 +22,13 @@ import { hash } from "node:crypto";
 export const RUN_QUEUE = "run";
 export const SWEEP_QUEUE = "sweep";
 
-/** `<partition>-<128 bits in base64url>`. The partition travels in the id, so that changing their number moves no task. */
-const TASK_ID = /^(0|[1-9]\d{0,3})-[\w-]{22}$/;
+/**
+ * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task whose content is sealed. The partition
+ * travels in the id, so that changing their number moves no task, and so does the word of the key, so that a task opens weeks later.
+ */
+const TASK_ID = /^(0|[1-9]\d{0,3})-(?:([A-Za-z0-9]{4})-)?[\w-]{22}$/;
+/** The length of a word that names a key. */
+export const SEAL_WORD_CHARS = 4;
 
 /** Such as a UUID. The characters that end a hash tag or part keys are not among them. */
 const SESSION_ID = /^[\w-]{1,128}$/;
@@ -44,6 +50,8 @@ export interface Keys {
   session(sessionId: string): string | undefined;
   readonly announcements: string;
   readonly secret: string;
+  /** Data keys, wrapped: see content/data-keys.ts. */
+  readonly content: string;
   readonly ready: string;
 }
 
@@ -65,6 +73,7 @@ export function createKeys(prefix = "parley"): Keys {
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
+    content: `${prefix}:content`,
     ready: `${prefix}:ready`,
   };
 }
@@ -73,4 +82,9 @@ export function createKeys(prefix = "parley"): Keys {
 export function partitionOf(taskId: string): number | undefined {
   const match = TASK_ID.exec(taskId);
   return match ? Number(match[1]) : undefined;
+}
+
+/** The word of the key that the task's content is sealed with; undefined for one that is not sealed, and for what is no task id. */
+export function sealWordOf(taskId: string): string | undefined {
+  return TASK_ID.exec(taskId)?.[2];
 }

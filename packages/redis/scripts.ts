@@ -2,9 +2,10 @@
 import type { RefusedReason } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
+import type { Encoding } from "./content/codec.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
 
-const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "overdue"] as const;
+const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "postpone", "overdue"] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
@@ -21,7 +22,11 @@ export interface Scripts {
   answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
   refuse(keys: TaskKeys, args: { key: string; digest: string; violations: string; nowMs: number }): Promise<number | null>;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
-  cancel(keys: TaskKeys, args: { taskId: string; nowMs: number; message: string }): Promise<"cancelled" | "finished" | "unknown">;
+  cancel(
+    keys: TaskKeys,
+    args: { taskId: string; nowMs: number; message: string | undefined },
+  ): Promise<"cancelled" | "finished" | "unknown">;
+  postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
 }
@@ -87,8 +92,14 @@ export interface FinishArguments {
   readonly entries: readonly Pair[];
 }
 
-export function defineScripts(redis: Redis): Scripts {
-  const run = loadScripts(redis, { names: SCRIPTS, folder: "", shared: "task", keyCount: (name) => (name === "create" ? 5 : 4) });
+export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
+  const run = loadScripts(redis, {
+    names: SCRIPTS,
+    folder: "",
+    shared: "task",
+    keyCount: (name) => (name === "create" ? 5 : 4),
+    encoding,
+  });
 
   return {
     create: (keys, ownerKey, { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
@@ -119,7 +130,8 @@ export function defineScripts(redis: Redis): Scripts {
     refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,
     finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
       run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message]) as never,
+    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message ?? ""]) as never,
+    postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
   };

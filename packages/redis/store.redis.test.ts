@@ -16,7 +16,7 @@ import {
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { until } from "../../test/support/until.ts";
-import { plainContent } from "./content.ts";
+import { plainContent } from "./content/codec.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
 import { createRedisStore } from "./store.ts";
@@ -184,7 +184,7 @@ describe("the task store on Redis", () => {
     const taskId = await life.create({ createdAtMs: nowMs, retentionMs: HOUR_MS, seed: "seed", arguments: {}, principal: "ada" });
     const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
     const fingerprint = (key: string, action: string) =>
-      plainContent.fingerprint(`{"answer":{"action":"${action}"},"type":"answer"}`, { taskId, part: `entry ask:${key}` });
+      plainContent.of(taskId).fingerprint(`entry ask:${key}`, `{"answer":{"action":"${action}"},"type":"answer"}`);
     const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
     expect(await redis.hgetall(task)).toEqual({
       state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
@@ -371,7 +371,7 @@ describe("the task store on Redis", () => {
     try {
       const created: string[] = [];
       for (let i = 0; i < 20; i += 1) {
-        const taskId = spread.ids.taskId();
+        const taskId = await spread.ids.taskId();
         await spread.store.create({ taskId, call: aCall({ principal: "ada" }), graceMs: GRACE_MS });
         created.unshift(taskId);
       }
@@ -396,7 +396,8 @@ describe("the task store on Redis", () => {
     for (const partitions of [1, 40]) {
       const spread = await openRedis({ partitions });
       const principal = newToken();
-      const created = Array.from({ length: 600 }, () => spread.ids.taskId());
+      const created: string[] = [];
+      while (created.length < 600) created.push(await spread.ids.taskId());
       for (const taskId of created) await spread.store.create({ taskId, call: aCall({ principal }), graceMs: GRACE_MS });
       const listed: string[] = [];
       let cursor: string | undefined;

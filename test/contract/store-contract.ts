@@ -16,13 +16,27 @@ import {
   type TaskStore,
 } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { accept, aCall, aLife, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "./builders.ts";
+import {
+  accept,
+  aCall,
+  aLife,
+  anAsk,
+  aStep,
+  aWithdrawal,
+  GRACE_MS,
+  HOUR_MS,
+  LEASE_MS,
+  newTaskId as newPlainTaskId,
+  newToken,
+} from "./builders.ts";
 
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
 export interface StoreUnderTest {
   readonly store: TaskStore;
   readonly events: TaskEvents;
+  /** Ids of tasks that the store seals, if it seals any. */
+  readonly newTaskId?: () => string;
   close(): Promise<void>;
 }
 
@@ -30,12 +44,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
   describe(`the task store ${name}`, () => {
     let store: TaskStore;
     let events: TaskEvents;
+    let newTaskId: () => string;
     let life: ReturnType<typeof aLife>;
     let close: () => Promise<void>;
 
     beforeAll(async () => {
-      ({ store, events, close } = await open());
-      life = aLife(store);
+      ({ store, events, close, newTaskId = newPlainTaskId } = await open());
+      life = aLife(store, newTaskId);
     });
     afterAll(() => close());
 

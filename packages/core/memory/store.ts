@@ -249,6 +249,11 @@ export function createMemoryStore({
       return refused.count;
     },
 
+    async postpone({ taskId, nowMs, dueAtMs }) {
+      const task = tasks.get(taskId);
+      if (task?.dueAtMs !== undefined && task.dueAtMs <= nowMs) task.dueAtMs = dueAtMs;
+    },
+
     async cancel({ taskId, nowMs, message }) {
       const task = find(taskId);
       if (!task) return "unknown";

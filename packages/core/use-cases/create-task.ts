@@ -34,7 +34,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const args = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
-  const taskId = request.taskId ?? ids.taskId();
+  const taskId = request.taskId ?? (await ids.taskId(caller.tenant));
   const nowMs = clock.now();
   const traceparent = observer?.traceparent();
   const call: Call = {

@@ -34,6 +34,8 @@ test("the catalogue's codes are those that these revisions know", () => {
     "ASK_TIMEOUT",
     "PROVIDER_UNAVAILABLE",
     "PROVIDER_INVALID",
+    "CONTENT_KEY_MISSING",
+    "CONTENT_DAMAGED",
     "OVERLOADED",
     "UNAVAILABLE",
   ]);

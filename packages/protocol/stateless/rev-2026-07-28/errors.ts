@@ -43,6 +43,10 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   ASK_TIMEOUT: SERVER,
   TOO_LARGE: CALLER,
   TOO_MANY_SUBSCRIPTIONS: CALLER,
+  CONTENT_ERASED: CALLER,
+  CONTENT_DAMAGED: SERVER,
+  // Another front end may have the key.
+  CONTENT_KEY_MISSING: ELSEWHERE,
   OVERLOADED: ELSEWHERE,
   UNAVAILABLE: ELSEWHERE,
   // Only sessions have these; they are callers' mistakes.

@@ -12,6 +12,7 @@ import {
   isFinished,
   OVER,
   ParleyError,
+  readable,
   type Ask,
   type FeedItem,
   type Task,
@@ -115,7 +116,7 @@ class CallStream {
         services.store.feed(this.#task.id, this.#cursor.feed),
       ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      this.#task = task;
+      this.#task = readable(task);
       feed = next;
     }
   }

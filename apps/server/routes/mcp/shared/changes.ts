@@ -77,7 +77,9 @@ export class Changes<Change> {
     const tasks = await Promise.all(
       taken.map(async (change) => {
         const taskId = this.#telling.taskOf(change);
-        return taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
+        const task = taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
+        // Nothing can be told of it; who asks for it gets the reason.
+        return task?.unreadable ? undefined : task;
       }),
     );
     for (const [index, change] of taken.entries()) {

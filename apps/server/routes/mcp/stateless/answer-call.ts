@@ -57,7 +57,7 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
 
 async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange, runnable: Runnable): Promise<Handled> {
   const { services } = route;
-  const taskId = services.ids.taskId();
+  const taskId = await services.ids.taskId(exchange.caller.tenant);
   // Watched before it is there: a task that ends before the first look is not missed, and needs no extra look.
   return await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.

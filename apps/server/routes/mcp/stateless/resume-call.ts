@@ -1,4 +1,4 @@
-import { answerTask, findTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
+import { answerTask, findTask, ParleyError, readable, type Caller, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -57,7 +57,7 @@ async function deliver(
   }
   const task = answered.receipts.size === 0 ? answered.task : await findTask(services, { taskId, caller });
   if (!task) throw invalidState("its call is over and forgotten");
-  return task;
+  return readable(task);
 }
 
 /** What is wrong is not the content of a form but the shape of the answer. */
