@@ -454,10 +454,11 @@ describe("what is held open", () => {
   });
 
   test("is handed over where a client without sessions waits for its call", async () => {
-    const { here, there, short, long, expire } = await expiring();
+    const { here, there, services, short, long, expire } = await expiring();
     const call = { name: "sleep", arguments: {} };
     const waiting = rpc(here, "tools/call", call, { ...bearing(short), tasks: false });
-    await until(() => here.waiting === 1);
+    // It was let in, and its task has begun.
+    await until(async () => (await services.store.overdue({ partition: 0, nowMs: Infinity, limit: 1 })).length === 1);
     expire();
     const { result } = await waiting;
     expect(result).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
