@@ -2,12 +2,12 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import type { Catalogue, Services, SessionStore } from "@parley/core";
+import type { Catalogues, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
@@ -21,6 +21,7 @@ import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { inFlight } from "./plugins/in-flight.ts";
+import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
@@ -34,7 +35,7 @@ import { heartbeat } from "./streams/heartbeat.ts";
 export interface AppDeps {
   readonly services: Services;
   readonly sessions: SessionStore;
-  readonly catalogue: Catalogue;
+  readonly catalogues: Catalogues;
   readonly facts: ServerFacts;
   readonly keys: StateKeys;
   readonly trusted: TrustedCallers;
@@ -58,14 +59,13 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, sessions, catalogue, facts, keys, trusted, limits, times, authenticate, resource, reachable, telemetry } = deps;
+  const { services, sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, reachable, telemetry } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
   const told = await announcements(services.events);
   const frontEnd: FrontEnd = {
     services,
-    catalogue,
     resource,
     announcements: told,
     lifecycle: life,
@@ -86,12 +86,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     ...connectionOptions(times),
   });
   declareCaller(server);
+  declareOffered(server);
   boundConnections(server, { limits, times, log });
   securityHeaders(server);
   oneHost(server, trusted);
   const requests = inFlight(server);
   requestLog(server, log);
-  watchedRequests(server, { telemetry, isTool: (name) => catalogue.tools.has(name) || catalogue.prompts.has(name) });
+  watchedRequests(server, telemetry);
   if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
   health(server, { lifecycle: life, reachable, log });
   if (resource) await server.register((scope) => resourceMetadata(scope, resource, trusted), { prefix: METADATA_PATH });
@@ -99,6 +100,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     async (scope) => {
       await trustedCallers(scope, trusted);
       authenticated(scope, { authenticate, resource, log });
+      offered(scope, catalogues);
       mcpRoute(scope, { frontEnd, sessions, facts, keys });
     },
     { prefix: "/mcp" },

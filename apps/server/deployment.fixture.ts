@@ -1,5 +1,15 @@
 /** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
-import { type Caller, type Catalogue, DEFAULT_SETTINGS, runTask, type Services, type SessionStore, type Settings } from "@parley/core";
+import {
+  type Caller,
+  type Catalogue,
+  type Catalogues,
+  DEFAULT_SETTINGS,
+  fixedCatalogue,
+  runTask,
+  type Services,
+  type SessionStore,
+  type Settings,
+} from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
@@ -15,6 +25,8 @@ export interface Deployment {
   readonly services: Services;
   readonly sessions: SessionStore;
   readonly logged: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
+  /** Resolves when a front end has looked a session up again, which prolongs its life. */
+  sessionTouched(): Promise<void>;
   /** Turns the clock. */
   skip(ms: number): void;
 }
@@ -27,7 +39,7 @@ export interface Front {
 }
 
 export interface Deploy {
-  readonly catalogue: Catalogue;
+  readonly catalogue: Catalogue | Catalogues;
   readonly fronts?: number;
   readonly limits?: Partial<Limits>;
   readonly times?: Partial<Times>;
@@ -46,8 +58,8 @@ export interface Deploy {
 
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
-export function callerNamed(principal: string): Caller {
-  return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [] };
+export function callerNamed(principal: string, more: Partial<Caller> = {}): Caller {
+  return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [], ...more };
 }
 
 /** Closed when the test is over. */
@@ -75,18 +87,30 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     log: { debug: write, info: write, warn: write, error: write },
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 10, ...request.settings },
   };
+  const catalogues = "current" in request.catalogue ? request.catalogue : fixedCatalogue(request.catalogue);
   if (request.worker !== false) {
-    const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, request.catalogue, ref)) });
+    const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, catalogues.runnable(), ref)) });
     onTestFinished(() => worker.close());
   }
 
-  const sessions = request.sessions ?? createMemorySessions({ clock, events });
+  const stored = request.sessions ?? createMemorySessions({ clock, events });
+  let touched = Promise.withResolvers<void>();
+  const sessions: SessionStore = {
+    ...stored,
+    async touch(...touch) {
+      const awaited = touched;
+      const session = await stored.touch(...touch);
+      if (awaited === touched) touched = Promise.withResolvers();
+      awaited.resolve();
+      return session;
+    },
+  };
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
       services,
       sessions,
-      catalogue: request.catalogue,
+      catalogues,
       facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
       keys: stateKeys(["a secret that every front end of this test knows"]),
       trusted: request.trusted ?? DEFAULTS,
@@ -111,7 +135,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     });
   }
-  return { fronts, services, sessions, logged, skip: (ms) => void (skippedMs += ms) };
+  return { fronts, services, sessions, logged, sessionTouched: () => touched.promise, skip: (ms) => void (skippedMs += ms) };
 }
 
 /** Has the next call of a method wait, as it does while Redis is away, until `resolve` is called. */

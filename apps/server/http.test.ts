@@ -81,6 +81,20 @@ describe("a method", () => {
     }
   });
 
+  test("DELETE ends a session whatever its client accepts, since nothing is sent back", async () => {
+    const here = await one();
+    for (const accept of ["a/b", "text/html", ""]) {
+      const { sessionId, ...client } = await openSession(here);
+      const { statusCode, body } = await here.app.server.inject({
+        method: "DELETE",
+        url: "/mcp",
+        headers: { host: "localhost", accept, "mcp-session-id": sessionId },
+      });
+      expect([statusCode, body]).toEqual([204, ""]);
+      expect((await client.request(here, "ping")).status).toBe(404);
+    }
+  });
+
   test("is needed at the endpoint itself, and nowhere below or beside it", async () => {
     const here = await one();
     for (const url of ["/mcp/", "/mcp/x", "/mcpx", "//mcp", "/MCP"]) {
@@ -217,6 +231,18 @@ describe("what is no request", () => {
     }
   });
 
+  test("is refused behind the answer to what came before it, and the last reply says that the connection ends", async () => {
+    const here = await one();
+    const refused = "POST /mcp HTTP/1.1\r\nHost: \r\nContent-Type: application/json\r\n\r\n";
+    for (const bytes of [`${refused}${ping}`, `${refused}${refused}${ping}`]) {
+      const seen = await raw(here, bytes);
+      await until(() => seen.closed);
+      const replies = seen.text.split(/(?=HTTP\/1\.1 \d)/).map((text) => parsed({ ...seen, text }));
+      expect(replies.at(0)).toMatchObject({ status: 403, headers: { connection: "keep-alive" } });
+      expect(replies.at(-1)).toMatchObject({ status: 400, headers: { connection: "close" }, body: { error: { code: -32600 } } });
+    }
+  });
+
   test("is never written into the answer to what came before it on the connection", async () => {
     const here = await one({ times: { streamAfterMs: 50 } });
     const body = JSON.stringify({
@@ -308,8 +334,13 @@ describe("a connection", () => {
     const calling = rpc(here, "tools/call", call("hold"), { tasks: false, headers: { accept: "application/json" } });
     await until(() => here.logged.some(({ message }) => message === "task created"));
 
-    // Nothing is written on any of them meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, 4 * times.requestTimeoutMs));
+    // Nothing is written on any of them meanwhile, and connections that are opened after them meet each of the bounds.
+    const bounded = await Promise.all(
+      ["", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"].map(
+        (bytes) => raw(here, bytes),
+      ),
+    );
+    await until(() => bounded.every(({ closed }) => closed));
 
     held.release();
     expect((await calling).result).toMatchObject({ content: [{ text: "released" }] });

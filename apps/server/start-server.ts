@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import type { Services } from "@parley/core";
+import { fixedCatalogue, type Services } from "@parley/core";
 import { createIdentity } from "@parley/identity";
 import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
 import { connectRedis } from "@parley/redis";
@@ -55,7 +55,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const app = await buildApp({
       services,
       sessions,
-      catalogue,
+      catalogues: fixedCatalogue(catalogue),
       facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
       keys: await agreedStateKeys(config.secrets, redis.secret),
       trusted: config,

@@ -1,6 +1,6 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { createSuspects, runTask, type Services, sweep } from "@parley/core";
+import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import {
   createLogger,
   createScope,
@@ -35,7 +35,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const { allowedHosts, core, concurrency } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
-  const catalogue = telemetry.watchCatalogue(await loadCatalogue(config.tools));
+  const catalogues = fixedCatalogue(telemetry.watchCatalogue(await loadCatalogue(config.tools)));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
   const runs = createRunsAtWork();
@@ -76,7 +76,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     runs.tell(loop);
     await redis.consumeRuns({
       concurrency,
-      run: (run) => watched.run(run, () => runTask(services, catalogue, run)),
+      run: (run) => watched.run(run, () => runTask(services, catalogues.runnable(), run)),
       sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
     });
     operator = shared ? undefined : await telemetry.open();
@@ -85,7 +85,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     await redis.close();
     throw error;
   }
-  log.info({ operator, tools: catalogue.tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
+  log.info({ operator, tools: catalogues.runnable().tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
 
   return {
     broken,

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type AskSettings, checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+import { ADDRESSEE_CHARS_MAX, ADDRESSEES_MAX, type AskSettings, checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 import { ParleyError } from "./errors.ts";
 import { accept, askKeys, subject } from "./replay.fixture.ts";
 import { DEFAULT_SETTINGS } from "./settings.ts";
-import type { AskRequest, JsonObject } from "./task.ts";
+import type { AskRequest, Audience, JsonObject } from "./task.ts";
 
-function problems(request: AskRequest, settings: Partial<AskSettings> = {}) {
+function problems(request: AskRequest, settings: Partial<AskSettings> = {}, audience?: Audience) {
   try {
-    checkAsk("question", request, { ...DEFAULT_SETTINGS, ...settings });
+    checkAsk("question", { request, ...(audience && { audience }) }, { ...DEFAULT_SETTINGS, ...settings });
     return [];
   } catch (error) {
     if (!(error instanceof ParleyError) || error.code !== "INVALID_ASK") throw error;
@@ -157,5 +157,38 @@ describe("a question that waits", () => {
     expect(askKeys(await task.run())).toEqual(["more"]);
     task.answer("more", { action: "decline" });
     expect(await task.run()).toMatchObject({ type: "returned", result: { refused: "INVALID_ASK" } });
+  });
+});
+
+describe("an audience", () => {
+  // Tools are written without types as well.
+  const audience = (to: unknown, not?: unknown) =>
+    problems({ type: "roots" }, {}, { to, ...(not === undefined ? {} : { not }) } as unknown as Audience);
+
+  test.each([
+    ["the tenant", "tenant", undefined],
+    ["the tenant without the caller", "tenant", "caller"],
+    ["people", { people: ["ada"] }, undefined],
+    ["groups beside an empty list", { people: [], groups: ["finance"] }, "caller"],
+    ["as many names as there may be", { roles: Array.from({ length: ADDRESSEES_MAX }, (_, n) => `r${n}`) }, undefined],
+    ["a name as long as it may be", { people: ["x".repeat(ADDRESSEE_CHARS_MAX)] }, undefined],
+  ])("may be %s", (_, to, not) => {
+    expect(audience(to, not)).toEqual([]);
+  });
+
+  test.each([
+    ["a word", "everybody", undefined, "/to"],
+    ["nothing", null, undefined, "/to"],
+    ["nobody", {}, undefined, "/to"],
+    ["empty lists", { people: [], groups: [] }, undefined, "/to"],
+    ["a misspelt kind", { group: ["finance"], people: ["ada"] }, undefined, "/to/group"],
+    ["a text in place of a list", { groups: "finance" }, undefined, "/to/groups"],
+    ["an empty name", { groups: ["finance", ""] }, undefined, "/to/groups/1"],
+    ["a number", { people: [7] }, undefined, "/to/people/0"],
+    ["one name too many", { roles: Array.from({ length: ADDRESSEES_MAX + 1 }, (_, n) => `r${n}`) }, undefined, "/to/roles"],
+    ["a name that is too long", { people: ["x".repeat(ADDRESSEE_CHARS_MAX + 1)] }, undefined, "/to/people/0"],
+    ["somebody else's exclusion", "tenant", "ada", "/not"],
+  ])("may not be %s", (_, to, not, path) => {
+    expect(audience(to, not)).toEqual([{ path, message: expect.any(String) }]);
   });
 });

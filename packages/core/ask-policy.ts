@@ -3,6 +3,7 @@
  *
  *   url    absolute, without credentials, of an allowed scheme: a client opens it, or shows it as a link to click
  *   form   no field that looks as if it asked for a secret, which would pass through the client and its logs
+ *   to     somebody, and not more than a list can be checked for at each answer
  *
  * Judged as the question is put for the first time, and never again: a stricter setting must not end the tasks that wait.
  */
@@ -10,7 +11,7 @@ import { ParleyError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "./settings.ts";
-import type { AskRequest, Json, JsonObject, Violation } from "./task.ts";
+import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Violation } from "./task.ts";
 
 export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames">;
 
@@ -29,8 +30,8 @@ export const FORBIDDEN_SCHEMES: readonly string[] = [
 ];
 
 /** Throws INVALID_ASK with a violation for each thing that may not be asked. */
-export function checkAsk(key: string, request: AskRequest, settings: AskSettings): void {
-  const violations = violationsOf(request, settings);
+export function checkAsk(key: string, { request, audience }: Pick<Ask, "request" | "audience">, settings: AskSettings): void {
+  const violations = [...violationsOf(request, settings), ...(audience ? audienceProblems(audience) : [])];
   if (violations.length > 0) {
     throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: ${describeViolations(violations)}`, { violations });
   }
@@ -48,6 +49,34 @@ function violationsOf(request: AskRequest, settings: AskSettings): readonly Viol
     case "roots":
       return [];
   }
+}
+
+const KINDS: readonly (keyof Addressees)[] = ["people", "groups", "roles"];
+
+/** Most names of one kind, and most characters of a name. */
+export const ADDRESSEES_MAX = 100;
+export const ADDRESSEE_CHARS_MAX = 256;
+
+/** Tools are written without types as well: a misspelt group must not become everybody, or nobody. */
+function audienceProblems({ to, not }: Audience): Violation[] {
+  const problems: Violation[] = not === undefined || not === "caller" ? [] : [{ path: "/not", message: 'must be "caller"' }];
+  if (to === "tenant") return problems;
+  if (typeof to !== "object" || to === null)
+    return [...problems, { path: "/to", message: `must be "caller", "tenant", or an object with ${KINDS.join(", ")}` }];
+  const unknown = Object.keys(to).filter((kind) => !(KINDS as readonly string[]).includes(kind));
+  problems.push(...unknown.slice(0, 3).map((kind) => ({ path: `/to/${kind.slice(0, 40)}`, message: `is none of ${KINDS.join(", ")}` })));
+  if (KINDS.every((kind) => (to[kind] ?? []).length === 0))
+    problems.push({ path: "/to", message: `must name somebody in ${KINDS.join(", ")}: nobody could answer` });
+  return [...problems, ...KINDS.flatMap((kind) => namesProblems(kind, to[kind] ?? []))];
+}
+
+function namesProblems(kind: keyof Addressees, names: readonly string[]): Violation[] {
+  if (!Array.isArray(names)) return [{ path: `/to/${kind}`, message: "must be a list of names" }];
+  if (names.length > ADDRESSEES_MAX) return [{ path: `/to/${kind}`, message: `must have at most ${ADDRESSEES_MAX} names` }];
+  return (names as readonly unknown[]).flatMap((name, index) => {
+    if (typeof name === "string" && name !== "" && name.length <= ADDRESSEE_CHARS_MAX) return [];
+    return [{ path: `/to/${kind}/${index}`, message: `must be a text of 1 to ${ADDRESSEE_CHARS_MAX} characters` }];
+  });
 }
 
 /** What is wrong with the page that a person is sent to. It never repeats the url, which may hold what only that person is to see. */

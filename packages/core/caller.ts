@@ -3,7 +3,7 @@
  * principal, a text.
  */
 export interface Caller {
-  /** The owner of the tasks that it creates, and the only one who may see them (I10). */
+  /** The owner of the tasks that it creates (I10). Unique over all tenants: no two callers of different tenants share one. */
   readonly principal: string;
   /** Whom the principal belongs to. Callers of different tenants never learn of each other. */
   readonly tenant: string;
@@ -11,12 +11,15 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** What vouches for it: `nobody` for an anonymous one. */
   readonly authenticatedBy: string;
-  /** What its issuer calls it: subject, verified email, preferred_username. For deciding who may answer. */
+  /** By what people know it: subject, verified address, user name. Questions that are put to people name them so. */
   readonly names: readonly string[];
   readonly groups: readonly string[];
   readonly roles: readonly string[];
-  /** The OAuth client that it uses, by its id. */
+  /** The OAuth client that acts for it. */
   readonly client?: string;
-  /** Until when its credentials are accepted; undefined: for ever. */
+  /** When its credentials end, in milliseconds since the Unix epoch; absent for those that do not. */
   readonly expiresAtMs?: number;
 }
+
+/** The tenant of all callers where no other is configured. What is stored leaves it out. */
+export const DEFAULT_TENANT = "default";

@@ -3,10 +3,29 @@
  *
  * Front ends and workers load the same modules: the front end lists and validates, the worker runs.
  */
+import type { Caller } from "./caller.ts";
 import type { Effects } from "./effects.ts";
 import type { ClientCapabilities, JsonObject, Violation } from "./task.ts";
 
+/**
+ * What is offered at this moment. Tools come and go, and callers may see different ones, so nothing keeps a catalogue for longer than one
+ * request or one run. Whoever changes what these return announces each list that changed (`TaskEvents.announce`).
+ */
+export interface Catalogues {
+  /** What the caller may see and call. Read once for each request; what it throws is the answer. */
+  current(caller: Caller): Catalogue | Promise<Catalogue>;
+  /** What workers run, read once for each run. A task that waits may outlive what its caller is offered. */
+  runnable(): Catalogue;
+}
+
+/** One catalogue, for as long as the process lives and for everybody. */
+export function fixedCatalogue(catalogue: Catalogue): Catalogues {
+  return { current: () => catalogue, runnable: () => catalogue };
+}
+
 export interface Catalogue {
+  /** Set where other callers may see another one: nobody may keep its lists for them. */
+  readonly isPrivate?: boolean;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly prompts: ReadonlyMap<string, Prompt>;
   readonly resources: ReadonlyMap<string, Resource>;

@@ -4,7 +4,7 @@
  * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
  */
 import type { Announcement } from "./ports.ts";
-import type { Answer, AskRequest, Call, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
+import type { Answer, AskRequest, Audience, Call, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
 
 export interface Effects {
   readonly taskId: string;
@@ -60,6 +60,8 @@ export interface Withdrawable {
 export interface AskOptions extends Withdrawable {
   readonly timeoutMs?: number;
   readonly onTimeout?: TimeoutPolicy;
+  /** By default the owner of the task. */
+  readonly audience?: Audience;
 }
 
 export interface StepOptions {

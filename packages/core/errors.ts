@@ -13,6 +13,8 @@ export const ERRORS = {
   RESOURCE_NOT_FOUND: "No resource or template fits that uri. resources/list and resources/templates/list name those that are served.",
   INVALID_ARGUMENTS: "The arguments do not fit the schema; `violations` says where. Nothing was started.",
   INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
+  NOT_PERMITTED:
+    "That is somebody else's to do: a question that is put to other people stays open for them, and only its owner cancels a task. tasks/get shows the questions that you may answer.",
   INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
   CAPABILITY_REQUIRED:
     "The client did not declare what `requiredCapabilities` names. Turn it on in the client's settings, or use a client that has it.",

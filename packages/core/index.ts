@@ -13,6 +13,7 @@ export * from "./invalid-cursor.ts";
 export * from "./journal.ts";
 export * from "./outcome.ts";
 export * from "./over.ts";
+export * from "./policy.ts";
 export * from "./ports.ts";
 export * from "./replay.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";

@@ -36,7 +36,8 @@ export type CalledAt = string;
 export type EntryOutcome =
   /** A step's result, a clock reading, the time at which a sleep ends. Absent `value` is `undefined`. */
   | { readonly type: "value"; readonly value?: Json }
-  | { readonly type: "answer"; readonly answer: Answer }
+  /** `by` is the principal that gave it, where that is not the owner of the task. */
+  | { readonly type: "answer"; readonly answer: Answer; readonly by?: string }
   /** A step that failed for good, thrown again on replay. */
   | { readonly type: "error"; readonly name: string; readonly message: string }
   /** A step whose work may have begun: only its call is certain. */
@@ -45,6 +46,11 @@ export type EntryOutcome =
   | { readonly type: "closed" }
   /** An ask or a sleep that the handler gave up. */
   | { readonly type: "withdrawn" };
+
+/** `by` is left out for the owner. */
+export function answerOutcome(answer: Answer, by: string | undefined): EntryOutcome {
+  return by === undefined ? { type: "answer", answer } : { type: "answer", answer, by };
+}
 
 /** Entry key → entry. */
 export type Journal = ReadonlyMap<string, Entry>;

@@ -183,6 +183,8 @@ export interface AnswerRequest {
    */
   readonly digest?: string;
   readonly answer: Answer;
+  /** The principal that gives it, where that is not the owner. The same answer of another one is another answer. */
+  readonly by?: string;
   readonly nowMs: number;
   readonly graceMs: number;
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */

@@ -169,12 +169,14 @@ describe("steps", () => {
 
   test("a step in flight is finished and recorded before the run parks (R3)", async () => {
     const slow = Promise.withResolvers<number>();
+    const begun = Promise.withResolvers<void>();
     const task = subject(async ({ ask, step }) => {
-      await Promise.all([ask("size", form("?")), step("slow", () => slow.promise)]);
+      await Promise.all([ask("size", form("?")), step("slow", () => (begun.resolve(), slow.promise))]);
       return {};
     });
     const end = task.run();
-    await systemClock.sleep(20);
+    await begun.promise;
+    await systemClock.idle();
     expect(task.journal.has("step:slow")).toBe(false);
     slow.resolve(1);
     expect(askKeys(await end)).toEqual(["size"]);

@@ -24,17 +24,23 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 }
 
 /**
- * Reads a reply to an ask that is not open any more, by its shape alone: enough to tell the sender of a repeated answer that it is known.
- * Undefined when no ask could have such a reply.
+ * What `readReply` may have made of a reply to an ask that is not open any more: enough to tell the sender of a repeated answer that it is
+ * known. Several where it depends on the kind of ask: accepting a form without content fills in nothing, and a url takes no content.
+ * Empty when no ask could have such a reply.
  */
-export function readReplyByShape(reply: unknown): Answer | undefined {
-  if (!isObject(reply)) return undefined;
-  if (!("action" in reply)) return { action: "reply", result: withoutMeta(reply) };
-  const read = readElicitation(reply, (content) => ({
-    ok: true,
-    answer: isObject(content) ? { action: "accept", content } : { action: "accept" },
-  }));
-  return read.ok ? read.answer : undefined;
+export function readReplyByShape(reply: unknown): readonly Answer[] {
+  if (!isObject(reply)) return [];
+  switch (reply["action"]) {
+    case "decline":
+    case "cancel":
+      return [{ action: reply["action"] }];
+    case "accept": {
+      const { content = {} } = reply;
+      return [...(isObject(content) ? [{ action: "accept" as const, content }] : []), { action: "accept" }];
+    }
+    default:
+      return "action" in reply ? [] : [{ action: "reply", result: withoutMeta(reply) }];
+  }
 }
 
 /** Neither a completion nor a list of roots: what an error in place of the result reads as. Undefined for anything else. */

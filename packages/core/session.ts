@@ -9,6 +9,8 @@ import type { ClientCapabilities, LogLevel } from "./task.ts";
 export interface Session {
   readonly id: string;
   readonly principal: string;
+  /** Absent for the default tenant. */
+  readonly tenant?: string;
   /** The protocol revision that `initialize` agreed on. */
   readonly version: string;
   readonly capabilities: ClientCapabilities;

@@ -7,6 +7,7 @@ import type { Outcome, Task, TaskStatus } from "./task.ts";
 export interface TaskSummary {
   readonly id: string;
   readonly principal: string;
+  readonly tenant?: string;
   readonly hidden: boolean;
   readonly status: TaskStatus;
   readonly createdAtMs: number;
@@ -27,11 +28,12 @@ export const PAGE_SIZE_MAX = 1_048_576;
 
 export function summaryOf(task: Task): TaskSummary {
   const { id, call, status, updatedAtMs, expiresAtMs, message, outcome } = task;
-  const { principal, hidden, createdAtMs, retentionMs } = call;
+  const { principal, tenant, hidden, createdAtMs, retentionMs } = call;
   const problem = outcome && problemOf(outcome);
   return {
     id,
     principal,
+    ...(tenant !== undefined && { tenant }),
     hidden,
     status,
     createdAtMs,

@@ -27,8 +27,10 @@ export interface ClientCapabilities {
 export interface CallFacts {
   readonly kind: "tool" | "prompt";
   readonly name: string;
-  /** Whoever the request was authenticated as. Every later request about the task must come from the same one (I10). */
+  /** Who called, and owns the task (I10, policy.ts). */
   readonly principal: string;
+  /** Whom the principal belongs to; absent for the default tenant. */
+  readonly tenant?: string;
   readonly capabilities: ClientCapabilities;
   readonly createdAtMs: number;
   /** How long a finished task can still be read. */
@@ -72,6 +74,8 @@ export interface Task {
   readonly immediateResponse?: string;
   /** Open asks, in the order in which they were put. Empty unless the status is `input_required` (I3). */
   readonly asks: readonly Ask[];
+  /** In a caller's view (policy.ts): open asks that are put to others. `asks` are those that the caller may answer. Never stored. */
+  readonly asksOfOthers?: readonly Ask[];
   /** Present exactly when the task is `completed` or `failed`. */
   readonly outcome?: Outcome;
 }
@@ -105,6 +109,8 @@ export interface Ask {
   /** When the ask ends by its policy. */
   readonly deadlineMs: number;
   readonly onTimeout: TimeoutPolicy;
+  /** Who may answer; absent for the owner of the task. */
+  readonly audience?: Audience;
   /**
    * Since when an open ask is as it is: the revision of the task that put it or last refused it, and its position among those that were put
    * with it. Later asks are behind earlier ones, so a pair of these says which of them a client has seen. Given by the store.
@@ -112,6 +118,20 @@ export interface Ask {
   readonly since?: AskMoment;
   /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
+}
+
+/** Those who may answer in place of the caller, all of the caller's tenant. */
+export interface Audience {
+  readonly to: "tenant" | Addressees;
+  /** `caller`: not even if it is one of them. For four eyes. */
+  readonly not?: "caller";
+}
+
+/** Anybody whom one of these names: as the identity provider names them. */
+export interface Addressees {
+  readonly people?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly roles?: readonly string[];
 }
 
 export interface AskMoment {
@@ -152,6 +172,8 @@ export type Receipt =
   | { readonly type: "late" }
   /** The answer breaks the ask's schema; the ask stays open. */
   | { readonly type: "invalid"; readonly violations: readonly Violation[] }
+  /** The ask is put to others; it stays open. */
+  | { readonly type: "forbidden" }
   /** No ask of that key was ever put. */
   | { readonly type: "unknown" };
 

@@ -1,5 +1,5 @@
 /** The encoder that all revisions have in common: lists, contents, completions, results, feeds, failures. */
-import type { JsonObject } from "@parley/core";
+import type { Catalogue, JsonObject } from "@parley/core";
 import type { Encoder } from "./dialect.ts";
 import { completionOf, lists, type Entries } from "./entries.ts";
 import { failures, type FailureWords } from "./failures.ts";
@@ -27,9 +27,9 @@ export interface Words extends FailureWords {
   subscribed?(subscriptionId: RequestId): object;
 }
 
-/** Lists are the same for every caller. */
-export function keepList({ listTtlMs }: ServerFacts): Keep {
-  return { ttlMs: listTtlMs, scope: "public" };
+/** What is listed changes with an announcement, and is the same for every caller unless the catalogue says otherwise. */
+export function keepList({ listTtlMs }: ServerFacts, { isPrivate = false }: Catalogue): Keep {
+  return { ttlMs: listTtlMs, scope: isPrivate ? "private" : "public" };
 }
 
 /** Read anew each time: a resource may change at any moment and may differ by caller. */
@@ -38,13 +38,13 @@ const KEEP_NOTHING: Keep = { ttlMs: 0, scope: "private" };
 export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
   const { answer } = words;
   const pages = lists(words.entries, facts.pageSize);
-  const keep = keepList(facts);
+  const keep = (catalogue: Catalogue) => keepList(facts, catalogue);
   const callResult = (result: JsonObject) => answer(words.toolResult(result));
   return {
-    toolList: (catalogue, cursor) => answer(pages.toolList(catalogue, cursor), keep),
-    promptList: (catalogue, cursor) => answer(pages.promptList(catalogue, cursor), keep),
-    resourceList: (catalogue, cursor) => answer(pages.resourceList(catalogue, cursor), keep),
-    templateList: (catalogue, cursor) => answer(pages.templateList(catalogue, cursor), keep),
+    toolList: (catalogue, cursor) => answer(pages.toolList(catalogue, cursor), keep(catalogue)),
+    promptList: (catalogue, cursor) => answer(pages.promptList(catalogue, cursor), keep(catalogue)),
+    resourceList: (catalogue, cursor) => answer(pages.resourceList(catalogue, cursor), keep(catalogue)),
+    templateList: (catalogue, cursor) => answer(pages.templateList(catalogue, cursor), keep(catalogue)),
     resourceContents: (contents) => answer({ contents }, KEEP_NOTHING),
     completion: (values) => answer({ completion: completionOf(values) }),
     callResult,

@@ -1,6 +1,6 @@
 /**
- * Pages of a list that every replica holds in the same order. A cursor names the last entry of its page, so that it survives a deploy that
- * adds entries before it, and any replica understands it.
+ * Pages of a list that every replica holds in the same order. A cursor names the last entry of its page, so that it survives a change that
+ * adds entries before it, and any replica understands it. When that entry is gone, the client starts anew.
  */
 import { invalidCursor } from "@parley/core";
 

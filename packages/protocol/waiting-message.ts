@@ -2,23 +2,47 @@
  * What a task's status says that waits for an answer which its own client cannot give. Such a client shows its user the status and nothing
  * else, and the task would wait for days without anybody knowing why.
  */
-import { type AskRequest, cut, type Task } from "@parley/core";
+import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task } from "@parley/core";
 import { canBeAsked } from "./capabilities.ts";
 
 const QUESTIONS_MAX = 3;
 const QUESTION_CHARS_MAX = 200;
+const NAME_CHARS_MAX = 60;
 
-/** Undefined unless the task waits for what a client with these capabilities cannot be asked; without them, the client that called. */
-export function waitingMessage({ id, status, asks, call }: Task, capabilities = call.capabilities): string | undefined {
-  if (status !== "input_required") return undefined;
+/**
+ * Undefined unless the task waits for others, or for what a client with these capabilities cannot be asked; without them, the client that called.
+ */
+export function waitingMessage(task: Task, capabilities = task.call.capabilities): string | undefined {
+  if (task.status !== "input_required") return undefined;
+  const texts = [forOthers(task.asksOfOthers ?? []), forAnotherClient(task, capabilities)].filter((text) => text !== undefined);
+  return texts.length === 0 ? undefined : texts.join("\n");
+}
+
+function forOthers(asks: readonly Ask[]): string | undefined {
+  const parts = asks.map((ask) => `${questionOf(ask.request)} from ${namesOf(ask)}`);
+  return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
+}
+
+/** Who is asked, as short as a status has to be. */
+function namesOf({ audience }: Ask): string {
+  if (!audience || audience.to === "tenant") return "somebody else";
+  const { people = [], groups = [], roles = [] } = audience.to;
+  const names = [...people, ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
+  return `${shortList(names.map((name) => cut(name, NAME_CHARS_MAX)))}${audience.not ? ", but not from the one who called" : ""}`;
+}
+
+function shortList(parts: readonly string[]): string {
+  const shown = parts.slice(0, QUESTIONS_MAX);
+  return [...shown, ...(parts.length > shown.length ? [`${parts.length - shown.length} more`] : [])].join(", ");
+}
+
+function forAnotherClient({ id, asks }: Task, capabilities: ClientCapabilities): string | undefined {
   const lost = asks.filter(({ request }) => !canBeAsked(request, capabilities)).map(({ request }) => request);
   if (lost.length === 0) return undefined;
-  const shown = lost.slice(0, QUESTIONS_MAX).map(questionOf);
-  const more = lost.length > shown.length ? [`${lost.length - shown.length} more`] : [];
   const declares = [...new Set(lost.map(({ type }) => CAPABILITIES[type]))].join(" and ");
   // The command line shows forms and pages, and has no model and no folders.
   const orCli = lost.every(({ type }) => type === "form" || type === "url") ? `, or with: parley answer ${id}` : "";
-  return `Waiting for an answer to ${[...shown, ...more].join(", ")}. This client cannot ask it: answer from one that declares ${declares}${orCli}`;
+  return `Waiting for an answer to ${shortList(lost.map(questionOf))}. This client cannot ask it: answer from one that declares ${declares}${orCli}`;
 }
 
 const CAPABILITIES: { readonly [type in AskRequest["type"]]: string } = {

@@ -159,19 +159,27 @@ function claimed(ask: string): ClaimedAsk {
 }
 
 /** Packed as tasks are: under 64 bytes the hash of a session stays one compact piece of memory. */
-type PackedSession = [principal: string, version: string, capabilities: string, clientName?: string, clientVersion?: string];
+type PackedSession = [
+  owner: string | [principal: string, tenant: string],
+  version: string,
+  capabilities: string,
+  clientName?: string,
+  clientVersion?: string,
+];
 
-function packSession({ principal, version, capabilities, clientInfo }: Session): string {
-  const packed: PackedSession = [principal, version, packCapabilities(capabilities)];
+function packSession({ principal, tenant, version, capabilities, clientInfo }: Session): string {
+  const packed: PackedSession = [tenant === undefined ? principal : [principal, tenant], version, packCapabilities(capabilities)];
   if (clientInfo) packed.push(clientInfo.name, clientInfo.version);
   return JSON.stringify(packed);
 }
 
 function unpackSession(id: string, facts: string, level: string | null): Session {
-  const [principal, version, capabilities, name, clientVersion] = JSON.parse(facts) as PackedSession;
+  const [owner, version, capabilities, name, clientVersion] = JSON.parse(facts) as PackedSession;
+  const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
     id,
     principal,
+    ...(tenant !== undefined && { tenant }),
     version,
     capabilities: unpackCapabilities(capabilities),
     ...(name !== undefined && clientVersion !== undefined && { clientInfo: { name, version: clientVersion } }),

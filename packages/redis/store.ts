@@ -5,6 +5,7 @@
  * waiting for it, on the same connection, finds its task.
  */
 import {
+  answerOutcome,
   type Begun,
   type Entry,
   entryKey,
@@ -204,10 +205,10 @@ export function createRedisStore({
       );
     },
 
-    async answer({ taskId, key, digest, answer, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
-      const { mark, outcome } = packEntryOutcome(contentOf(codec, taskId), entryKey("ask", key), { type: "answer", answer });
+      const { mark, outcome } = packEntryOutcome(contentOf(codec, taskId), entryKey("ask", key), answerOutcome(answer, by));
       const [receipt, nextRun] = await acknowledge(
         scripts.answer(taskKeys, {
           taskId,

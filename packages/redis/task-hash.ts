@@ -7,6 +7,7 @@
 import {
   type Ask,
   type AskRequest,
+  type Audience,
   type Call,
   type CallFacts,
   canonicalJson,
@@ -30,7 +31,8 @@ const ENTRY_SIZE = 32;
 type PackedFacts = [
   Call["kind"],
   name: string,
-  principal: string,
+  /** With its tenant, if that is not the default one. */
+  owner: string | [principal: string, tenant: string],
   createdAtMs: number,
   hidden: 0 | 1,
   capabilities: string,
@@ -40,7 +42,8 @@ type PackedFacts = [
   progressToken?: string | number,
 ];
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
-type PackedAsk = [TimeoutPolicy, ...PackedRequest];
+/** With its audience, if it is put to others than the owner. */
+type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject]
   | ["url", message: string, url: string]
@@ -49,9 +52,10 @@ type PackedRequest =
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
-  const { kind, name, principal, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
+  const { kind, name, principal, tenant, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
   const letters = packCapabilities(capabilities);
-  const facts: PackedFacts = [kind, name, principal, createdAtMs, hidden ? 1 : 0, letters, content.seal("seed", seed)];
+  const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
+  const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.seal("seed", seed)];
   if (traceparent ?? request) facts.push(traceparent ?? null);
   if (request) facts.push(request.id);
   if (request?.progressToken !== undefined) facts.push(request.progressToken);
@@ -69,8 +73,8 @@ export function packArguments(content: Content, args: JsonObject): string {
  * `position` is its place among the asks that its run puts.
  */
 export function packAsk(content: Content, ask: Ask, position: number): string {
-  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
-  const packed: PackedAsk = [onTimeout, ...packRequest(request)];
+  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, audience, request } = ask;
+  const packed: PackedAsk = [audience ? [onTimeout, audience] : onTimeout, ...packRequest(request)];
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
 }
 
@@ -233,10 +237,11 @@ export function unpackSummary(
 ): TaskSummary | undefined {
   if (typeof state !== "string" || typeof call !== "string") return undefined;
   const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
-  const { principal, hidden, createdAtMs } = unpackFacts(call);
+  const { principal, tenant, hidden, createdAtMs } = unpackFacts(call);
   return {
     id,
     principal,
+    ...(tenant !== undefined && { tenant }),
     hidden,
     status,
     createdAtMs,
@@ -269,11 +274,13 @@ const FACTS_END = "\n";
 function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, principal, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(facts) as PackedFacts;
+  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(facts) as PackedFacts;
+  const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
     kind,
     name,
     principal,
+    ...(tenant !== undefined && { tenant }),
     capabilities: unpackCapabilities(capabilities),
     createdAtMs,
     hidden: hidden === 1,
@@ -289,7 +296,8 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
     .map(([field, text]) => {
       const key = field.slice(4);
       const [digest, put, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
-      const [onTimeout, ...request] = JSON.parse(content.open(`ask ${key}`, sealed)) as PackedAsk;
+      const [policy, ...request] = JSON.parse(content.open(`ask ${key}`, sealed)) as PackedAsk;
+      const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
       const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
       const ask: Ask = {
@@ -300,6 +308,7 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
         askedAtMs: Number(askedAt),
         deadlineMs: Number(askedAt) + Number(timeout),
         onTimeout,
+        ...(audience && { audience }),
         since: { revision: refused?.revision ?? Number(put), position: Number(position) },
         ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
       };

@@ -127,6 +127,42 @@ describe("elicit", () => {
     expect(run.text).toBe("connected");
   });
 
+  describe("who may answer", () => {
+    const pay = (more: object) =>
+      tool(async (ctx) => {
+        const { count } = await ctx.elicit("pay", { message: "Pay?", schema: COUNT, ...more });
+        return `paid ${count}`;
+      });
+
+    test("are others, once `to` says so: the caller is refused, and one of them is taken", async () => {
+      const run = await startTool(pay({ to: { groups: ["finance"] } }));
+      expect(run.asks).toMatchObject([{ audience: { to: { groups: ["finance"] } } }]);
+      await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow(
+        '"pay" is put to others: {"to":{"groups":["finance"]}}',
+      );
+      await expect(run.answer({ pay: { count: 1 } }, { groups: ["sales"] })).rejects.toThrow("no task");
+      await run.answer({ pay: { count: 1 } }, { groups: ["sales", "finance"] });
+      expect(run.text).toBe("paid 1");
+    });
+
+    test("is not the caller, where `not` says so, even if `to` names them", async () => {
+      const run = await startTool(pay({ to: "tenant", not: "caller" }));
+      await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow("is put to others");
+      await run.answer({ pay: { count: 2 } }, { principal: "bob" });
+      expect(run.text).toBe("paid 2");
+    });
+
+    test("is the caller unless said otherwise, and somebody who may unless the test says who", async () => {
+      expect((await runTool(pay({ to: "caller" }), {}, { answers: { pay: { count: 3 } } })).text).toBe("paid 3");
+      expect((await runTool(pay({ to: { people: ["ada"] } }), {}, { answers: { pay: { count: 4 } } })).text).toBe("paid 4");
+    });
+
+    test("must be somebody", async () => {
+      for (const nobody of [{ not: "caller" }, { to: {} }, { to: { group: ["finance"] } }, { to: "caller", not: "caller" }])
+        expect((await runTool(pay(nobody))).error).toMatchObject({ data: { code: "INVALID_ASK" } });
+    });
+  });
+
   test("takes schemes and names of secrets as the deployment has them", async () => {
     const local = tool((ctx) => ctx.elicit("open", { message: "Open", url: "vscode://file/x" }));
     expect((await runTool(local)).error).toMatchObject({ data: { code: "INVALID_ASK" } });

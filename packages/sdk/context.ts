@@ -9,6 +9,7 @@ import type {
   Answer,
   AskOptions,
   AskRequest,
+  Audience,
   ClientCapabilities,
   Effects,
   JsonObject,
@@ -43,6 +44,13 @@ export interface FormAsk<S extends Schema | JsonObject> {
   readonly onTimeout?: "cancel" | "decline" | "fail" | { readonly default: S extends Schema ? InputOf<S> : FormContent };
   /** Aborting it withdraws the question: nobody is shown it any more, an answer that still comes is late, and `elicit` throws Withdrawn. */
   readonly signal?: AbortSignal;
+  /**
+   * Who may answer, all of the caller's tenant: `"caller"` (the default), `"tenant"` for everybody, or people, groups and roles as the identity
+   * provider names them. What is put to others waits for one of them, and the caller's client shows that it waits.
+   */
+  readonly to?: "caller" | Audience["to"];
+  /** `"caller"`: whoever called may not answer, even if `to` names them. For a second pair of eyes. */
+  readonly not?: Audience["not"];
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -51,8 +59,10 @@ export interface UrlAsk {
   readonly url: string | URL;
   readonly timeout?: Duration;
   readonly onTimeout?: "cancel" | "decline" | "fail";
-  /** As for a form. */
+  /** As for a form; so are `to` and `not`. */
   readonly signal?: AbortSignal;
+  readonly to?: "caller" | Audience["to"];
+  readonly not?: Audience["not"];
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -295,10 +305,23 @@ interface GivenOptions {
   readonly timeout?: Duration | undefined;
   readonly onTimeout?: TimeoutPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly to?: "caller" | Audience["to"] | undefined;
+  readonly not?: Audience["not"] | undefined;
 }
 
-function askOptions({ timeout, onTimeout, signal }: GivenOptions): AskOptions {
-  return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout, signal });
+function askOptions({ timeout, onTimeout, signal, to = "caller", not }: GivenOptions): AskOptions {
+  return present({
+    timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+    onTimeout,
+    signal,
+    audience: audienceOf(to, not),
+  });
+}
+
+function audienceOf(to: "caller" | Audience["to"], not: Audience["not"]): Audience | undefined {
+  if (to !== "caller") return not === undefined ? { to } : { to, not };
+  if (not === undefined) return undefined;
+  throw new ParleyError("INVALID_ASK", "nobody could answer: `not` leaves out the caller, and `to` names nobody else");
 }
 
 function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {

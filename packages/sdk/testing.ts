@@ -39,10 +39,12 @@ import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
 import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
+import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
 import { createTestClock, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
 export { ImpureHandler, type Impurity } from "./purity.ts";
+export type { Answerer } from "./testing-people.ts";
 
 /** What a person does with a question that has no content to give: agree (url mode), say no, close it, or let it time out. */
 export const accept: unique symbol = Symbol("accept");
@@ -109,8 +111,11 @@ export interface TestTask {
   /** What the handler read outside of `ctx` and of steps before it waited. */
   readonly impurities: readonly Impurity[];
 
-  /** Answers open questions and lets the tool go on. Throws when an answer is not taken, saying why. */
-  answer(replies: { readonly [askKey: string]: Reply }): Promise<void>;
+  /**
+   * Answers open questions and lets the tool go on. Throws when an answer is not taken, saying why. Without `as`, each question is answered by
+   * somebody who may.
+   */
+  answer(replies: { readonly [askKey: string]: Reply }, as?: Answerer): Promise<void>;
   /** Lets time pass: sleeps end, questions time out. */
   advance(duration: Duration): Promise<void>;
   cancel(): Promise<void>;
@@ -122,7 +127,7 @@ export interface TestTask {
 export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
   const stage = createStage(tool, options);
   const { id } = await createTask(stage.services, tool, {
-    principal: options.principal ?? "tester",
+    caller: caller(options.principal),
     arguments: args,
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
     hidden: false,
@@ -317,9 +322,8 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     get impurities() {
       return watch.impurities;
     },
-    async answer(replies) {
+    async answer(replies, as) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
-      const { principal } = task.call;
       const raw: Record<string, JsonObject> = {};
       const impossible: string[] = [];
       for (const [key, reply] of Object.entries(replies)) {
@@ -328,9 +332,17 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         if (reply === unavailable) impossible.push(key);
         else raw[key] = rawReply(ask, reply);
       }
-      for (const key of impossible) await declareUnavailable(services, { taskId, principal, key });
-      const { receipts } = await answerTask(services, { taskId, principal, replies: raw });
+      for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
+      const receipts = await Promise.all(
+        Object.entries(raw).map(async ([key, reply]) => {
+          const by = as ? answerer(as) : answererOf(task, open.get(key) ?? {});
+          const answered = await answerTask(services, { taskId, caller: by, replies: { [key]: reply } });
+          return [key, answered.receipts.get(key)] as const;
+        }),
+      );
       for (const [key, receipt] of receipts) {
+        if (!receipt || receipt.type === "forbidden")
+          throw new Error(`"${key}" is put to others: ${JSON.stringify(open.get(key)?.audience)}`);
         if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
         if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
       }
@@ -348,7 +360,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       clock.moveTo(untilMs);
     },
     async cancel() {
-      await cancelTask(services, { taskId, principal: task.call.principal });
+      await cancelTask(services, { taskId, caller: caller(task.call.principal) });
       await settle();
     },
     redeploy(changed) {

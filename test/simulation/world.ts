@@ -1,6 +1,7 @@
 /** One task in its world: two workers, a front end, a store and a queue in memory, one fake time. `drive.ts` decides what happens next. */
 import {
   answerTask,
+  type Caller,
   cancelTask,
   type Catalogue,
   createTask,
@@ -256,7 +257,16 @@ function toolOf({ attempts }: Program): Tool {
 
 // ── what clients and the clock do ────────────────────────────────────────────────────────────────────────────────
 
-const PRINCIPAL = "alice";
+/** Who calls, answers and cancels. */
+export const CALLER: Caller = {
+  principal: "alice",
+  tenant: "default",
+  scopes: [],
+  authenticatedBy: "test",
+  names: [],
+  groups: [],
+  roles: [],
+};
 
 function request(world: World, work: Promise<unknown>, what: string): void {
   const { frontEnd } = world;
@@ -271,7 +281,7 @@ function request(world: World, work: Promise<unknown>, what: string): void {
 export function create(world: World): void {
   const services = servicesOf(world, world.frontEnd);
   const asked = {
-    principal: PRINCIPAL,
+    caller: CALLER,
     arguments: {},
     capabilities: { elicitation: { form: true, url: true } },
     hidden: false,
@@ -283,7 +293,7 @@ export function create(world: World): void {
 export function answer(world: World, key: string, reply: JsonObject): void {
   world.tell?.(`-- the client answers ${key} with ${JSON.stringify(reply)}`);
   const services = servicesOf(world, world.frontEnd);
-  const answering = answerTask(services, { taskId: TASK_ID, principal: PRINCIPAL, replies: { [key]: reply } });
+  const answering = answerTask(services, { taskId: TASK_ID, caller: CALLER, replies: { [key]: reply } });
   request(
     world,
     answering.then(({ receipts }) => [...receipts]),
@@ -292,7 +302,7 @@ export function answer(world: World, key: string, reply: JsonObject): void {
 }
 
 export function cancel(world: World): void {
-  request(world, cancelTask(servicesOf(world, world.frontEnd), { taskId: TASK_ID, principal: PRINCIPAL }), "its cancellation");
+  request(world, cancelTask(servicesOf(world, world.frontEnd), { taskId: TASK_ID, caller: CALLER }), "its cancellation");
 }
 
 export function sweepOnce(world: World, process: Process): void {

@@ -7,7 +7,7 @@ export interface Exchange<Says extends Encoder = Encoder> {
   readonly id: RequestId;
   readonly method: string;
   readonly caller: Caller;
-  /** What is served to this caller. */
+  /** What is offered to this caller, as of this request. */
   readonly catalogue: Catalogue;
   /** How its client wants to be told of what happens before the answer. */
   readonly wants: Wants;

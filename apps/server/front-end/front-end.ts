@@ -1,4 +1,4 @@
-import type { Catalogue, Log, Services } from "@parley/core";
+import type { Log, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { Gate } from "./gate.ts";
@@ -9,7 +9,6 @@ import type { ProtectedResource } from "./protected-resource.ts";
 /** What the handlers of every route work with; one per process. */
 export interface FrontEnd {
   readonly services: Services;
-  readonly catalogue: Catalogue;
   /** Undefined where callers need no credentials, and so no scopes. */
   readonly resource: ProtectedResource | undefined;
   readonly announcements: Announcements;

@@ -71,7 +71,15 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   // Each further chunk is an error of its own.
   if (refused.has(socket)) return;
   refused.add(socket);
-  if (error.code === "ECONNRESET" || !socket.writable || isAnswering(socket)) return void socket.destroy();
+  const answer = answerOn(socket);
+  if (error.code === "ECONNRESET" || !socket.writable || (answer && !answer.writableEnded)) return void socket.destroy();
+  if (!answer || answer.writableFinished) return sendRefusal(error, socket);
+  // What came before is answered, though not all of it has left: the refusal is the next reply, and the one that says close.
+  answer.once("finish", () => sendRefusal(error, socket));
+}
+
+function sendRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return void socket.destroy();
   const [status, problem] = REFUSALS[error.code ?? ""] ?? [400, "the request is not valid HTTP/1.1"];
   const body = JSON.stringify(invalidRequest(problem).message);
   const headers = {
@@ -92,8 +100,8 @@ const REFUSALS: Readonly<Record<string, readonly [status: number, problem: strin
   ERR_HTTP_REQUEST_TIMEOUT: [408, "the request took too long to arrive (PARLEY_HEADERS_TIMEOUT, PARLEY_REQUEST_TIMEOUT)"],
 };
 
-/** Whether the next bytes to this client belong to a request that it has sent completely. Node knows; it has no public name for it. */
-function isAnswering(socket: Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null }): boolean {
+/** The reply that the next bytes to this client belong to: to a request that it has sent completely. Node knows; it has no public name for it. */
+function answerOn(socket: Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null }) {
   const { _httpMessage: response } = socket;
-  return response !== undefined && response !== null && (response.headersSent || response.req.complete);
+  return response && (response.headersSent || response.req.complete) ? response : undefined;
 }

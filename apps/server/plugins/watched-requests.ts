@@ -10,6 +10,7 @@ import type { IncomingMessage } from "node:http";
 import { withLogFields } from "@parley/node";
 import { dialectLabel, methodLabel, type Telemetry } from "@parley/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { isOffered } from "./offered.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -22,14 +23,7 @@ declare module "fastify" {
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 const INTERNAL_ERROR = -32_603;
 
-export interface WatchedRequests {
-  readonly telemetry: Pick<Telemetry, "metrics" | "tracing"> | undefined;
-  /** Names from requests that may stand in a trace. */
-  readonly isTool: (name: string) => boolean;
-}
-
-export function watchedRequests(app: FastifyInstance, { telemetry, isTool }: WatchedRequests): void {
-  const { metrics, tracing } = telemetry ?? {};
+export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Partial<Pick<Telemetry, "metrics" | "tracing">> = {}): void {
   app.decorateRequest("rpcError", undefined);
   app.decorateRequest("traceId", undefined);
 
@@ -63,7 +57,8 @@ export function watchedRequests(app: FastifyInstance, { telemetry, isTool }: Wat
       request.traceId = ids?.traceId;
       reply.raw.on("close", () => {
         const outcome = outcomeOf(request, reply.raw);
-        const { name, attributes } = described(request, typeof target === "string" && isTool(target) ? target : undefined);
+        // Of names from outside only known ones may stand in a trace.
+        const { name, attributes } = described(request, typeof target === "string" && isOffered(request, target) ? target : undefined);
         end(name, { ...attributes, "parley.outcome": outcome }, outcome === "failed");
       });
       withLogFields({ requestId: request.id, ...(ids && { traceId: ids.traceId }) }, done);

@@ -6,7 +6,7 @@
  */
 import { canonicalJson } from "../canonical-json.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
-import { type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
+import { answerOutcome, type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Clock, TaskStore } from "../ports.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
@@ -206,7 +206,7 @@ export function createMemoryStore({
       return "finished";
     },
 
-    async answer({ taskId, key, digest, answer, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token }) {
       const task = find(taskId);
       if (!task) return { receipt: "unknown" };
       const ask = task.state.asks.find((open) => open.key === key);
@@ -219,7 +219,7 @@ export function createMemoryStore({
         const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
         task.journal.set(entryKey("ask", key), {
           digest,
-          outcome: { type: "answer", answer: structuredClone(answer) },
+          outcome: answerOutcome(structuredClone(answer), by),
           calledAt: ask.calledAt,
           arrived: { atMs, revision: task.revision },
         });
@@ -232,7 +232,7 @@ export function createMemoryStore({
       }
       const recorded = task.journal.get(entryKey("ask", key));
       if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
-      const same = canonicalJson(recorded.outcome) === canonicalJson({ type: "answer", answer });
+      const same = canonicalJson(recorded.outcome) === canonicalJson(answerOutcome(answer, by));
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
       const isDue = !task.hold && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };

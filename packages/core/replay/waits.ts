@@ -132,11 +132,13 @@ export function createWaits({
       askedAtMs,
       deadlineMs: askedAtMs + timeoutMs,
       onTimeout: options.onTimeout ?? "cancel",
+      ...(options.audience && { audience: options.audience }),
     };
   }
 
   function open(call: Call, asked: string, { request, options }: Asked): void {
-    const early = task.generation === 0 ? task.call.replies?.[call.key] : undefined;
+    // What came with the call is the caller's word: an ask that is put to others is theirs to answer.
+    const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined) {
       const reply = readReply(request, early, validate);
       if (reply.ok) {
@@ -178,7 +180,7 @@ export function createWaits({
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
-      if (!before) checkAsk(call.key, asked.request, settings);
+      if (!before) checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));

@@ -1,10 +1,12 @@
+import type { Caller } from "../caller.ts";
+import { may, seenByAsked, viewOf } from "../policy.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
-import { type Answer, type Ask, isFinished, type Receipt, type Task, type Violation } from "../task.ts";
-import { getTask, type TaskRef } from "./get-task.ts";
+import type { Answer, Ask, Receipt, Task, Violation } from "../task.ts";
+import { notFound, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
 export interface AnswerTask extends TaskRef {
@@ -19,13 +21,14 @@ export interface AnswerTask extends TaskRef {
 }
 
 export interface Answered {
-  /** The task as it was before these answers. */
+  /** The task as it was before these answers, as the caller may see it. */
   readonly task: Task;
   readonly receipts: ReadonlyMap<string, Receipt>;
 }
 
 /**
- * Takes answers to a task's asks, each judged on its own: one bad reply does not keep a good one from counting.
+ * Takes answers to a task's asks, each judged on its own: one bad reply does not keep a good one from counting. Whether the caller may answer is
+ * decided for each (policy.ts). Throws TASK_NOT_FOUND, TOO_MANY_ANSWERS.
  *
  * Validates before it records, records before it acknowledges (I6), and adds the next run. The race is settled by the store (I2); whoever
  * lost it is told by the receipt.
@@ -38,22 +41,43 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
       `${keys.length} answers in one request; the limit is ${services.settings.repliesMax} (PARLEY_REPLIES_MAX)`,
     );
   }
-  const task = await getTask(services, request);
+  const { caller } = request;
+  const task = await services.store.load(request.taskId);
+  const view = task && viewOf(caller, task);
+  if (!view) return await answerAgain(services, request, task);
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
     keys.map(async (key) => {
       const ask = asks.get(key);
       const take = () =>
-        answerOne(services, { task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
+        answerOne(services, { task, caller, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
       const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
       return [key, receipt] as const;
     }),
   );
-  return { task, receipts: new Map(receipts) };
+  return { task: view, receipts: new Map(receipts) };
+}
+
+/**
+ * What somebody else was asked is closed to them once it is answered. One whose answer counted, and who sends it again since no
+ * acknowledgement came, is told that it did; to everybody else there is no such task, whether there is one or not.
+ */
+async function answerAgain(services: Services, request: AnswerTask, task: Task | undefined): Promise<Answered> {
+  const { taskId, caller, replies } = request;
+  const mine = new Map<string, Receipt>();
+  for (const [key, reply] of Object.entries(replies)) {
+    // All of them whatever comes back, so that a task that is there takes as long as one that is not.
+    const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
+    const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
+    if (found) mine.set(key, found);
+  }
+  if (!task || mine.size === 0) throw notFound(request);
+  return { task: seenByAsked(task, []), receipts: mine };
 }
 
 interface One {
   readonly task: Task;
+  readonly caller: Caller;
   readonly key: string;
   /** Undefined when no such ask is open. */
   readonly ask: Ask | undefined;
@@ -61,11 +85,14 @@ interface One {
   readonly countRefusals: boolean;
 }
 
-async function answerOne(services: Services, { task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
-  if (!ask) {
-    const answer = readReplyByShape(reply);
-    return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
+async function answerOne(services: Services, { task, caller, key, ask, reply, countRefusals }: One): Promise<Receipt> {
+  const isOwner = may(caller, "follow", task);
+  const by = isOwner ? undefined : caller.principal;
+  // Of what is put to others, those who are asked something else know nothing.
+  if (!ask || (!isOwner && !may(caller, "answer", task, ask))) {
+    return await compareReply(services, { taskId: task.id, key, reply, by });
   }
+  if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
   const { settings, validate } = services;
   // What is too large is not looked at any further.
   const withinSize: ValidateSchema = (schema, value) => {
@@ -74,8 +101,8 @@ async function answerOne(services: Services, { task, key, ask, reply, countRefus
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
-  if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer });
-  return countRefusals ? await refuse(services, { task, ask, violations }) : { type: "invalid", violations };
+  if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer, by });
+  return countRefusals ? await refuse(services, { task, ask, by, violations }) : { type: "invalid", violations };
 }
 
 /** A journal carries every answer through every run. */
@@ -87,13 +114,13 @@ function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violat
 /** Records the answer to an open ask and adds the next run. */
 export async function recordAnswer(
   { store, queue, clock, settings, log }: Services,
-  { task, ask, answer }: { readonly task: Task; readonly ask: Ask; readonly answer: Answer },
+  { task, ask, answer, by }: { readonly task: Task; readonly ask: Ask; readonly answer: Answer; readonly by?: string | undefined },
 ): Promise<Receipt> {
   const { key, digest } = ask;
   // The answer and the run it most likely makes due travel together; the store's word below is what counts.
   const likelyRun = task.run + 1;
   const [recorded] = await Promise.all([
-    store.answer({ taskId: task.id, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs }),
+    store.answer({ taskId: task.id, key, digest, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs }),
     queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
   ]);
   if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
@@ -105,7 +132,12 @@ export async function recordAnswer(
 /** Has the ask put again, or ends it when that has not helped often enough. */
 async function refuse(
   services: Services,
-  { task, ask, violations }: { readonly task: Task; readonly ask: Ask; readonly violations: readonly Violation[] },
+  {
+    task,
+    ask,
+    by,
+    violations,
+  }: Pick<One, "task"> & { readonly ask: Ask; readonly by: string | undefined; readonly violations: readonly Violation[] },
 ): Promise<Receipt> {
   const { store, clock, settings, log } = services;
   const { key, digest } = ask;
@@ -116,18 +148,31 @@ async function refuse(
     return { type: "invalid", violations };
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
-  return await recordAnswer(services, { task, ask, answer: { action: "cancel" } });
+  return await recordAnswer(services, { task, ask, answer: { action: "cancel" }, by });
+}
+
+/** A reply to what is not open is a duplicate if one way to read it is what was recorded. */
+async function compareReply(
+  services: Services,
+  { taskId, key, reply, by }: { readonly taskId: string; readonly key: string; readonly reply: unknown; readonly by: string | undefined },
+): Promise<Receipt> {
+  let receipt: Receipt = { type: "unknown" };
+  for (const answer of readReplyByShape(reply)) {
+    receipt = await compareAnswer(services, { taskId, key, answer, by });
+    if (receipt.type !== "late") break;
+  }
+  return receipt;
 }
 
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(
   { store, queue, clock, settings, log }: Services,
-  { task, key, answer }: { readonly task: Task; readonly key: string; readonly answer: Answer },
+  { taskId, key, answer, by }: { readonly taskId: string; readonly key: string; readonly answer: Answer; readonly by?: string | undefined },
 ): Promise<Receipt> {
-  const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs });
-  // Whoever recorded it may have died before it added the run: adding it again is adding it once.
-  if (recorded.nextRun !== undefined && !isFinished(task.status))
-    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
-  log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
+  const same = by === undefined ? { answer } : { answer, by };
+  const recorded = await store.answer({ taskId, key, ...same, nowMs: clock.now(), graceMs: settings.graceMs });
+  // The front end that recorded it may have died before it added the run: adding it again is adding it once.
+  if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
+  log.info({ taskId, key, receipt: recorded.receipt }, "answer received");
   return { type: recorded.receipt };
 }

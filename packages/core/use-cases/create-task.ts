@@ -1,3 +1,4 @@
+import { type Caller, DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import { describeViolations } from "../schema-violation.ts";
@@ -6,7 +7,7 @@ import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
 export interface CreateTask {
-  readonly principal: string;
+  readonly caller: Caller;
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
@@ -29,6 +30,7 @@ export interface CreateTask {
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
+  const { caller } = request;
   const args = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
@@ -39,7 +41,8 @@ export async function createTask(services: Services, runnable: Runnable, request
     kind: runnable.kind,
     name: runnable.name,
     arguments: args,
-    principal: request.principal,
+    principal: caller.principal,
+    ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
     capabilities: request.capabilities,
     createdAtMs: nowMs,
     retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),

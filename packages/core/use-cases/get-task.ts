@@ -1,17 +1,26 @@
+import type { Caller } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
+import { viewOf } from "../policy.ts";
 import { isFinished, type Task } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
 export interface TaskRef {
   readonly taskId: string;
-  readonly principal: string;
+  /** Who wants something of the task: policy.ts decides whether it may. */
+  readonly caller: Caller;
 }
 
-/** The task as it is now. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
-export async function getTask({ store }: Services, ref: TaskRef): Promise<Task> {
-  return known(await store.load(ref.taskId), ref);
+/** The task as it is now and as the caller may see it; undefined for what getTask throws for. */
+export async function findTask({ store }: Pick<Services, "store">, { taskId, caller }: TaskRef): Promise<Task | undefined> {
+  const task = await store.load(taskId);
+  return task && viewOf(caller, task);
+}
+
+/** As findTask. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
+export async function getTask(services: Services, ref: TaskRef): Promise<Task> {
+  return known(await findTask(services, ref), ref);
 }
 
 /**
@@ -28,7 +37,7 @@ export async function getSettledTask(services: Services, ref: TaskRef): Promise<
   const done = new AbortController();
   let last: Task | undefined;
   try {
-    for await (const task of followTask(services, { taskId: ref.taskId, signal: over.signal })) {
+    for await (const task of followTask(services, { ...ref, signal: over.signal })) {
       const leftMs = graceLeftMs(services, known(task, ref));
       if (leftMs <= 0) return task;
       if (!last) void services.clock.sleep(leftMs, done.signal).then(() => over.abort(OVER));
@@ -45,9 +54,14 @@ function graceLeftMs({ clock, settings }: Services, task: Task): number {
   return isSettled(task) ? 0 : settings.settleGraceMs - (clock.now() - task.updatedAtMs);
 }
 
-function known(task: Task | undefined, { taskId, principal }: TaskRef): Task {
-  if (!task || task.call.principal !== principal) throw new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
+function known(task: Task | undefined, ref: TaskRef): Task {
+  if (!task) throw notFound(ref);
   return task;
+}
+
+/** The same for a task that there never was and for one that is not the caller's. */
+export function notFound({ taskId }: Pick<TaskRef, "taskId">): ParleyError {
+  return new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
 }
 
 /** At rest: finished, or waiting for a person. */
@@ -57,20 +71,21 @@ export function isSettled(task: Task): boolean {
 
 export interface WaitForTask {
   readonly task: Task;
+  readonly caller: Caller;
   readonly until: (task: Task) => boolean;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
 /** Waits for the task to become what `until` asks for; returns the last state seen when that takes too long or `signal` is aborted. */
-export async function waitForTask(services: Services, { task, until, timeoutMs, signal }: WaitForTask): Promise<Task> {
+export async function waitForTask(services: Services, { task, caller, until, timeoutMs, signal }: WaitForTask): Promise<Task> {
   const timeout = new AbortController();
   const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
   const done = new AbortController();
   void services.clock.sleep(timeoutMs, done.signal).then(() => timeout.abort(OVER));
   let last = task;
   try {
-    for await (const seen of followTask(services, { taskId: task.id, signal: stop })) {
+    for await (const seen of followTask(services, { taskId: task.id, caller, signal: stop })) {
       last = seen;
       if (until(seen)) break;
     }
@@ -80,22 +95,21 @@ export async function waitForTask(services: Services, { task, until, timeoutMs, 
   return last;
 }
 
-export interface FollowTask {
-  readonly taskId: string;
+export interface FollowTask extends TaskRef {
   readonly signal: AbortSignal;
 }
 
 /**
  * The task's states as they change, the present one first; states that pass between two reads are left out. Ends after the finished
- * state, when the task is gone, or when `signal` is aborted.
+ * state, when the task is gone or the caller may see it no more, or when `signal` is aborted.
  */
-export async function* followTask(services: Services, { taskId, signal }: FollowTask): AsyncGenerator<Task, void, void> {
-  const watch = await watchTask(services, taskId);
+export async function* followTask(services: Services, { signal, ...ref }: FollowTask): AsyncGenerator<Task, void, void> {
+  const watch = await watchTask(services, ref.taskId);
   signal.addEventListener("abort", watch.wake);
   try {
     let revision = 0;
     while (!signal.aborted) {
-      const task = await services.store.load(taskId);
+      const task = await findTask(services, ref);
       if (!task) return;
       if (task.revision !== revision) {
         revision = task.revision;

@@ -1,7 +1,17 @@
+import type { Caller } from "../caller.ts";
+import { owns } from "../policy.ts";
 import type { TaskPage } from "../ports.ts";
 import type { Services } from "./services.ts";
 
-/** The principal's tasks, newest first. Throws INVALID_CURSOR for a cursor that no earlier page gave out. */
-export async function listTasks({ store }: Services, request: { principal: string; limit: number; cursor?: string }): Promise<TaskPage> {
-  return await store.list(request);
+export interface ListTasks {
+  readonly caller: Caller;
+  /** Tasks per page. */
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+/** The tasks that the caller owns, newest first. Throws INVALID_CURSOR for a cursor that no earlier page gave out. */
+export async function listTasks({ store }: Services, { caller, ...page }: ListTasks): Promise<TaskPage> {
+  const { tasks, ...rest } = await store.list({ ...page, principal: caller.principal });
+  return { ...rest, tasks: tasks.filter((task) => owns(caller, task)) };
 }

@@ -1,6 +1,7 @@
 /** What a run does with its task: holds it, gives it back, takes it over, lets it begin anew. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
@@ -75,7 +76,7 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     create: async (args: JsonObject = {}, retentionMs?: number) =>
       (
         await createTask(services, tool, {
-          principal: "alice",
+          caller: callerNamed("alice"),
           arguments: args,
           capabilities: {},
           hidden: false,
@@ -92,9 +93,9 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
       return reports;
     },
     sweep: () => sweep(services, { partition: 0 }),
-    task: (taskId: string) => getTask(services, { taskId, principal: "alice" }),
+    task: (taskId: string) => getTask(services, { taskId, caller: callerNamed("alice") }),
     answer: async (taskId: string, key: string) => {
-      const { receipts } = await answerTask(services, { taskId, principal: "alice", replies: { [key]: { action: "decline" } } });
+      const { receipts } = await answerTask(services, { taskId, caller: callerNamed("alice"), replies: { [key]: { action: "decline" } } });
       return receipts.get(key);
     },
   };
@@ -103,10 +104,11 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
 describe("a hold (P6)", () => {
   test("a live holder is not displaced: the run is refused until its lease has run out", async () => {
     const release = Promise.withResolvers<void>();
-    const subject = deployment(async ({ step }) => text(await step("work", () => release.promise.then(() => "done"))));
+    const begun = Promise.withResolvers<void>();
+    const subject = deployment(async ({ step }) => text(await step("work", () => (begun.resolve(), release.promise.then(() => "done")))));
     const taskId = await subject.create();
     const working = subject.work();
-    await systemClock.sleep(5);
+    await begun.promise;
     expect(await subject.run(taskId, 1)).toEqual({ type: "refused", reason: "held" });
     release.resolve();
     expect(await working).toEqual(["finished"]);
@@ -120,7 +122,10 @@ describe("a hold (P6)", () => {
     };
     const subject = deployment(
       async ({ step }) => {
-        await step("first", () => systemClock.sleep(500));
+        // Ends with the lease; in the next run it is not stopped.
+        await step("first", ({ signal }) =>
+          away ? new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())) : undefined,
+        );
         await step("second", () => (effects += 1));
         return text("done");
       },
@@ -325,7 +330,7 @@ test("an answer that is larger than a stored value may be is refused, and the qu
   await subject.work();
   const reply = (length: number) => ({ size: { action: "accept", content: { note: "x".repeat(length) } } });
   const answer = async (length: number) =>
-    (await answerTask(subject.services, { taskId, principal: "alice", replies: reply(length) })).receipts.get("size");
+    (await answerTask(subject.services, { taskId, caller: callerNamed("alice"), replies: reply(length) })).receipts.get("size");
   const envelope = JSON.stringify({ action: "accept", content: { note: "" } }).length;
   expect(await answer(201 - envelope)).toMatchObject({
     type: "invalid",
@@ -340,7 +345,7 @@ test("an answer that is larger than a stored value may be is not looked at any f
   await subject.work();
   const answer = async (note: string) => {
     const replies = { size: { action: "accept", content: { n: "no number", note } } };
-    return (await answerTask(subject.services, { taskId, principal: "alice", replies })).receipts.get("size");
+    return (await answerTask(subject.services, { taskId, caller: callerNamed("alice"), replies })).receipts.get("size");
   };
   const rest = JSON.stringify({ n: "no number", note: "" }).length;
   expect(await answer("x".repeat(200 - rest))).toMatchObject({ type: "invalid", violations: [{ path: "/content/n" }] });

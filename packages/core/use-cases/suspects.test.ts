@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
@@ -131,7 +132,7 @@ function deployment() {
 
   return {
     create: (args: { kills?: boolean }) =>
-      createTask(base, tool, { principal: "alice", arguments: args, capabilities: {}, hidden: false }).then(({ id }) => id),
+      createTask(base, tool, { caller: callerNamed("alice"), arguments: args, capabilities: {}, hidden: false }).then(({ id }) => id),
     live,
     skip: (ms: number) => void (skippedMs += ms),
     status: async (taskId: string) => (await store.load(taskId))?.status,

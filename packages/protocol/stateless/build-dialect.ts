@@ -52,7 +52,7 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
           },
           ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
         },
-        keepList(facts),
+        keepList(facts, catalogue),
       ),
     createTaskResult: (task) => createTaskResult(task, { facts, meta }),
     detailedTask: (task, { capabilities }) => answer(detailedTask(task, { facts, capabilities })),

@@ -26,6 +26,7 @@ import type { Violation } from "../rules.ts";
 import { withStrays } from "../strays.ts";
 import { readDeaths, readLines, writeDeath } from "./evidence.ts";
 import { readEvidence } from "./read-evidence.ts";
+import { CALLER } from "../world.ts";
 import { toolOf } from "./tool.ts";
 import { watchStore } from "./watch-store.ts";
 
@@ -74,7 +75,6 @@ const TIME_SCALE = 20;
 const PATIENCE_MS = 120_000;
 /** How long workers are still killed once the last program has started. */
 const TROUBLE_MS = 10_000;
-const PRINCIPAL = "alice";
 const WORKER_ENV = {
   PARLEY_LEASE: "1s",
   PARLEY_RENEW_EVERY: "300ms",
@@ -216,7 +216,7 @@ async function live(services: Services, seeded: Seeded, directory: string): Prom
   const { seed, program } = seeded;
   const random = createRandom(`answers ${seed}`);
   const { id: taskId } = await createTask(services, toolOf(program), {
-    principal: PRINCIPAL,
+    caller: CALLER,
     arguments: { program: program as unknown as Json, directory },
     capabilities: { elicitation: { form: true, url: true } },
     hidden: false,
@@ -240,7 +240,7 @@ async function live(services: Services, seeded: Seeded, directory: string): Prom
 }
 
 async function answer(services: Services, taskId: string, replies: readonly (readonly [string, JsonObject])[]): Promise<void> {
-  if (replies.length > 0) await answerTask(services, { taskId, principal: PRINCIPAL, replies: Object.fromEntries(replies) });
+  if (replies.length > 0) await answerTask(services, { taskId, caller: CALLER, replies: Object.fromEntries(replies) });
 }
 
 /** The question names who asks (interpret.ts). */

@@ -90,6 +90,9 @@ const AT_MCP = { prefixTrailingSlash: "no-slash" } as const;
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "OPTIONS"]);
 
+/** Answered with content. DELETE is not, and what its clients accept is their library's default. */
+const ANSWERED_WITH_CONTENT: ReadonlySet<string> = new Set(["GET", "POST"]);
+
 /** What MCP answers with, by any of its names. A client that takes nothing of it would wait for an answer that never comes. */
 const ACCEPTABLE = /(?:^|,)\s*(?:\*\/\*|application\/(?:\*|json)|text\/(?:\*|event-stream))\s*(?:[;,]|$)/i;
 
@@ -99,7 +102,7 @@ function acceptMethods(app: FastifyInstance): void {
     if (!METHODS.has(method)) {
       void reply.header("allow", [...METHODS].join(", "));
       sendJson(reply, 405, invalidRequest("this endpoint takes POST, GET and DELETE").message);
-    } else if (accept !== undefined && !ACCEPTABLE.test(accept)) {
+    } else if (accept !== undefined && ANSWERED_WITH_CONTENT.has(method) && !ACCEPTABLE.test(accept)) {
       sendJson(reply, 406, invalidRequest("the answer is JSON or a stream: accept application/json and text/event-stream").message);
     } else done();
   });

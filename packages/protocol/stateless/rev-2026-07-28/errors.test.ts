@@ -43,6 +43,7 @@ test("the catalogue's codes travel as the specification says", () => {
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },
     TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
+    NOT_PERMITTED: { code: -32602, httpStatus: 200 },
     NOT_OPEN: { code: -32602, httpStatus: 200 },
     TOO_MANY_CALLS: { code: -32602, httpStatus: 200 },
     CREDENTIALS_MISSING: { code: -32600, httpStatus: 401 },

@@ -43,7 +43,7 @@ async function handOut(
   if (channel.closed.aborted) return ANSWERED;
   let following: "following" | "full" | undefined;
   const created = await createTask(services, tool, {
-    principal: caller.principal,
+    caller,
     arguments: args,
     capabilities: session.capabilities,
     hidden: false,
@@ -52,7 +52,13 @@ async function handOut(
     beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
   });
   if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
-  const task = await waitForTask(services, { task: created, until: isSettled, timeoutMs: times.taskGraceMs, signal: channel.closed });
+  const task = await waitForTask(services, {
+    task: created,
+    caller,
+    until: isSettled,
+    timeoutMs: times.taskGraceMs,
+    signal: channel.closed,
+  });
   return encode.tasks.createTaskResult(task);
 }
 
@@ -72,7 +78,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
     let isNoted = false;
     try {
       const task = await createTask(services, runnable, {
-        principal: caller.principal,
+        caller,
         arguments: { ...intent.arguments },
         capabilities: session.capabilities,
         hidden: true,

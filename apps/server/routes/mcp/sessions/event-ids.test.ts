@@ -32,8 +32,12 @@ describe("an event id", () => {
   test.each(cursors)("of %s is none of another session, nor is one that was changed", (_, cursor) => {
     const eventId = ids.write("session", cursor) ?? "";
     expect(ids.read("other", eventId)).toBeUndefined();
-    for (let i = 0; i < eventId.length - 1; i += 1) {
+    for (let i = 0; i < eventId.length; i += 1) {
       expect(ids.read("session", `${eventId.slice(0, i)}${eventId[i] === "A" ? "B" : "A"}${eventId.slice(i + 1)}`)).toBeUndefined();
+    }
+    for (const more of [":", "=", " ", ".", "\u0000"]) {
+      expect(ids.read("session", `${eventId}${more}`)).toBeUndefined();
+      expect(ids.read("session", `${eventId.slice(0, -3)}${more}${eventId.slice(-3)}`)).toBeUndefined();
     }
     for (const madeUp of ["", "~", eventId.slice(0, -1), `${eventId}~`, eventId.split("~").slice(1).join("~"), "x".repeat(100_000)])
       expect(ids.read("session", madeUp)).toBeUndefined();

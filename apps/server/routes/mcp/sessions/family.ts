@@ -10,7 +10,7 @@
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ParleyError, type SessionStore } from "@parley/core";
+import { DEFAULT_TENANT, owns, ParleyError, type SessionStore } from "@parley/core";
 import {
   headerValue,
   internalError,
@@ -74,7 +74,7 @@ function wantedBy(message: SessionMessage): readonly Wanted[] {
 }
 
 export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }: FamilyDeps, store: SessionStore): Family {
-  const { services, times, limits, log, catalogue } = frontEnd;
+  const { services, times, limits, log } = frontEnd;
   const signed = signatures(keys);
   const sessions = followOnce(forgetEnded(store, services));
   const outletOptions = { ...options, streamWherePreferred: true };
@@ -91,11 +91,10 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const sessionId = headerValue(request.headers, "mcp-session-id");
     if (sessionId === undefined)
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
-    const { caller } = request;
+    const { caller, catalogue } = request;
     const session = await sessions.touch(sessionId, times.sessionTtlMs);
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
-    if (session?.principal !== caller.principal)
-      throw new Refused(404, "no such session: it has ended or never was; send initialize again");
+    if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
     if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
@@ -103,14 +102,15 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
-    const { principal } = request.caller;
+    const { principal, tenant } = request.caller;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
-    const session = { id: services.ids.uuid(), principal, version, capabilities, ...(clientInfo && { clientInfo }) };
+    const owner = { principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };
+    const session = { id: services.ids.uuid(), ...owner, version, capabilities, ...(clientInfo && { clientInfo }) };
     await sessions.open(session, times.sessionTtlMs);
     log.info({ version, client: clientInfo?.name }, "session opened");
     void reply.header("mcp-session-id", session.id);
-    sendJson(reply, 200, resultMessage(id, encode.initialize(catalogue)));
+    sendJson(reply, 200, resultMessage(id, encode.initialize(request.catalogue)));
   }
 
   interface Answering {

@@ -6,7 +6,17 @@
  * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
-import { declareUnavailable, isFinished, OVER, ParleyError, type Ask, type FeedItem, type Task, type TaskWatch } from "@parley/core";
+import {
+  declareUnavailable,
+  findTask,
+  isFinished,
+  OVER,
+  ParleyError,
+  type Ask,
+  type FeedItem,
+  type Task,
+  type TaskWatch,
+} from "@parley/core";
 import { type Reply, resultMessage } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
@@ -81,7 +91,7 @@ class CallStream {
 
   async follow(): Promise<Followed> {
     const { services } = this.#route;
-    const { channel } = this.#exchange;
+    const { channel, caller } = this.#exchange;
     // Before anything is sent: from the first event on its client may come back for what follows that.
     if (this.#cursor.stream === "result") await this.#hold();
     const isResumed = this.#cursor.event > 0;
@@ -100,7 +110,10 @@ class CallStream {
       if (channel.closed.aborted) return "left";
       if (this.#held?.lost || this.#isLetGo) return this.#leave();
       // In this order, in one round trip: what was reported before the end of the task is told before it.
-      const [task, next] = await Promise.all([services.store.load(this.#task.id), services.store.feed(this.#task.id, this.#cursor.feed)]);
+      const [task, next] = await Promise.all([
+        findTask(services, { taskId: this.#task.id, caller }),
+        services.store.feed(this.#task.id, this.#cursor.feed),
+      ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
       this.#task = task;
       feed = next;
@@ -216,8 +229,8 @@ class CallStream {
       if (this.#canPut(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         await channel.drained();
-        // Nobody else can be asked: the tool is told so.
-      } else await declareUnavailable(services, { taskId, principal: caller.principal, key: ask.key });
+        // Where nobody else is asked, the tool is told so.
+      } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });
     }
   }
 

@@ -12,11 +12,15 @@ export interface CarriedCall {
 const NAME_CHARS = 64;
 
 /** Throws TOO_MANY_CALLS; the call's task is cancelled then. */
-export async function noteCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): Promise<void> {
+export async function noteCall(
+  route: SessionRoute,
+  { session, caller }: SessionContext,
+  { taskId, requestId }: CarriedCall,
+): Promise<void> {
   const { sessions, services, limits } = route;
   const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
   if (noted !== "full") return;
-  await cancelTask(services, { taskId, principal: session.principal, reason: "The session has too many calls." });
+  await cancelTask(services, { taskId, caller, reason: "The session has too many calls." });
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
 }
 

@@ -4,6 +4,7 @@
 import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
+import { notPermitted } from "../shared/refusals.ts";
 import { notedTask } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
@@ -13,12 +14,12 @@ import type { SessionContext, SessionRoute } from "./session-route.ts";
  */
 export async function takeReply(
   { services, askIds }: SessionRoute,
-  { session, caller: { principal }, dialect }: SessionContext,
+  { session, caller, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
 ) {
   const named = askIds.read(session.id, id);
   if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
-  const ref = { taskId: named.taskId, principal };
+  const ref = { taskId: named.taskId, caller };
   const task = await getTask(services, ref);
   const ask = task.asks.find(({ key }) => key === named.key);
   const read = ask ? dialect.readReply(ask.request, reply) : reply;
@@ -37,6 +38,8 @@ function refuse(receipt: Receipt | undefined): void {
       });
     case "late":
       throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
+    case "forbidden":
+      throw notPermitted();
     case "unknown":
     case undefined:
       throw new ParleyError("NOT_OPEN", "the response answers no question");
@@ -49,7 +52,7 @@ export async function takeNotice(route: SessionRoute, context: SessionContext, {
   if (taskId === undefined) return;
   await cancelTask(route.services, {
     taskId,
-    principal: context.caller.principal,
+    caller: context.caller,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

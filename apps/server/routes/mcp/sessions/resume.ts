@@ -22,7 +22,7 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
   const { services } = route;
   const { taskId } = cursor;
   await holdOpen({ services, waits: waitsOf(route, context) }, taskId, async (watch) => {
-    const task = await getTask(services, { taskId, principal: context.caller.principal });
+    const task = await getTask(services, { taskId, caller: context.caller });
     const exchange: SessionExchange = { ...context, ...requestOf(context, cursor, task), channel };
     // A GET is answered by a stream or not at all, also where no priming event opens one.
     channel.open();

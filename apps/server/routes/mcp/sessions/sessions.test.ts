@@ -59,13 +59,13 @@ describe("a session", () => {
   });
 
   test("lives on while a call of its waits for a person, however long that takes", async () => {
-    const { a, b, skip } = await twoFronts({ times: { sessionTtlMs: 60_000, keepAliveMs: 20 } });
+    const { a, b, skip, sessionTouched } = await twoFronts({ times: { sessionTtlMs: 60_000, keepAliveMs: 20 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
     const ask = await call.next();
     for (let round = 0; round < 4; round += 1) {
       skip(40_000);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sessionTouched();
     }
     expect((await client.reply(b, ask.id, { action: "accept", content: { name: "Ann" } })).status).toBe(202);
   });

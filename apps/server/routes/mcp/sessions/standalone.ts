@@ -69,7 +69,7 @@ class StandaloneStream implements TellChanges<Change> {
     this.#context = context;
     this.#outlet = outlet;
     this.#after = resumed?.event ?? 0;
-    this.#changes = new Changes(route.services, this);
+    this.#changes = new Changes(route.services, context.caller, this);
     this.#ends = untilExpiry(route, context.caller);
     outlet.onClose(this.#ends.release);
   }

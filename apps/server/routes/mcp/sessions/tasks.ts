@@ -2,19 +2,21 @@
 import {
   answerTask,
   cancelTask as cancel,
+  findTask,
   getSettledTask,
   getTask as readTask,
   isSettled,
   listTasks as list,
   ParleyError,
   type Task,
+  type TaskRef,
   waitForTask,
 } from "@parley/core";
 import type { CancelTask, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult } from "@parley/protocol";
 import { elicitationId, parseElicitationId, taskFinished } from "@parley/protocol/sessions";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
-import { refuseInvalid } from "../shared/refusals.ts";
+import { refuse } from "../shared/refusals.ts";
 import { followCall } from "./follow-call.ts";
 import type { SessionRoute, TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
@@ -23,14 +25,10 @@ import { waitsOf } from "./session-waits.ts";
  * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
  * those that come too late or answer nothing, after the others were taken.
  */
-export async function getTask(
-  route: SessionRoute,
-  intent: GetTask,
-  { session, caller: { principal }, encode }: TaskExchange,
-): Promise<object> {
+export async function getTask(route: SessionRoute, intent: GetTask, { session, caller, encode }: TaskExchange): Promise<object> {
   const { services, sessions, limits } = route;
   const { taskId, answers = [] } = intent;
-  const ref = { taskId, principal };
+  const ref = { taskId, caller };
   if (answers.length === 0) {
     const task = await getSettledTask(services, ref);
     // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
@@ -45,9 +43,9 @@ export async function getTask(
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
-  { caller: { principal }, encode }: TaskExchange,
+  { caller, encode }: TaskExchange,
 ): Promise<object> {
-  const ref = { taskId, principal };
+  const ref = { taskId, caller };
   const id = given ?? (await theOpenAsk(route, ref));
   const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "tell late");
   return encode.tasks.inputSent(!late, task);
@@ -58,7 +56,7 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
   const { services } = route;
   const { id, caller } = exchange;
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
-    const task = await readTask(services, { taskId, principal: caller.principal });
+    const task = await readTask(services, { taskId, caller });
     await followCall(route, exchange, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
   });
   return ANSWERED;
@@ -68,28 +66,19 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
 export async function listTasks(
   { services, pageSize }: SessionRoute,
   { cursor }: ListTasks,
-  { caller: { principal }, encode }: TaskExchange,
+  { caller, encode }: TaskExchange,
 ): Promise<object> {
-  const page = await list(services, { principal, limit: pageSize, ...(cursor !== undefined && { cursor }) });
+  const page = await list(services, { caller, limit: pageSize, ...(cursor !== undefined && { cursor }) });
   return encode.tasks.taskList(page);
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
-export async function cancelTask(
-  { services }: SessionRoute,
-  { taskId }: CancelTask,
-  { caller: { principal }, encode }: TaskExchange,
-): Promise<object> {
-  const ref = { taskId, principal };
+export async function cancelTask({ services }: SessionRoute, { taskId }: CancelTask, { caller, encode }: TaskExchange): Promise<object> {
+  const ref = { taskId, caller };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);
   if (became === "finished") throw taskFinished(task);
   return encode.tasks.cancelledTask(task);
-}
-
-interface Ref {
-  readonly taskId: string;
-  readonly principal: string;
 }
 
 interface Delivered {
@@ -98,16 +87,18 @@ interface Delivered {
   readonly late: boolean;
 }
 
-async function deliver(route: SessionRoute, ref: Ref, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
+async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
   const { services, times } = route;
   const replies = Object.fromEntries(answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply]));
-  const { receipts } = await answerTask(services, { ...ref, replies });
-  refuseInvalid(receipts);
+  const { task: before, receipts } = await answerTask(services, { ...ref, replies });
+  refuse(receipts);
   const types = new Set([...receipts.values()].map(({ type }) => type));
   if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked that");
   const late = types.has("late");
   if (late && onLate === undefined) throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
-  const task = await waitForTask(services, { task: await readTask(services, ref), until: isSettled, timeoutMs: times.taskGraceMs });
+  // What others were asked is closed to them once they have answered.
+  const now = (await findTask(services, ref)) ?? { ...before, status: "working", asks: [] };
+  const task = await waitForTask(services, { task: now, caller: ref.caller, until: isSettled, timeoutMs: times.taskGraceMs });
   return { task, late };
 }
 
@@ -117,7 +108,7 @@ function keyOf(taskId: string, id: string): string {
   throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} is none of this task`);
 }
 
-async function theOpenAsk({ services }: SessionRoute, ref: Ref): Promise<string> {
+async function theOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
   const { asks } = await readTask(services, ref);
   const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
   if (only === undefined) throw new ParleyError("NOT_OPEN", "the task asks nothing");

@@ -1,6 +1,7 @@
 import type { Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
+import { callerNamed } from "../../../deployment.fixture.ts";
 import { Changes } from "./changes.ts";
 
 /** Changes named `t…` are of the task of that name. */
@@ -15,10 +16,10 @@ function subject() {
       await reads.wait;
       reads.underWay -= 1;
       if (taskId === "t-lost") throw new Error("Redis is away");
-      return taskId === "t-gone" ? undefined : ({ id: taskId } as Task);
+      return taskId === "t-gone" ? undefined : ({ id: taskId, call: { principal: "ann" }, asks: [] } as unknown as Task);
     },
   };
-  const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], {
+  const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], callerNamed("ann"), {
     taskOf: (change) => (change.startsWith("t") ? change : undefined),
     tell: (change, task) => void told.push(task ? `task ${task.id}` : change),
     drained: () => reader.taken,

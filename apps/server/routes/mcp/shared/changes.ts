@@ -7,7 +7,7 @@
  * Adding twice is adding once: a task that changes ten times while the reader takes one message is read once, and what waits in memory never
  * grows beyond what is followed.
  */
-import type { Services, Task } from "@parley/core";
+import { type Caller, findTask, type Services, type Task } from "@parley/core";
 
 /** Tasks that are read at once. All of them are held until the client has taken what is told, and a task may ask much. */
 const READ_TOGETHER = 8;
@@ -24,14 +24,17 @@ export interface TellChanges<Change> {
 }
 
 export class Changes<Change> {
-  readonly #store: Pick<Services["store"], "load">;
+  readonly #services: Pick<Services, "store">;
+  readonly #caller: Caller;
   readonly #telling: TellChanges<Change>;
   readonly #waiting = new Set<Change>();
   #running = false;
   #stopped = false;
 
-  constructor({ store }: Pick<Services, "store">, telling: TellChanges<Change>) {
-    this.#store = store;
+  /** Tasks are told as `caller` may see them. */
+  constructor(services: Pick<Services, "store">, caller: Caller, telling: TellChanges<Change>) {
+    this.#services = services;
+    this.#caller = caller;
     this.#telling = telling;
   }
 
@@ -74,7 +77,7 @@ export class Changes<Change> {
     const tasks = await Promise.all(
       taken.map(async (change) => {
         const taskId = this.#telling.taskOf(change);
-        return taskId === undefined ? undefined : await this.#store.load(taskId);
+        return taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
       }),
     );
     for (const [index, change] of taken.entries()) {

@@ -1,12 +1,20 @@
 import { describeViolations, type ErrorCode, ParleyError, type Receipt } from "@parley/core";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
-/** Throws INVALID_ANSWER with what is wrong with each refused answer, the ask's key first in its path. The others were taken. */
-export function refuseInvalid(receipts: ReadonlyMap<string, Receipt>): void {
+/**
+ * Throws for answers that were not taken: INVALID_ANSWER with what is wrong with each, the ask's key first in its path; NOT_PERMITTED for those to
+ * questions that are put to others. The rest was taken.
+ */
+export function refuse(receipts: ReadonlyMap<string, Receipt>): void {
   const violations = [...receipts].flatMap(([key, receipt]) =>
     receipt.type === "invalid" ? receipt.violations.map(({ path, message }) => ({ path: `/${key}${path}`, message })) : [],
   );
   if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeViolations(violations)}`, { violations });
+  if ([...receipts.values()].some(({ type }) => type === "forbidden")) throw notPermitted();
+}
+
+export function notPermitted(): ParleyError {
+  return new ParleyError("NOT_PERMITTED", "the question is put to others, who can answer it");
 }
 
 /** How errors travel that are no answer to a message. All others travel with 400: their senders have to send something else. */

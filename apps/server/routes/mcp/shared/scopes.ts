@@ -70,9 +70,9 @@ interface Permit {
 
 /** False when the caller's scopes do not suffice for all of it, and the refusal was sent. Nothing of it may be done then. */
 export function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): boolean {
-  const { resource, catalogue, log } = frontEnd;
+  const { resource, log } = frontEnd;
   if (!resource) return true;
-  const needed = new Set(wanted.flatMap((each) => scopesFor(each, catalogue)));
+  const needed = new Set(wanted.flatMap((each) => scopesFor(each, request.catalogue)));
   try {
     requireScopes(request.caller, [...needed], described(wanted));
     return true;

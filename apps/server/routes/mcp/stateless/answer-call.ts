@@ -5,7 +5,7 @@
  *   client and tool speak tasks ─────▶ hand out    a CreateTaskResult, at once or behind the tool's first question
  *   all others ──────────────────────▶ carry       a hidden task, waited for while the call is open
  */
-import { createTask, isSettled, type JsonObject, ParleyError, waitForTask } from "@parley/core";
+import { createTask, isSettled, type JsonObject, ParleyError, type Runnable, type Task, waitForTask } from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -15,54 +15,62 @@ import { awaitTask } from "./await-task.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 import { resumeCall } from "./resume-call.ts";
 
-export type TaskChoice = "never" | "at once" | "after first question";
-
-export async function answerCall(route: StatelessRoute, called: Called, exchange: StatelessExchange, asTask: TaskChoice): Promise<Handled> {
-  const { replies, requestState } = called.retry;
-  boundReplies(route, replies);
-  if (requestState !== undefined) return await resumeCall(route, called, exchange, requestState);
-  return asTask === "never" ? await carry(route, called, exchange) : await handOut(route, called, exchange, asTask);
+export interface Chosen {
+  readonly runnable: Runnable;
+  /** When the client gets a handle. */
+  readonly asTask: "never" | "at once" | "after first question";
 }
 
-async function handOut(
+/** `choose` is called for a new call alone: a retried one belongs to its task, whatever is offered by now. */
+export async function answerCall(
   route: StatelessRoute,
   called: Called,
   exchange: StatelessExchange,
-  asTask: Exclude<TaskChoice, "never">,
-): Promise<object> {
+  choose: () => Chosen,
+): Promise<Handled> {
+  const { replies, requestState } = called.retry;
+  boundReplies(route, replies);
+  if (requestState !== undefined) return await resumeCall(route, called, exchange, requestState);
+  const { runnable, asTask } = choose();
+  if (asTask === "never") return await carry(route, called, exchange, runnable);
+  const task = await createTask(route.services, runnable, { ...creation(called, exchange), hidden: false });
+  return asTask === "at once" ? exchange.encode.createTaskResult(task) : await handOutAsked(route, called, exchange, task);
+}
+
+/** Hands out the task with its first question, if one comes soon. */
+async function handOutAsked(route: StatelessRoute, called: Called, exchange: StatelessExchange, task: Task): Promise<object> {
   const { services, times } = route;
-  const { encode, client, channel } = exchange;
-  const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: false });
-  if (asTask === "at once") return encode.createTaskResult(task);
+  const { encode, caller, client, channel } = exchange;
   const settled = await waitForTask(services, {
     task,
+    caller,
     until: isSettled,
     timeoutMs: times.askFirstTimeoutMs,
     signal: channel.closed,
   });
   const requests = settled.asks.map(({ request }) => request);
   // A client that cannot be asked gets the task: its question may be answered elsewhere.
-  const asks = settled.status === "input_required" && !requiredCapabilities(requests, client.capabilities);
+  const asks = settled.asks.length > 0 && !requiredCapabilities(requests, client.capabilities);
   if (asks) return await askCaller(route, called, exchange, { task: settled, feedCursor: undefined });
   return encode.createTaskResult(settled);
 }
 
-async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange): Promise<Handled> {
+async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange, runnable: Runnable): Promise<Handled> {
   const { services } = route;
   const taskId = services.ids.taskId();
   // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
   return await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
-    const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });
+    const task = await createTask(services, runnable, { ...creation(called, exchange), hidden: true, taskId });
     return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
   });
 }
 
-function creation(called: Called, { caller: { principal }, client }: StatelessExchange) {
+function creation(called: Called, { caller, client }: StatelessExchange) {
   const { replies } = called.retry;
   // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
-  return { principal, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
+  return { caller, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
 }
 
 function boundReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {

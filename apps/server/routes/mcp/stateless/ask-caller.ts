@@ -33,10 +33,10 @@ export async function askCaller(
     if (task.call.hidden)
       await cancelTask(services, {
         taskId: task.id,
-        principal: caller.principal,
+        caller,
         reason: "The client cannot be asked what the call needs.",
       });
-    throw capabilityRequired(`${called.runnable.kind} ${called.runnable.name}`, required);
+    throw capabilityRequired(`${called.kind} ${called.name}`, required);
   }
   const deadlineMs = Math.max(...task.asks.map((ask) => ask.deadlineMs));
   const sealed = await route.states.seal({
@@ -51,7 +51,7 @@ export async function askCaller(
 }
 
 /**
- * Hands a waiting call over to another front end: an InputRequiredResult that asks nothing, whose requestState finds the task again. That
+ * Hands a waiting call over to another front end, or to a later time: an InputRequiredResult that asks nothing, whose requestState finds the task again. That
  * is what the specification has for a server that must shed load.
  */
 export async function handOver(
@@ -60,12 +60,15 @@ export async function handOver(
   exchange: StatelessExchange,
   { task, feedCursor }: AskCaller,
 ): Promise<object> {
+  const nowMs = route.services.clock.now();
+  // What others are asked may take them days.
+  const deadlineMs = Math.max(nowMs, ...(task.asksOfOthers ?? []).map((ask) => ask.deadlineMs));
   const sealed = await route.states.seal({
     ...bindingOf(route.services, called, exchange.caller),
     taskId: task.id,
     asked: [],
-    deadlineMs: route.services.clock.now(),
-    expiresAtMs: route.services.clock.now() + route.times.callTimeoutMs,
+    deadlineMs,
+    expiresAtMs: deadlineMs + route.times.callTimeoutMs,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
   return exchange.encode.inputRequired([], sealed);

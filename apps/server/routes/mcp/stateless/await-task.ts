@@ -1,9 +1,9 @@
 /**
  * Waits for a task on behalf of a client that holds its call open, telling it on the way what it wanted to be told.
  *
- * Ends when the task has finished or asks something, when the client is gone, when the call takes too long, or when this front end ends.
+ * Ends when the task has finished or asks the caller something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, isSettled, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import { cancelTask, findTask, isFinished, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { resultOf } from "../shared/results.ts";
@@ -24,12 +24,9 @@ export interface AwaitTask {
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times } = route;
-  const {
-    channel,
-    caller: { principal },
-  } = exchange;
+  const { channel, caller } = exchange;
   const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
-  const ends = untilExpiry(route, exchange.caller);
+  const ends = untilExpiry(route, caller);
   const done = new AbortController();
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
@@ -44,28 +41,30 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
 
   try {
     let seen = task;
-    while (!isSettled(seen)) {
+    while (!needsCaller(seen)) {
       await watch.next();
       // Closing a first call cancels its hidden task, on which no client has a handle. A retry has delivered answers, and may have been
       // dropped by the network: its task continues, and the same retry sent again gets the result.
       if (channel.closed.aborted) {
         if (task.call.hidden && !canComeBack)
-          await cancelTask(services, { taskId: task.id, principal, reason: "The client closed the call." });
+          await cancelTask(services, { taskId: task.id, caller, reason: "The client closed the call." });
         return abandon(exchange);
       }
-      const now = await services.store.load(task.id);
+      const now = await findTask(services, { taskId: task.id, caller });
       // What was reported before the end is there by now: told first, since nothing may follow the answer.
       await teller.tell();
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
       seen = now;
-      if (isSettled(seen)) break;
+      if (needsCaller(seen)) break;
       if (timedOut) {
-        if (task.call.hidden) await cancelTask(services, { taskId: task.id, principal, reason: "The call took too long." });
-        throw new ParleyError("CALL_TIMEOUT", `${called.runnable.name} is not done after ${times.callTimeoutMs} ms`);
+        // Others take their time: the call comes back for what became of it.
+        if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+        if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, reason: "The call took too long." });
+        throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
       }
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     }
-    if (seen.status === "input_required") return await askCaller(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+    if (!isFinished(seen.status)) return await askCaller(route, called, exchange, { task: seen, feedCursor: teller.cursor });
     return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
@@ -73,6 +72,11 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     ends.ending.removeEventListener("abort", watch.wake);
     ends.release();
   }
+}
+
+/** Finished, or asking something that the caller may answer. What is asked of others goes its way without the caller. */
+function needsCaller({ status, asks }: Task): boolean {
+  return isFinished(status) || asks.length > 0;
 }
 
 interface FeedTeller {

@@ -3,7 +3,6 @@ import type { Bound } from "../../../seals/request-state.ts";
 import type { Called } from "./stateless-route.ts";
 
 /** What a requestState is bound to: the same for a call and its retries, and for nothing else. */
-export function bindingOf({ digest }: Services, called: Called, { principal }: Caller): Bound {
-  const { kind, name } = called.runnable;
-  return { principal, kind, name, argumentsDigest: digest(canonicalJson(called.arguments)) };
+export function bindingOf({ digest }: Services, { kind, name, arguments: args }: Called, { principal }: Caller): Bound {
+  return { principal, kind, name, argumentsDigest: digest(canonicalJson(args)) };
 }

@@ -20,8 +20,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
   const encoders = new Map(STATELESS_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)]));
 
   async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { headers, body } = request;
-    const { catalogue } = frontEnd;
+    const { headers, body, caller, catalogue } = request;
     const dialect = statelessDialect({ headers, body });
     const encode = dialect && encoders.get(dialect.version);
     if (!encode) throw new Error("the request is of no revision without sessions");
@@ -35,7 +34,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     const { id, method, intent, client, wants } = message;
     if (!permitted(frontEnd, request, reply, { wanted: [intent], id })) return;
     const channel = new Outlet(request, reply, outletOptions);
-    const exchange: StatelessExchange = { id, method, caller: request.caller, catalogue, client, wants, encode, channel };
+    const exchange: StatelessExchange = { id, method, caller, catalogue, client, wants, encode, channel };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 

@@ -2,11 +2,11 @@ import type { GetPrompt } from "@parley/protocol";
 import type { Handled } from "../shared/answer.ts";
 import { promptOf } from "../shared/served.ts";
 import { answerCall } from "./answer-call.ts";
-import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
+import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** prompts/get: never a task, in this family. Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, and what answering a call throws. */
 export async function getPrompt(route: StatelessRoute, intent: GetPrompt, exchange: StatelessExchange): Promise<Handled> {
-  const prompt = promptOf(exchange.catalogue, intent.name);
-  const called = { runnable: prompt, arguments: { ...intent.arguments }, retry: intent, encodeResult: exchange.encode.promptResult };
-  return await answerCall(route, called, exchange, "never");
+  const { name, arguments: args } = intent;
+  const called: Called = { kind: "prompt", name, arguments: { ...args }, retry: intent, encodeResult: exchange.encode.promptResult };
+  return await answerCall(route, called, exchange, () => ({ runnable: promptOf(exchange.catalogue, name), asTask: "never" }));
 }

@@ -38,7 +38,7 @@ class ListenStream implements TellChanges<Followed> {
   constructor(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter) {
     this.#route = route;
     this.#exchange = exchange;
-    this.#changes = new Changes(route.services, this);
+    this.#changes = new Changes(route.services, exchange.caller, this);
     this.#announced = [
       ...(agreed.toolsListChanged ? [{ type: "tools" } as const] : []),
       ...(agreed.promptsListChanged ? [{ type: "prompts" } as const] : []),

@@ -3,7 +3,7 @@
  *
  * Source: specification 2026-07-28, basic/patterns/subscriptions, and the Tasks extension, "Notifications".
  */
-import { ParleyError } from "@parley/core";
+import { owns, ParleyError } from "@parley/core";
 import type { Listen } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
@@ -29,9 +29,9 @@ function atMost(limit: number, followed: readonly string[], what: string, settin
 }
 
 /** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
-async function agree({ services }: StatelessRoute, intent: Listen, { caller: { principal } }: StatelessExchange): Promise<Filter> {
+async function agree({ services }: StatelessRoute, intent: Listen, { caller }: StatelessExchange): Promise<Filter> {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = intent;
   const tasks = await services.store.summaries(intent.taskIds);
-  const taskIds = tasks.flatMap((task) => (task?.principal === principal && !task.hidden ? [task.id] : []));
+  const taskIds = tasks.flatMap((task) => (task && owns(caller, task) && !task.hidden ? [task.id] : []));
   return { taskIds, toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions };
 }

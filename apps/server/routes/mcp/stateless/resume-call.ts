@@ -1,8 +1,8 @@
-import { answerTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
+import { answerTask, findTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
-import { refuseInvalid } from "../shared/refusals.ts";
+import { refuse } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import { bindingOf } from "./binding.ts";
@@ -40,22 +40,22 @@ export async function resumeCall(
 async function deliver(
   { services }: StatelessRoute,
   called: Called,
-  { principal }: Caller,
+  caller: Caller,
   { taskId, asked, deadlineMs }: RequestState,
 ): Promise<Task> {
   const given = called.retry.replies ?? {};
   // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
   const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
-  const answered = await answerTask(services, { taskId, principal, replies, countRefusals: true }).catch((error: unknown) => {
+  const answered = await answerTask(services, { taskId, caller, replies, countRefusals: true }).catch((error: unknown) => {
     throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND" ? invalidState("its call is over and forgotten") : error;
   });
   const receipts = [...answered.receipts.values()];
-  if (receipts.some(isMalformed)) refuseInvalid(answered.receipts);
+  if (receipts.some(isMalformed)) refuse(answered.receipts);
   // A question that has timed out meanwhile is answered too late by nobody's fault: the call goes on without the answer.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were answered before, and differently");
   }
-  const task = answered.receipts.size === 0 ? answered.task : await services.store.load(taskId);
+  const task = answered.receipts.size === 0 ? answered.task : await findTask(services, { taskId, caller });
   if (!task) throw invalidState("its call is over and forgotten");
   return task;
 }

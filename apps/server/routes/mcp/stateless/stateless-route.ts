@@ -18,8 +18,7 @@ export interface StatelessExchange extends Exchange<StatelessEncoder> {
 }
 
 /** A tools/call or prompts/get, as the three ways of answering it see it. */
-export interface Called {
-  readonly runnable: Runnable;
+export interface Called extends Pick<Runnable, "kind" | "name"> {
   readonly arguments: JsonObject;
   readonly retry: Retry;
   readonly encodeResult: (result: JsonObject) => object;

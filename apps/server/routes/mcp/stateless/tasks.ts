@@ -1,15 +1,15 @@
 import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
 import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
-import { refuseInvalid } from "../shared/refusals.ts";
+import { refuse } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */
 export async function getTask(
   { services }: StatelessRoute,
   { taskId }: GetTask,
-  { caller: { principal }, client, encode }: StatelessExchange,
+  { caller, client, encode }: StatelessExchange,
 ): Promise<object> {
-  return encode.detailedTask(await getSettledTask(services, { taskId, principal }), client);
+  return encode.detailedTask(await getSettledTask(services, { taskId, caller }), client);
 }
 
 /**
@@ -19,10 +19,10 @@ export async function getTask(
 export async function updateTask(
   { services }: StatelessRoute,
   { taskId, replies }: UpdateTask,
-  { caller: { principal }, encode }: StatelessExchange,
+  { caller, encode }: StatelessExchange,
 ): Promise<object> {
-  const { receipts } = await answerTask(services, { taskId, principal, replies });
-  refuseInvalid(receipts);
+  const { receipts } = await answerTask(services, { taskId, caller, replies });
+  refuse(receipts);
   return encode.acknowledgement(receipts);
 }
 
@@ -30,8 +30,8 @@ export async function updateTask(
 export async function cancelTask(
   { services }: StatelessRoute,
   { taskId }: CancelTask,
-  { caller: { principal }, encode }: StatelessExchange,
+  { caller, encode }: StatelessExchange,
 ): Promise<object> {
-  await cancel(services, { taskId, principal });
+  await cancel(services, { taskId, caller });
   return encode.acknowledgement();
 }

@@ -1,0 +1,417 @@
+/**
+ * One policy for every door (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
+ * by who somebody is and what the task does; nothing here asks core's `may`.
+ */
+import type { Caller, Services } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { type Message, rpc, stream } from "./client.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { openSession, type SessionClient } from "./session-client.fixture.ts";
+
+const PEOPLE: Record<string, Caller> = {
+  owner: callerNamed("ada", { tenant: "acme" }),
+  asked: callerNamed("eve", { tenant: "acme", groups: ["finance"] }),
+  colleague: callerNamed("sam", { tenant: "acme" }),
+  "asked, by the words, in another tenant": callerNamed("fin", { tenant: "umbrella", groups: ["finance"] }),
+  // No identity provider gives one principal to two tenants; if one did, the tenant decides.
+  "namesake in another tenant": callerNamed("ada", { tenant: "umbrella" }),
+};
+const ROLES = Object.keys(PEOPLE);
+const isStranger = (role: string) => role !== "owner" && role !== "asked";
+
+const yes = z.object({ ok: z.boolean() });
+const own = { message: "Yours?", schema: yes };
+const finance = { message: "Finance?", schema: yes, to: { groups: ["finance"] } } as const;
+
+/** What a task does, by the name of its tool. `asks` are those that are open. */
+const STATES: Record<string, { readonly asks: readonly string[]; readonly status: string }> = {
+  working: { asks: [], status: "working" },
+  "asks-owner": { asks: ["own"], status: "input_required" },
+  "asks-finance": { asks: ["finance"], status: "input_required" },
+  "asks-both": { asks: ["own", "finance"], status: "input_required" },
+  completed: { asks: [], status: "completed" },
+  failed: { asks: [], status: "failed" },
+  cancelled: { asks: [], status: "cancelled" },
+  unknown: { asks: [], status: "" },
+};
+const STATE_NAMES = Object.keys(STATES);
+
+const tools = catalogue([
+  defineTool({ name: "working", run: (_args, ctx) => ctx.sleep("nap", "1 hour").then(() => "slept") }),
+  defineTool({ name: "asks-owner", run: (_args, ctx) => ctx.elicit("own", own).then(() => "done") }),
+  defineTool({ name: "asks-finance", run: (_args, ctx) => ctx.elicit("finance", finance).then(() => "done") }),
+  defineTool({
+    name: "asks-both",
+    run: (_args, ctx) => Promise.all([ctx.elicit("own", own), ctx.elicit("finance", finance)]).then(() => "done"),
+  }),
+  defineTool({ name: "completed", run: () => "done" }),
+  defineTool({ name: "failed", run: () => Promise.reject(new Error("secret of the owner")) }),
+  defineTool({ name: "cancelled", run: (_args, ctx) => ctx.sleep("nap", "1 hour").then(() => "slept") }),
+]);
+
+async function subject() {
+  const { fronts, services } = await deploy({
+    catalogue: tools,
+    fronts: 1,
+    authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"])] ?? callerNamed("nobody"),
+  });
+  const [front] = fronts;
+  if (!front) throw new Error("a front end is needed");
+  /** A task of the owner in that state. */
+  async function taskIn(state: string): Promise<string> {
+    if (state === "unknown") return `0-${crypto.randomUUID()}`;
+    const called = await rpc(front!, "tools/call", { name: state, arguments: {} }, { principal: "owner" });
+    const taskId = String(called.result!["taskId"]);
+    const { status, asks } = STATES[state]!;
+    if (state === "cancelled") await rpc(front!, "tasks/cancel", { taskId }, { principal: "owner" });
+    await until(async () => {
+      const task = await services.store.load(taskId);
+      return task?.status === status && task.run > (state === "cancelled" ? -1 : 0) && task.asks.length === asks.length;
+    });
+    return taskId;
+  }
+  return { front, services, taskIn };
+}
+
+interface Asked {
+  readonly front: Front;
+  readonly role: string;
+  readonly state: string;
+  readonly taskId: string;
+}
+
+const answer = { action: "accept", content: { ok: true } };
+const NOT_FOUND = "no task";
+const NOT_PERMITTED = "not permitted";
+
+/** In a few words. */
+function verdict({ error, result }: Message, said: (result: NonNullable<Message["result"]>) => string): string {
+  if (!error) return said(result!);
+  if (error.message.startsWith("no task")) return NOT_FOUND;
+  return error.data?.["code"] === "NOT_PERMITTED" ? NOT_PERMITTED : `${error.data?.["code"]}`;
+}
+
+const keysOf = (requests: object | undefined) => Object.keys(requests ?? {}).join(" ");
+const sessions = new Map<string, SessionClient>();
+
+async function inSession({ front, role }: Asked, method: string, params: object): Promise<Message> {
+  const key = `${front.url} ${role}`;
+  const client = sessions.get(key) ?? (await openSession(front, { principal: role }));
+  sessions.set(key, client);
+  return (await client.request(front, method, params)).messages.at(-1)!;
+}
+
+interface Door {
+  readonly name: string;
+  readonly knock: (asked: Asked) => Promise<string>;
+  /** What `role` gets, by the table of packages/core/policy.ts. Strangers get NOT_FOUND. */
+  readonly due: (role: string, state: string) => string;
+}
+
+const asksFinance = (state: string) => STATES[state]!.asks.includes("finance");
+
+/** Whether there is anything of the task for `role`. */
+function isSeen(role: string, state: string): boolean {
+  return state !== "unknown" && (role === "owner" || asksFinance(state));
+}
+
+/** The open questions of `role`. */
+function mine(role: string, state: string): string {
+  return STATES[state]!.asks.filter((key) => (role === "owner") === (key === "own")).join(" ");
+}
+
+/** An answer by a door that acknowledges what never was asked, and one that says so. */
+function answering(key: string, otherwise: { readonly unknown: string }): Door["due"] {
+  return (role, state) => {
+    if (!isSeen(role, state)) return NOT_FOUND;
+    if (!STATES[state]!.asks.includes(key)) return otherwise.unknown;
+    if (mine(role, state) === key) return "accepted";
+    return role === "owner" ? NOT_PERMITTED : otherwise.unknown;
+  };
+}
+
+const cancelling: Door["due"] = (role, state) => {
+  if (!isSeen(role, state)) return NOT_FOUND;
+  return role === "owner" ? "cancelled" : NOT_PERMITTED;
+};
+
+const DOORS: readonly Door[] = [
+  {
+    name: "2026-07-28 tasks/get",
+    async knock({ front, role, taskId }) {
+      return verdict(await rpc(front, "tasks/get", { taskId }, { principal: role }), (task) =>
+        `${String(task["status"])} ${keysOf(task["inputRequests"])} ${task["result"] ? "result" : ""}${task["error"] ? "error" : ""}`.trim(),
+      );
+    },
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      const { status } = STATES[state]!;
+      // A tool that threw has a result that says so.
+      const outcome = state === "completed" || state === "failed" ? "result" : "";
+      return `${status === "failed" ? "completed" : status} ${mine(role, state)} ${outcome}`.trim();
+    },
+  },
+  ...["own", "finance"].map((key): Door => ({
+    name: `2026-07-28 tasks/update of ${key}`,
+    async knock({ front, role, taskId }) {
+      const updated = await rpc(front, "tasks/update", { taskId, inputResponses: { [key]: answer } }, { principal: role });
+      return verdict(updated, (result) => String(result["_meta"]?.["parley/receipts"]?.[key]));
+    },
+    due: answering(key, { unknown: "unknown" }),
+  })),
+  {
+    name: "2026-07-28 tasks/cancel",
+    knock: async ({ front, role, taskId }) => verdict(await rpc(front, "tasks/cancel", { taskId }, { principal: role }), () => "cancelled"),
+    due: cancelling,
+  },
+  {
+    name: "2026-07-28 subscriptions/listen",
+    async knock({ front, role, taskId }) {
+      const listening = await stream(front, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, { principal: role });
+      const { params } = await listening.next();
+      listening.close();
+      return JSON.stringify(params!["notifications"]?.["taskIds"] ?? []).includes(taskId) ? "followed" : NOT_FOUND;
+    },
+    due: (role, state) => (role === "owner" && state !== "unknown" ? "followed" : NOT_FOUND),
+  },
+  {
+    name: "2025-11-25 tasks/get",
+    async knock(asked) {
+      return verdict(await inSession(asked, "tasks/get", { taskId: asked.taskId }), (task) => {
+        const pending = (task["_meta"]?.["io.modelcontextprotocol/pending-elicitations"] ?? []) as unknown as { elicitationId: string }[];
+        return `${String(task["status"])} ${pending.map(({ elicitationId }) => elicitationId.split(":").at(-1)).join(" ")}`.trim();
+      });
+    },
+    due: (role, state) =>
+      isSeen(role, state) ? `${state === "failed" ? "failed" : STATES[state]!.status} ${mine(role, state)}`.trim() : NOT_FOUND,
+  },
+  ...["own", "finance"].flatMap((key): Door[] => [
+    {
+      name: `2025-11-25 tasks/get that answers ${key}`,
+      async knock(asked) {
+        const response = { elicitationId: `${asked.taskId}:${key}`, ...answer };
+        const params = { taskId: asked.taskId, _meta: { "io.modelcontextprotocol/elicitation-response": response } };
+        return verdict(await inSession(asked, "tasks/get", params), () => "accepted");
+      },
+      due: answering(key, { unknown: "NOT_OPEN" }),
+    },
+    {
+      name: `2025-11-25 tasks/sendInput to ${key}`,
+      async knock(asked) {
+        const params = { taskId: asked.taskId, elicitationId: `${asked.taskId}:${key}`, ...answer };
+        return verdict(await inSession(asked, "tasks/sendInput", params), () => "accepted");
+      },
+      due: answering(key, { unknown: "NOT_OPEN" }),
+    },
+  ]),
+  {
+    name: "2025-11-25 tasks/sendInput without an id",
+    async knock(asked) {
+      return verdict(await inSession(asked, "tasks/sendInput", { taskId: asked.taskId, ...answer }), () => "accepted");
+    },
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      return mine(role, state) === "" ? "NOT_OPEN" : "accepted";
+    },
+  },
+  {
+    name: "2025-11-25 tasks/cancel",
+    knock: async (asked) => verdict(await inSession(asked, "tasks/cancel", { taskId: asked.taskId }), () => "cancelled"),
+    due(role, state) {
+      const finished = ["completed", "failed", "cancelled"].includes(state);
+      return role === "owner" && finished ? "TASK_FINISHED" : cancelling(role, state);
+    },
+  },
+  {
+    name: "2025-11-25 tasks/list",
+    async knock(asked) {
+      return verdict(await inSession(asked, "tasks/list", {}), (page) =>
+        JSON.stringify(page["tasks"]).includes(asked.taskId) ? "listed" : NOT_FOUND,
+      );
+    },
+    due: (role, state) => (role === "owner" && state !== "unknown" ? "listed" : NOT_FOUND),
+  },
+];
+
+/** A tool that threw ends its task with a result. */
+STATES["failed"] = { asks: [], status: "completed" };
+
+describe.each(DOORS)("$name", ({ knock, due }) => {
+  test.each(STATE_NAMES)("%s", async (state) => {
+    const { front, taskIn, services } = await subject();
+    for (const role of ROLES) {
+      const taskId = await taskIn(state);
+      const before = await services.store.load(taskId);
+      const expected = isStranger(role) ? NOT_FOUND : due(role, state);
+      expect(`${role}: ${await knock({ front, role, state, taskId })}`).toBe(`${role}: ${expected}`);
+      if (["accepted", "cancelled"].includes(expected)) continue;
+      // Nothing happened to the task, whatever was wanted.
+      if (before && state !== "working") expect(await services.store.load(taskId)).toEqual(before);
+    }
+  });
+
+  test("a stranger reads the same of a task that is somebody else's as of one that never was", async () => {
+    const { front, taskIn } = await subject();
+    for (const role of ROLES.filter(isStranger)) {
+      const [foreign, unknown] = [await taskIn("asks-both"), await taskIn("unknown")];
+      const said = async (taskId: string) => {
+        const texts: string[] = [];
+        const original = globalThis.fetch;
+        globalThis.fetch = async (...request) => {
+          const response = await original(...request);
+          if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+            texts.push(
+              `${response.status} ${(await response.clone().text()).replaceAll(taskId, "<id>").replaceAll(/"id":\d+/g, '"id":0')}`,
+            );
+          return response;
+        };
+        try {
+          await knock({ front, role, state: "asks-both", taskId });
+        } finally {
+          globalThis.fetch = original;
+        }
+        return texts.filter((text) => !text.includes("protocolVersion"));
+      };
+      expect(await said(foreign)).toEqual(await said(unknown));
+    }
+  });
+});
+
+describe("a reply to a question on a stream", () => {
+  test("counts in the session that was asked, and in no other one, whoever's it is", async () => {
+    const { front } = await subject();
+    const client = await openSession(front, { principal: "owner" });
+    const asking = await client.stream(front, "tools/call", { name: "asks-both", arguments: {} });
+    let asked = await asking.next();
+    while (asked.method !== "elicitation/create") asked = await asking.next();
+    expect(asked.params).toMatchObject({ message: "Yours?" });
+    for (const role of ROLES.toReversed()) {
+      const other = await openSession(front, { principal: role });
+      expect((await other.reply(front, asked.id, answer)).status).toBe(400);
+      const stolen = await fetch(front.url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          "mcp-protocol-version": "2025-11-25",
+          "mcp-session-id": client.sessionId,
+          "x-principal": role,
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: { action: "decline" } }),
+      });
+      expect(`${role} ${stolen.status}`).toBe(`${role} ${role === "owner" ? 202 : 404}`);
+    }
+    asking.close();
+  });
+});
+
+describe("a call that is held open", () => {
+  test("in a session is asked what its caller may answer, waits for the others, and ends with what they made of it", async () => {
+    const { front, services } = await subject();
+    const client = await openSession(front, { principal: "owner" });
+    const asking = await client.stream(front, "tools/call", { name: "asks-both", arguments: {} });
+    let asked = await asking.next();
+    while (asked.method !== "elicitation/create") asked = await asking.next();
+    expect((await client.reply(front, asked.id, answer)).status).toBe(202);
+    const taskId = await waitingTask(services);
+    expect((await rpc(front, "tasks/get", { taskId }, { principal: "asked" })).result).toMatchObject({ inputRequests: { finance: {} } });
+    await rpc(front, "tasks/update", { taskId, inputResponses: { finance: answer } }, { principal: "asked" });
+    let last = await asking.next();
+    while (last.result === undefined) last = await asking.next();
+    expect(last.result).toMatchObject({ content: [{ text: "done" }] });
+    asking.close();
+  });
+});
+
+describe("what the owner reads of a question that is put to others", () => {
+  const WAITS = 'Waiting for an answer to "Finance?" from group finance.';
+
+  test("stands in the status of its task, in both families and on streams, without the form", async () => {
+    const { front, taskIn } = await subject();
+    const taskId = await taskIn("asks-both");
+    const seen = { statusMessage: WAITS, inputRequests: { own: { params: { message: "Yours?" } } } };
+    const { result } = await rpc(front, "tasks/get", { taskId }, { principal: "owner" });
+    expect(result).toMatchObject(seen);
+    expect(Object.keys(result!["inputRequests"]!)).toEqual(["own"]);
+    const listening = await stream(front, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, { principal: "owner" });
+    await listening.next();
+    const { params } = await listening.next();
+    expect(params).toMatchObject(seen);
+    expect(JSON.stringify(params)).not.toContain('finance":');
+    listening.close();
+    const client = await openSession(front, { principal: "owner" });
+    const got = (await client.request(front, "tasks/get", { taskId })).messages.at(-1)!.result;
+    expect(got).toMatchObject({ status: "input_required", statusMessage: WAITS });
+    expect(JSON.stringify(got)).not.toContain(":finance");
+  });
+
+  test("is put on no stream of the owner's session", async () => {
+    const { front, services } = await subject();
+    const client = await openSession(front, { principal: "owner" });
+    const listening = await client.listen(front);
+    const called = await client.request(front, "tools/call", { name: "asks-both", arguments: {}, task: {} });
+    const taskId = String(called.messages.at(-1)!.result!["taskId"] ?? called.messages.at(-1)!.result!["task"]?.["taskId"]);
+    let asked = await listening.next();
+    while (asked.method !== "elicitation/create") asked = await listening.next();
+    expect(asked.params).toMatchObject({ message: "Yours?" });
+    await rpc(front, "tasks/update", { taskId, inputResponses: { finance: answer } }, { principal: "asked" });
+    await client.reply(front, asked.id, answer);
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    await until(async () => listening.text.includes("completed") || (await listening.next()));
+    expect(listening.text).not.toContain('Finance?","requestedSchema');
+    listening.close();
+  });
+});
+
+describe("a call without tasks of 2026-07-28", () => {
+  test("waits while others are asked, and comes back for the rest when that takes longer than a call may", async () => {
+    const { fronts, services } = await deploy({
+      catalogue: tools,
+      fronts: 1,
+      times: { callTimeoutMs: 100 },
+      authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"])] ?? callerNamed("nobody"),
+    });
+    const front = fronts[0]!;
+    const call = { name: "asks-finance", arguments: {} };
+    const first = (await rpc(front, "tools/call", call, { principal: "owner", tasks: false })).result!;
+    expect(first).toMatchObject({ resultType: "input_required" });
+    expect(first["inputRequests"] ?? {}).toEqual({});
+    const taskId = await waitingTask(services);
+    const stolen = await rpc(front, "tools/call", { ...call, requestState: first["requestState"] }, { principal: "asked", tasks: false });
+    expect(stolen.error).toMatchObject({ data: { code: "REQUEST_STATE_INVALID" } });
+    await rpc(front, "tasks/update", { taskId, inputResponses: { finance: answer } }, { principal: "asked" });
+    const last = await rpc(front, "tools/call", { ...call, requestState: first["requestState"] }, { principal: "owner", tasks: false });
+    expect(last.result).toMatchObject({ content: [{ text: "done" }] });
+  });
+});
+
+test("an answer that its sender sends again, since no acknowledgement came, is the same answer; the same one of somebody else is late", async () => {
+  const { front, taskIn } = await subject();
+  const taskId = await taskIn("asks-finance");
+  const update = (role: string, given: object = answer) =>
+    rpc(front, "tasks/update", { taskId, inputResponses: { finance: given } }, { principal: role });
+  const receipt = async (role: string, given?: object) =>
+    verdict(await update(role, given), ({ _meta }) => String(_meta!["parley/receipts"]!["finance"]));
+  expect(await receipt("asked")).toBe("accepted");
+  expect(await receipt("asked")).toBe("duplicate");
+  expect(await receipt("asked", { action: "decline" })).toBe(NOT_FOUND);
+  expect(await receipt("owner")).toBe("late");
+  expect(await receipt("colleague")).toBe(NOT_FOUND);
+});
+
+test("what comes with a call answers no question that is put to others", async () => {
+  const early = defineTool({ name: "early", earlyReplies: true, run: (_args, ctx) => ctx.elicit("finance", finance).then(() => "done") });
+  const { fronts, services } = await deploy({ catalogue: catalogue([early]), fronts: 1, authenticate: () => PEOPLE["owner"]! });
+  const called = await rpc(fronts[0]!, "tools/call", { name: "early", arguments: {}, inputResponses: { finance: answer } });
+  const taskId = String(called.result!["taskId"]);
+  await until(async () => (await services.store.load(taskId))?.asks.length === 1);
+});
+
+async function waitingTask({ store }: Services): Promise<string> {
+  const [waiting] = await store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 1 });
+  if (!waiting) throw new Error("no task waits");
+  return waiting.taskId;
+}

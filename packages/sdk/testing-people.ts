@@ -1,0 +1,30 @@
+/** Who calls a tool in a test, and who answers it. */
+import { type Ask, type Audience, type Caller, DEFAULT_TENANT, type Task } from "@parley/core";
+
+/** Somebody other than the caller, as the identity provider names them: what is left out is nobody's name, or no group. */
+export interface Answerer {
+  /** `"somebody else"` unless said otherwise; the `principal` of the test's options is the one who called. */
+  readonly principal?: string;
+  readonly names?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly roles?: readonly string[];
+}
+
+export function caller(principal = "tester"): Caller {
+  return { principal, tenant: DEFAULT_TENANT, scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+}
+
+export function answerer({ principal = "somebody else", names = [], groups = [], roles = [] }: Answerer): Caller {
+  return { ...caller(principal), names, groups, roles };
+}
+
+/** One who may answer. */
+export function answererOf({ call }: Task, { audience }: Pick<Ask, "audience">): Caller {
+  return audience ? answerer(membership(audience)) : caller(call.principal);
+}
+
+function membership({ to }: Audience): Answerer {
+  if (to === "tenant") return {};
+  const { people = [], groups = [], roles = [] } = to;
+  return { names: people.slice(0, 1), groups: groups.slice(0, 1), roles: roles.slice(0, 1) };
+}
