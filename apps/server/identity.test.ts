@@ -11,7 +11,7 @@ import { deploy, type Deployment, type Front } from "./deployment.fixture.ts";
 import { byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { openSession, type SessionClient } from "./session-client.fixture.ts";
-import { offered } from "./tools.fixture.ts";
+import { held, offered } from "./tools.fixture.ts";
 
 let issuer: Issuer;
 beforeAll(async () => {
@@ -27,7 +27,6 @@ const withPayments = catalogue([
   ...offered.prompts.values(),
   ...offered.resources.values(),
   ...offered.templates,
-  defineTool({ name: "sleep", run: async (_args, ctx) => (await ctx.sleep("a-while", "500ms"), "slept") }),
   defineTool({ name: "pay", input: jsonSchema({ type: "object" }), scopes: ["payments:approve"], run: () => "paid" }),
 ] as never);
 
@@ -454,15 +453,16 @@ describe("what is held open", () => {
   });
 
   test("is handed over where a client without sessions waits for its call", async () => {
-    const { here, there, services, short, long, expire } = await expiring();
-    const call = { name: "sleep", arguments: {} };
+    const { here, there, short, long, expire } = await expiring();
+    const call = { name: "hold", arguments: {} };
+    const before = held.release;
     const waiting = rpc(here, "tools/call", call, { ...bearing(short), tasks: false });
-    // It was let in, and its task has begun.
-    await until(async () => (await services.store.overdue({ partition: 0, nowMs: Infinity, limit: 1 })).length === 1);
+    await until(() => held.release !== before);
     expire();
     const { result } = await waiting;
     expect(result).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
+    held.release();
     const again = await rpc(there, "tools/call", { ...call, requestState: result!["requestState"] }, { ...bearing(long), tasks: false });
-    expect(again.result).toMatchObject({ content: [{ text: "slept" }] });
+    expect(again.result).toMatchObject({ content: [{ text: "released" }] });
   });
 });
