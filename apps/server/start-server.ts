@@ -59,6 +59,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
       keys: await agreedStateKeys(config.secrets, redis.secret),
       trusted: config,
+      rates: redis.rates(config.rates),
       limits,
       times,
       authenticate: identity

@@ -78,6 +78,8 @@ export const ERRORS = {
     "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
   PROVIDER_UNAVAILABLE: "The provider of the token could not be asked about it. Nothing was started; try again in a moment.",
   PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
+  QUOTA_EXCEEDED:
+    "The caller, or its tenant, has used up what it may; the message names the quota. Nothing was done: try again after `retryAfterMs`, or ask the operator for more.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

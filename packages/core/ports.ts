@@ -5,12 +5,16 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { KeyedEntry, Journal } from "./journal.ts";
+import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
 import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
 
 export interface TaskStore {
-  /** Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. */
-  create(request: CreateRequest): Promise<"created" | "exists">;
+  /**
+   * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
+   * it would be beyond a quota.
+   */
+  create(request: CreateRequest): Promise<"created" | "exists" | Over>;
 
   /** The task as a client may see it. One round trip. */
   load(taskId: string): Promise<Task | undefined>;
@@ -86,6 +90,8 @@ export interface CreateRequest {
   readonly call: Call;
   /** How long nothing may happen before the sweep looks after the first run. */
   readonly graceMs: number;
+  /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
+  readonly quotas?: TaskQuotas;
 }
 
 export interface RunRef {
@@ -219,9 +225,9 @@ export interface TaskPage {
 export interface RunQueue {
   /**
    * Adds a run. Adding it twice for one cause is adding it once; `begin` settles what is added for several. The cause tells what somebody waits
-   * for: runs of new tasks come behind all others.
+   * for: runs of new tasks come behind all others, and among themselves in turns of those who share a place (`shareOf`).
    */
-  add(run: RunRef & { readonly cause?: RunCause }): Promise<void>;
+  add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */

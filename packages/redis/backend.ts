@@ -1,4 +1,13 @@
-import { type Ids, type Log, LONGEST_TIMER_MS, type RunQueue, type SessionStore, type TaskEvents, type TaskStore } from "@parley/core";
+import {
+  type Ids,
+  type Log,
+  LONGEST_TIMER_MS,
+  type Rates,
+  type RunQueue,
+  type SessionStore,
+  type TaskEvents,
+  type TaskStore,
+} from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Censuses, createCensuses } from "./census.ts";
@@ -15,13 +24,18 @@ import { acknowledgeWith } from "./replicas.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
+import { createRates, type RateLimits } from "./rates.ts";
 import { createRedisStore } from "./store.ts";
+import { createTurns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
 /** Every port of core on one Redis. */
 export interface RedisBackend {
   readonly store: TaskStore;
   readonly queue: RunQueue;
+  /** Undefined where no rate is bounded. */
+  /** For front ends. */
+  rates(limits: RateLimits): Rates;
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
@@ -81,7 +95,8 @@ export async function connectRedis(
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
   const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
-  const queue = createRedisQueue({ redis, keys, log, telemetry });
+  const turns = createTurns({ weights: settings.weights, now: clock.now });
+  const queue = createRedisQueue({ redis, keys, log, turns, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
   const consumers = new Set<Consumer>();
@@ -94,10 +109,12 @@ export async function connectRedis(
       partitions: settings.partitions,
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
+      turns,
       codec: content.codec,
       log,
     }),
     queue,
+    rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
     events,
     sessions: createRedisSessions({ redis, events, keys }),
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),

@@ -7,6 +7,7 @@ export type { KeyRing, WrappedKey } from "./content/key-ring.ts";
 export type { ContentKeys } from "./content/open-content.ts";
 export type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 export { createIds } from "./ids.ts";
+export type { RateLimits } from "./rates.ts";
 export { inspectRedis, type RedisFacts } from "./inspect.ts";
 export { createKeys, partitionOf, sealWordOf } from "./keys.ts";
 export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";

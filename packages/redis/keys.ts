@@ -7,8 +7,11 @@
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
+ *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
+ *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
@@ -44,6 +47,8 @@ export interface Keys {
   due(partition: number): string;
   census(partition: number): string;
   owner(partition: number, principal: string): string;
+  /** `who` is `principal:…` or `tenant:…`. */
+  rate(who: string): string;
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
   /** Undefined for what cannot be a session id. */
@@ -69,6 +74,7 @@ export function createKeys(prefix = "parley"): Keys {
     census: (partition) => `${slot(partition)}:census`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
+    rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     announcements: `${prefix}:announcements`,

@@ -1,5 +1,5 @@
 /** The Lua scripts of tasks as typed functions: no call site counts keys or remembers the order of arguments. */
-import type { RefusedReason } from "@parley/core";
+import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
 import type { Encoding } from "./content/codec.ts";
@@ -11,7 +11,7 @@ const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refus
 export type Pair = readonly [key: string, value: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists" | "expired">;
+  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
@@ -33,6 +33,10 @@ export interface Scripts {
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
 
+export type CreateReply =
+  /** With how many tasks of its share never ran, if it is counted. */
+  [type: "created", waiting?: number] | [type: "exists" | "expired"] | [type: "over", what: Over["over"], of: Over["of"]];
+
 export interface CreateArguments {
   readonly taskId: string;
   readonly facts: string;
@@ -45,6 +49,8 @@ export interface CreateArguments {
   readonly ownerLengthMax: number;
   /** By Redis' clock; undefined: however late. */
   readonly notAfterMs: number | undefined;
+  /** Undefined: the task is not counted. */
+  readonly quotas: TaskQuotas | undefined;
 }
 
 export interface ReportArguments {
@@ -102,7 +108,11 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
   });
 
   return {
-    create: (keys, ownerKey, { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
+    create: (
+      keys,
+      ownerKey,
+      { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+    ) =>
       run.create([
         ...keys,
         ownerKey,
@@ -115,6 +125,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         ownerExpiresAtMs ?? "",
         ownerLengthMax,
         notAfterMs ?? "",
+        ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
     record: (keys, { taskId, token, nowMs, dueAtMs, entries }) =>

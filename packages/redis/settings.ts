@@ -88,9 +88,11 @@ export interface RedisSettings {
   readonly contentRing?: string | undefined;
   /** How long new content of a tenant is sealed with one data key. */
   readonly contentEpochMs: number;
+  /** Share → weight, for turns.ts. For front ends alone. */
+  readonly weights: ReadonlyMap<string, number>;
 }
 
-export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
+export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettings, "weights"> {
   return {
     url: environment.REDIS_URL,
     prefix: environment.PARLEY_PREFIX,
@@ -113,4 +115,5 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   replicas: 0,
   allowEviction: false,
   contentEpochMs: 30 * DAY_MS,
+  weights: new Map(),
 };

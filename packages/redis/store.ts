@@ -12,10 +12,14 @@ import {
   type FeedItem,
   isFinished,
   type KeyedEntry,
+  type Over,
   type Log,
   ParleyError,
   problemOf,
   type RunRef,
+  shareOf,
+  type TaskQuota,
+  type TaskQuotas,
   type Task,
   type TaskStore,
   unreadableError,
@@ -41,6 +45,7 @@ import {
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
+import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
 /** Feed items that are kept per task, and read at once. */
@@ -59,6 +64,8 @@ export interface RedisStoreOptions {
   readonly waitsUntilMs?: () => number;
   /** For what a client or a tool is told for good. */
   readonly acknowledge?: Acknowledge;
+  /** Learns how many tasks of each share wait. */
+  readonly turns?: Turns;
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
@@ -70,6 +77,7 @@ export function createRedisStore({
   partitions,
   waitsUntilMs,
   acknowledge = reached,
+  turns,
   codec = plainContent,
   log,
 }: RedisStoreOptions): TaskStore {
@@ -164,11 +172,11 @@ export function createRedisStore({
   return {
     load,
 
-    async create({ taskId, call, graceMs }) {
+    async create({ taskId, call, graceMs, quotas }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
-      const created = await withContent(taskId, (content) =>
+      const [created, ...more] = await withContent(taskId, (content) =>
         acknowledge(
           scripts.create(taskKeys, ownerList.key(taskId, principal), {
             taskId,
@@ -179,10 +187,13 @@ export function createRedisStore({
             ownerExpiresAtMs: hidden ? undefined : createdAtMs + OWNER_LIST_MS,
             ownerLengthMax: OWNER_LENGTH_MAX,
             notAfterMs: waitsUntilMs?.(),
+            quotas: quotas && quotasOf(quotas, partitions),
           }),
         ),
       );
       if (created === "expired") throw new ParleyError("UNAVAILABLE", "Redis: the task came too late to be created");
+      if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
+      if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
       return created;
     },
 
@@ -359,4 +370,15 @@ function pairs(flat: readonly string[]): [string, string][] {
   const found: [string, string][] = [];
   for (let i = 0; i + 1 < flat.length; i += 2) found.push([flat[i] ?? "", flat[i + 1] ?? ""]);
   return found;
+}
+
+/**
+ * What of the quotas may be in one of several partitions, which count for themselves: its share, and three times as much more as chance puts there,
+ * so that nobody is refused before the quota is reached. All partitions together hold up to 3 √(quota × partitions) more than the quota.
+ */
+function quotasOf(quotas: TaskQuotas, partitions: number): TaskQuotas {
+  if (partitions === 1) return quotas;
+  const part = (quota: number) => Math.ceil(quota / partitions + 3 * Math.sqrt(quota / partitions));
+  const each = ({ tasks, bytes }: TaskQuota) => ({ tasks: part(tasks), bytes: part(bytes) });
+  return { principal: each(quotas.principal), tenant: each(quotas.tenant) };
 }

@@ -22,6 +22,8 @@ export const WITHOUT_TTL = [
   // Jobs that wait or are at work.
   /:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/,
   /:sweep:repeat:sweep:\d+$/,
+  // Deleted with the last unfinished task that they count.
+  /:usage:(principal|tenant):/,
   // One small record for each tenant and epoch.
   /^[^:]+:content$/,
   // What seals requestState.

@@ -4,4 +4,4 @@ import { describeStore } from "./store-contract.ts";
 
 describeStore("on Redis", () => openRedis());
 describeStore("on Redis that holds content sealed", () => openRedis({ contentKeys: aContentKey() }));
-describeStore("on Redis with four partitions, of which the tasks live in one", () => openRedis({ partitions: 4 }));
+describeStore("on Redis with four partitions, of which the tasks live in one", () => openRedis({ partitions: 4 }), { partitions: 4 });

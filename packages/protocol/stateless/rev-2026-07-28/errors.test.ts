@@ -49,6 +49,7 @@ test("the catalogue's codes travel as the specification says", () => {
     NOT_PERMITTED: { code: -32602, httpStatus: 200 },
     NOT_OPEN: { code: -32602, httpStatus: 200 },
     TOO_MANY_CALLS: { code: -32602, httpStatus: 200 },
+    QUOTA_EXCEEDED: { code: -32602, httpStatus: 429 },
     CREDENTIALS_MISSING: { code: -32600, httpStatus: 401 },
     CREDENTIALS_MISPLACED: { code: -32600, httpStatus: 400 },
     TOKEN_TOO_LARGE: { code: -32600, httpStatus: 401 },

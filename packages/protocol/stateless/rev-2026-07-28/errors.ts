@@ -55,6 +55,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TASK_UNSUPPORTED: CALLER,
   NOT_OPEN: CALLER,
   TOO_MANY_CALLS: CALLER,
+  QUOTA_EXCEEDED: { code: INVALID_PARAMS, httpStatus: 429 },
   ...CREDENTIAL_ERRORS,
 };
 
