@@ -32,10 +32,10 @@ test("the catalogue's codes are those that these revisions know", () => {
     "STEP_FAILED",
     "STEP_TIMEOUT",
     "ASK_TIMEOUT",
-    "PROVIDER_UNAVAILABLE",
-    "PROVIDER_INVALID",
     "CONTENT_KEY_MISSING",
     "CONTENT_DAMAGED",
+    "PROVIDER_UNAVAILABLE",
+    "PROVIDER_INVALID",
     "OVERLOADED",
     "UNAVAILABLE",
   ]);
