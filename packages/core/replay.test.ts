@@ -354,6 +354,7 @@ describe("time, chance and reports", () => {
         },
         { inlineSleepMaxMs: 20 },
       );
+      task.stopClock();
       return (await task.run()).type;
     };
     expect(await sleeps(20)).toBe("returned");
