@@ -3,16 +3,19 @@
  *
  *   call ─▶ 401 ─▶ metadata ─▶ register ─▶ authorize (a person logs in and consents) ─▶ token ─▶ call, be asked, answer ─▶ refresh ─▶ step up
  */
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import * as v2 from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createProvider } from "../../deploy/provider/provider.ts";
+import { ENVIRONMENT, missingPython } from "../dialects/clients/python.ts";
 import { toldBy } from "../dialects/dialect.ts";
 import { logIn } from "../support/person.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
@@ -227,6 +230,14 @@ describe.each(KINDS)("$name", (kind) => {
       await client.close();
     }
   });
+});
+
+test("FastMCP's client logs in, calls, is asked and answers", async (context) => {
+  const missing = await missingPython();
+  if (missing !== undefined) return context.skip(missing);
+  const script = join(import.meta.dirname, "identity-client.py");
+  const { stdout } = await promisify(execFile)(join(ENVIRONMENT, "bin/python"), [script, url.href, "bob"], { timeout: 60_000 });
+  expect(JSON.parse(stdout)).toEqual({ asked: expect.stringContaining(ALL.join(" ")), text: "Hello, Alice!" });
 });
 
 test("what waits for an answer waits on while its person gets the scope to answer, and continues as the same task", async () => {
