@@ -17,6 +17,10 @@ test.each(rows)("a test holds this rule: $rule", ({ file, title }) => {
 test("every row of the rules is one that was looked up, and every setting is one", () => {
   const section = page.slice(page.indexOf("## Each rule"));
   expect(rows).toHaveLength(section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| rule")).length);
-  const settings = new Set(Object.keys(SERVER_SETTINGS.shape).flatMap((name) => [name, `${name}_FILE`]));
+  const settings = new Set(
+    Object.keys(SERVER_SETTINGS.shape)
+      .flatMap((name) => [name, `${name}_FILE`])
+      .concat("PARLEY_TOKEN", "PARLEY_TOKEN_FILE"),
+  );
   for (const [name] of page.matchAll(/PARLEY_[A-Z_]+/g)) expect([...settings]).toContain(name);
 });

@@ -5,9 +5,11 @@
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import * as v2 from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -238,6 +240,23 @@ test("FastMCP's client logs in, calls, is asked and answers", async (context) =>
   const script = join(import.meta.dirname, "identity-client.py");
   const { stdout } = await promisify(execFile)(join(ENVIRONMENT, "bin/python"), [script, url.href, "bob"], { timeout: 60_000 });
   expect(JSON.parse(stdout)).toEqual({ asked: expect.stringContaining(ALL.join(" ")), text: "Hello, Alice!" });
+});
+
+test("the command line calls with the token that a file holds", async () => {
+  const keeper = new Keeper("alice");
+  const client = await logInAndConnect(SDK_V1, keeper);
+  await client.close();
+  const file = join(await mkdtemp(join(tmpdir(), "parley-token-")), "token");
+  await writeFile(file, keeper.kept?.access_token ?? "");
+  const command = ["apps/cli/main.ts", "call", "greet", "--no-wait", "--url", url.href];
+  const run = async (env: object) =>
+    await promisify(execFile)(process.execPath, command, { env: { PATH: process.env["PATH"], ...env }, timeout: 60_000 });
+  try {
+    expect((await run({ PARLEY_TOKEN_FILE: file })).stdout).toMatch(/^0-[\w-]+\n$/);
+    await expect(run({})).rejects.toThrow();
+  } finally {
+    await rm(dirname(file), { recursive: true });
+  }
 });
 
 test("what waits for an answer waits on while its person gets the scope to answer, and continues as the same task", async () => {
