@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";
 import { addCall } from "./commands/call.ts";
+import { addContent } from "./commands/content.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addStart } from "./commands/start.ts";
 import { addServer } from "./commands/server.ts";
@@ -10,7 +11,7 @@ import { addTasks } from "./commands/tasks.ts";
 import { addWorker } from "./commands/worker.ts";
 
 const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
-for (const add of [addStart, addServer, addWorker, addCall, addTasks, addAnswer, addDoctor]) add(program);
+for (const add of [addStart, addServer, addWorker, addCall, addTasks, addAnswer, addContent, addDoctor]) add(program);
 
 try {
   await program.parseAsync();

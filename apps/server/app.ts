@@ -7,11 +7,11 @@
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import type { Catalogues, Services, SessionStore } from "@parley/core";
+import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
-import { gate } from "./front-end/gate.ts";
+import { gate, gates } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
@@ -44,6 +44,7 @@ export interface AppDeps {
   readonly authenticate: Authenticate;
   /** With it callers need credentials that have the scopes for what they want. */
   readonly resource?: ProtectedResource | undefined;
+  readonly rates: Rates;
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
@@ -59,7 +60,7 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, reachable, telemetry } = deps;
+  const { services, sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -72,6 +73,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     heartbeat: beat,
     waits: gate("calls that wait for their task (PARLEY_WAITS_MAX)", limits.waitsMax),
     listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
+    streams: gates("streams of this caller (PARLEY_QUOTA_STREAMS)", limits.streamsMax, "QUOTA_EXCEEDED"),
+    rates,
     limits,
     times,
     pageSize: facts.pageSize,
@@ -114,7 +117,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const closed = server.close();
     await within(requests.none(), times.shutdownTimeoutMs);
     life.end();
-    // Handing over takes a moment; whoever does not take it in that time is cut off.
+    // Handing over takes a moment; clients that do not read it in that time are cut off.
     await within(requests.none(), HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;

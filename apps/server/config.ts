@@ -15,7 +15,7 @@ import {
   whole,
 } from "@parley/node";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
-import { type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
+import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
@@ -103,11 +103,34 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
   PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
 
+  PARLEY_QUOTA_CALLS: whole(50).describe("Calls, reads of resources and completions that one identified caller may make per second."),
+  PARLEY_QUOTA_READS: whole(500).describe("Looks at tasks and lists that one identified caller may take per second."),
+  PARLEY_QUOTA_ANSWERS: whole(50).describe("Answers, right or wrong, that one identified caller may give per second."),
+  PARLEY_QUOTA_SESSIONS: whole(5).describe("Sessions that one identified caller may open per second."),
+  PARLEY_QUOTA_STREAMS: whole(1_000).describe("Streams that one identified caller may have open at once on one front end."),
+  PARLEY_TENANT_WEIGHTS: weights().describe(
+    "How many new tasks of a tenant run for each one of others, such as acme=4,trial=1; 1 for those that are not named.",
+  ),
+
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
     "After SIGTERM: how long to keep serving with /readyz at 503, until the load balancer has noticed.",
   ),
   PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that: how long calls in flight may take to end."),
 });
+
+/** `acme=4,trial=1` → share → weight. */
+function weights() {
+  return list().transform((items, context) => {
+    const byShare = new Map<string, number>();
+    for (const item of items) {
+      const [, tenant, weight] = /^([A-Za-z0-9][\w.-]{0,63})=(\d{1,4})$/.exec(item) ?? [];
+      if (tenant === undefined || Number(weight) < 1)
+        context.addIssue({ code: "custom", message: `must be tenant=weight with a weight from 1 to 9999, not ${item.slice(0, 80)}` });
+      else byShare.set(`tenant:${tenant}`, Number(weight));
+    }
+    return byShare;
+  });
+}
 
 export type ServerEnvironment = z.output<typeof SERVER_SETTINGS>;
 
@@ -129,6 +152,7 @@ export interface ServerConfig {
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;
+  readonly rates: RateLimits;
 }
 
 /** Throws SettingsError for settings that do not fit together. */
@@ -136,7 +160,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
   const problems = identityProblems(environment, environment.PARLEY_HOST);
   if (problems.length > 0) throw new SettingsError(problems);
   return deepFrozen({
-    redis: toRedisSettings(environment),
+    redis: { ...toRedisSettings(environment), weights: environment.PARLEY_TENANT_WEIGHTS },
     core: coreSettings(environment),
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
@@ -149,6 +173,15 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     resourceUrl: resourceUrl(environment),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
+    rates: {
+      perSecond: {
+        calls: environment.PARLEY_QUOTA_CALLS,
+        reads: environment.PARLEY_QUOTA_READS,
+        answers: environment.PARLEY_QUOTA_ANSWERS,
+        sessions: environment.PARLEY_QUOTA_SESSIONS,
+      },
+      tenantFactor: environment.PARLEY_QUOTA_TENANT,
+    },
     limits: {
       bodyBytesMax: environment.PARLEY_BODY_BYTES_MAX,
       bodyDepthMax: environment.PARLEY_BODY_DEPTH_MAX,
@@ -161,6 +194,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       sessionTasksMax: environment.PARLEY_SESSION_TASKS_MAX,
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
+      streamsMax: environment.PARLEY_QUOTA_STREAMS,
       batchMax: environment.PARLEY_BATCH_MAX,
       batchWaitsMax: environment.PARLEY_BATCH_WAITS_MAX,
     },

@@ -5,6 +5,7 @@ import {
   type Catalogues,
   DEFAULT_SETTINGS,
   fixedCatalogue,
+  type Rates,
   runTask,
   type Services,
   type SessionStore,
@@ -52,6 +53,8 @@ export interface Deploy {
   readonly authenticate?: Authenticate;
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
+  /** None are bounded by default. */
+  readonly rates?: Rates;
   /** False: nobody takes runs. */
   readonly worker?: boolean;
 }
@@ -118,6 +121,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
+      rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });
     const waiting = new Set<object>();

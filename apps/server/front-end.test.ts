@@ -197,7 +197,7 @@ describe("a front end", () => {
     expect(logged.filter(({ message }) => message === "task created")).toHaveLength(1);
   });
 
-  test("closes at once when nothing is in flight, whatever connections clients keep", async () => {
+  test("closes at once when nothing is in flight, even if clients keep connections open", async () => {
     const here = await one({ times: { shutdownTimeoutMs: 60_000 } });
     await (await post(here, "tools/list", {})).text();
     await here.app.close();

@@ -66,7 +66,7 @@ describe("a method", () => {
     expect((await fetch(new URL("/healthz", here.url), { method: "HEAD" })).status).toBe(200);
   });
 
-  test("DELETE ends a session whatever type it names for a body that it does not send", async () => {
+  test("DELETE ends a session, even if it names a type for a body that it does not send", async () => {
     const here = await one();
     for (const [type, body] of [
       ["application/json", undefined],
@@ -81,7 +81,7 @@ describe("a method", () => {
     }
   });
 
-  test("DELETE ends a session whatever its client accepts, since nothing is sent back", async () => {
+  test("DELETE ends a session with any Accept header, since nothing is sent back", async () => {
     const here = await one();
     for (const accept of ["a/b", "text/html", ""]) {
       const { sessionId, ...client } = await openSession(here);
@@ -303,7 +303,7 @@ describe("a connection", () => {
     expect(body.closed).toBe(false);
   });
 
-  test("whose client does not close its end is closed all the same", async () => {
+  test("is closed even if its client keeps its end open", async () => {
     const here = await one();
     const socket = connect({ port: Number(new URL(here.url).port), host: "127.0.0.1", allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());

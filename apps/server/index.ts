@@ -1,4 +1,4 @@
-/** The front end, for whoever starts it: the CLI, tests, benchmarks. */
+/** The front end, as the CLI, tests and benchmarks start it. */
 export { type App, type AppDeps, buildApp } from "./app.ts";
 export { SERVER_SETTINGS, type ServerConfig, serverConfig } from "./config.ts";
 export type { Limits, Times } from "./front-end/limits.ts";

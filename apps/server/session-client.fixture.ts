@@ -1,4 +1,4 @@
-/** A client of the revisions with sessions that sends exactly what it is told to, to the front end it is told, and shows all that came back. */
+/** A client of the revisions with sessions that sends exactly what it is told to, to any front end, and shows everything that came back. */
 import type { Message } from "./client.fixture.ts";
 import type { Front } from "./deployment.fixture.ts";
 

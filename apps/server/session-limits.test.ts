@@ -104,7 +104,7 @@ describe("what a session leaves behind", () => {
 });
 
 describe("a session that follows as many tasks as it may", () => {
-  test("is told of one more when others have ended, though nobody was there to be told of their end", async () => {
+  test("is told of one more when others have ended, even if no stream was there to tell of their end", async () => {
     const { a, b, services } = await twoFronts({ limits: { sessionTasksMax: 2 } });
     const client = await openSession(a);
     for (let i = 0; i < 2; i += 1) {
@@ -266,7 +266,7 @@ describe("event ids", () => {
     expect(ended).toEqual(expect.arrayContaining([expect.objectContaining({ status: "completed" })]));
   });
 
-  test("are short for a call with the longest id, the longest progress token and a hundred questions at once, and it is resumed all the same", async () => {
+  test("are short for a call with the longest id, the longest progress token and a hundred questions at once, and it can be resumed", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const [id, progressToken] = ["ü".repeat(1_024), "☃".repeat(128)];

@@ -22,8 +22,8 @@ export interface RunningServer {
 
 /**
  * Connects to Redis, loads the tools and listens. Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that
- * does not serve, and Node's error for an address that cannot be listened on. A telemetry that is shared is opened and closed by whoever
- * shares it.
+ * does not serve, and Node's error for an address that cannot be listened on. A shared telemetry is opened and closed by its
+ * owner.
  */
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
@@ -45,7 +45,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ids,
       clock: { ...systemClock, now: redis.now },
       scope: createScope(),
-      digest: sha256Digest,
+      digest: redis.content.digest(sha256Digest),
       validate: createValidator(),
       log,
       settings: config.core,
@@ -59,6 +59,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
       keys: await agreedStateKeys(config.secrets, redis.secret),
       trusted: config,
+      rates: redis.rates(config.rates),
       limits,
       times,
       authenticate: identity

@@ -22,13 +22,13 @@ import { watchWorker } from "./watch-worker.ts";
 export interface Worker {
   /** Takes no more runs, waits for those at work up to the drain timeout, disconnects. True when all had ended. */
   close(): Promise<boolean>;
-  /** Resolves when an exception came up that belongs to no run: whoever started the worker closes it and ends the process. */
+  /** Resolves when an exception came up that belongs to no run: the worker must then be closed and the process ended. */
   readonly broken: Promise<void>;
 }
 
 /**
  * Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that does not serve, and Node's error for an operator's
- * port that cannot be listened on. A telemetry that is shared is opened and closed by whoever shares it.
+ * port that cannot be listened on. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
   const log = createLogger("worker", config.logLevel);
@@ -48,7 +48,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     ids: redis.ids,
     clock: { ...systemClock, now: redis.now },
     scope,
-    digest: sha256Digest,
+    digest: redis.content.digest(sha256Digest),
     validate: createValidator(),
     log,
     settings: core,

@@ -157,7 +157,7 @@ async function fill(
   let written = 0;
   await inParallel(TOGETHER, count, async () => {
     written += 1;
-    const taskId = ids.taskId();
+    const taskId = await ids.taskId();
     if (written % SAMPLE_EVERY === 0) taskIds.push(taskId);
     const token = ids.token();
     const nowMs = now();

@@ -7,6 +7,7 @@ import { z } from "zod";
 export const NOT_IN_CONFIG = [
   "REDIS_URL",
   "PARLEY_SECRET",
+  "PARLEY_CONTENT_KEYS",
   "PARLEY_AUTH_INTROSPECTION_SECRET",
   "PARLEY_PORT",
   "PORT",

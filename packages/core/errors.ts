@@ -46,6 +46,10 @@ export const ERRORS = {
   TASK_FINISHED: "The task has ended and never changes again. tasks/result has what became of it.",
   TASK_REQUIRED: "The tool runs as a task only: call it with `task` in the params, from a client that speaks tasks.",
   TASK_UNSUPPORTED: "The tool does not run as a task: call it without `task` in the params.",
+  CONTENT_KEY_MISSING:
+    "What was said in the task is sealed with a key that this server cannot get. The task waits unharmed: try again when its operator has put the key back.",
+  CONTENT_ERASED: "What was said in the task was erased for good, with its tenant's keys. Call the tool again for a new task.",
+  CONTENT_DAMAGED: "What is stored of the task is not what was sealed, so nobody can tell what was said in it. Call the tool again.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
@@ -74,6 +78,8 @@ export const ERRORS = {
     "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
   PROVIDER_UNAVAILABLE: "The provider of the token could not be asked about it. Nothing was started; try again in a moment.",
   PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
+  QUOTA_EXCEEDED:
+    "The caller, or its tenant, has used up what it may; the message names the quota. Nothing was done: try again after `retryAfterMs`, or ask the operator for more.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

@@ -15,6 +15,7 @@ export * from "./outcome.ts";
 export * from "./over.ts";
 export * from "./policy.ts";
 export * from "./ports.ts";
+export * from "./quotas.ts";
 export * from "./replay.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";
 export * from "./reply.ts";

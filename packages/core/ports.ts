@@ -5,12 +5,16 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { KeyedEntry, Journal } from "./journal.ts";
+import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Violation } from "./task.ts";
+import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
 
 export interface TaskStore {
-  /** Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. */
-  create(request: CreateRequest): Promise<"created" | "exists">;
+  /**
+   * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
+   * it would be beyond a quota.
+   */
+  create(request: CreateRequest): Promise<"created" | "exists" | Over>;
 
   /** The task as a client may see it. One round trip. */
   load(taskId: string): Promise<Task | undefined>;
@@ -52,6 +56,9 @@ export interface TaskStore {
    */
   refuse(request: RefuseRequest): Promise<number | undefined>;
 
+  /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
+  postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
+
   /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
   cancel(request: {
     readonly taskId: string;
@@ -83,6 +90,8 @@ export interface CreateRequest {
   readonly call: Call;
   /** How long nothing may happen before the sweep looks after the first run. */
   readonly graceMs: number;
+  /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
+  readonly quotas?: TaskQuotas;
 }
 
 export interface RunRef {
@@ -124,10 +133,13 @@ export type Begun =
       /** How often in a row the task was taken over without anything having been recorded or parked, this time included. */
       readonly takeovers: number;
     }
-  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. */
+  /** The run holds the task and can only end it: what was said in it will never be read again. */
+  | { readonly type: "unreadable"; readonly task: Task; readonly reason: Exclude<Unreadable, "key_missing"> }
+  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. `key_missing`: sealed with a key that this process
+   * cannot get now; nothing was changed. */
   | { readonly type: "refused"; readonly reason: RefusedReason };
 
-export type RefusedReason = "finished" | "stale" | "held" | "unknown";
+export type RefusedReason = "finished" | "stale" | "held" | "unknown" | "key_missing";
 
 /** A write of the run that holds `token`. */
 export interface Fenced {
@@ -213,9 +225,9 @@ export interface TaskPage {
 export interface RunQueue {
   /**
    * Adds a run. Adding it twice for one cause is adding it once; `begin` settles what is added for several. The cause tells what somebody waits
-   * for: runs of new tasks come behind all others.
+   * for: runs of new tasks come behind all others, and among themselves in turns of those who share a place (`shareOf`).
    */
-  add(run: RunRef & { readonly cause?: RunCause }): Promise<void>;
+  add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
@@ -261,8 +273,8 @@ export interface Scope {
 }
 
 export interface Ids {
-  /** A task id of the given partition with at least 128 bits of entropy (I10). */
-  taskId(): string;
+  /** A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Throws CONTENT_KEY_MISSING. */
+  taskId(tenant?: string): string | Promise<string>;
   /** A fencing token, unique for the deployment's life. */
   token(): string;
   uuid(): string;
@@ -270,8 +282,8 @@ export interface Ids {
   random(): number;
 }
 
-/** A short collision-free digest of a text, safe in a key. */
-export type Digest = (text: string) => string;
+/** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */
+export type Digest = (text: string, taskId?: string) => string;
 
 /** Checks a value against a JSON Schema (2020-12); empty when it fits. */
 export type ValidateSchema = (schema: JsonObject, value: unknown) => readonly Violation[];

@@ -94,9 +94,9 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   if (signal.aborted) return { type: "aborted" };
   const { clock, digest, scope } = ports;
   const ending = createEnding();
+  const { isOver } = ending;
   /** Aborted when the run is over: timers end, and what is in flight is told to stop. */
   const over = new AbortController();
-  const isOver = () => ending.isOver;
 
   const flow = Flow.start({
     rejected: (promise, error) => void unhandled.set(promise, error),
@@ -192,7 +192,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
         continue;
       }
       if (settling.isLive()) {
-        if (inFlight.size === 0 && waits.napping === 0) park();
+        if (inFlight.size === 0 && waits.napping() === 0) park();
         break;
       }
       // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run.
@@ -211,7 +211,8 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 
   function park(): void {
-    const { asks, wakeAtMs } = waits;
+    const asks = waits.asks();
+    const wakeAtMs = waits.wakeAtMs();
     // Nothing is open: the handler is busy with work of its own.
     if (asks.length === 0 && wakeAtMs === undefined) return;
     ending.with({ type: "parked", asks, wakeAtMs, entries: records.take() });

@@ -1,3 +1,5 @@
+import type { TaskQuotas } from "./quotas.ts";
+
 /** What core leaves to the deployment. Durations in milliseconds. apps merge the environment into these; the defaults are the product's. */
 export interface Settings {
   /** How long a run that is due may take to start before the sweep adds it again. */
@@ -53,6 +55,8 @@ export interface Settings {
   /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
   readonly retentionMinMs: number;
   readonly retentionMaxMs: number;
+  /** What callers that can be told apart, and their tenants, may have in unfinished tasks. */
+  readonly taskQuotas: TaskQuotas;
 }
 
 const SECOND = 1_000;
@@ -84,4 +88,5 @@ export const DEFAULT_SETTINGS: Settings = {
   showErrors: false,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 30 * DAY,
+  taskQuotas: { principal: { tasks: 10_000, bytes: 64 * 1_024 * 1_024 }, tenant: { tasks: 100_000, bytes: 640 * 1_024 * 1_024 } },
 };

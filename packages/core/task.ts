@@ -78,7 +78,15 @@ export interface Task {
   readonly asksOfOthers?: readonly Ask[];
   /** Present exactly when the task is `completed` or `failed`. */
   readonly outcome?: Outcome;
+  /** Why what was said in the task cannot be read: asks, message and outcome are missing then. Nobody but its owner may learn of it. */
+  readonly unreadable?: Unreadable;
 }
+
+/**
+ * `key_missing`: sealed with a key that this process cannot get now. `erased`: the keys of its tenant were deleted, nobody will ever read it.
+ * `damaged`: what is stored is not what was sealed.
+ */
+export type Unreadable = "key_missing" | "erased" | "damaged";
 
 /** A task as its runs see it. */
 export interface TaskAtWork extends Task {

@@ -1,6 +1,9 @@
-import { DEFAULT_SETTINGS, FORBIDDEN_SCHEMES, type Settings } from "@parley/core";
+import { DEFAULT_SETTINGS, FORBIDDEN_SCHEMES, type Settings, type TaskQuotas } from "@parley/core";
 import { z } from "zod";
 import { duration, flag, list, whole } from "./environment.ts";
+
+const { taskQuotas: DEFAULT_QUOTAS } = DEFAULT_SETTINGS;
+const TENANT_FACTOR = DEFAULT_QUOTAS.tenant.tasks / DEFAULT_QUOTAS.principal.tasks;
 
 /** The settings of packages/core, by their names in the environment. */
 export const coreEnvironment = {
@@ -64,6 +67,13 @@ export const coreEnvironment = {
   PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
     "Show callers what tools throw, for development. Otherwise they get an id, under which the log has it.",
   ),
+  PARLEY_QUOTA_TASKS: whole(DEFAULT_SETTINGS.taskQuotas.principal.tasks).describe(
+    "Most unfinished tasks of one identified caller. On several partitions each has its part, and a little more.",
+  ),
+  PARLEY_QUOTA_BYTES: whole(DEFAULT_SETTINGS.taskQuotas.principal.bytes).describe(
+    "Most characters in unfinished tasks of one identified caller: arguments, and answers that came with the call.",
+  ),
+  PARLEY_QUOTA_TENANT: whole(TENANT_FACTOR).describe("How many times the quotas of one caller all callers of a tenant have together."),
   PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
     "Shortest time that a finished task is kept; a shorter ttl of a client is raised to this.",
   ),
@@ -99,7 +109,14 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     askUrlSchemes: environment.PARLEY_ASK_URL_SCHEMES,
     secretNames: environment.PARLEY_SECRET_NAMES,
     showErrors: environment.PARLEY_SHOW_ERRORS,
+    taskQuotas: taskQuotas(environment),
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,
   };
+}
+
+type QuotaEnvironment = Pick<z.output<typeof coreSchema>, "PARLEY_QUOTA_TASKS" | "PARLEY_QUOTA_BYTES" | "PARLEY_QUOTA_TENANT">;
+
+function taskQuotas({ PARLEY_QUOTA_TASKS: tasks, PARLEY_QUOTA_BYTES: bytes, PARLEY_QUOTA_TENANT: factor }: QuotaEnvironment): TaskQuotas {
+  return { principal: { tasks, bytes }, tenant: { tasks: tasks * factor, bytes: bytes * factor } };
 }

@@ -91,12 +91,12 @@ test("docs/dialects.md says what a client can be asked, by what it declares", ()
       ...SESSION_DIALECTS.map((dialect) => dialect.canAsk(request, capabilities)),
     ];
     expect([question, declared, ...marks]).toStrictEqual([question, declared, ...can.map(mark)]);
-    // Whatever the client did not declare it is not asked.
+    // A client is not asked what it did not declare.
     expect(SESSION_DIALECTS.map((dialect) => dialect.canAsk(request, {}))).toStrictEqual([false, false, false]);
   }
 });
 
-test("docs/dialects.md names every key that stands in _meta", () => {
+test("docs/dialects.md names every key in _meta", () => {
   const [, , ...rows] = table("key in `_meta`");
   expect(rows.map(([key = ""]) => code(key)).toSorted()).toStrictEqual(Object.values(keys).toSorted());
 });

@@ -1,6 +1,6 @@
 /**
  * How a request that failed is answered: an error of core's catalogue in the codes of the revision, an author's own error as it is, and a defect
- * by nothing but the id under which it stands in the log.
+ * by nothing but its id in the log.
  */
 import { type ErrorCode, type JsonObject, ParleyError, RpcFailure } from "@parley/core";
 import type { Intent } from "./intents.ts";
@@ -12,7 +12,7 @@ export interface Failure {
   readonly intent?: Intent;
   /** What was thrown. */
   readonly error: unknown;
-  /** Under which the error stands in the log: all that a caller learns of a defect. */
+  /** The id of the error in the log: all that a caller learns of a defect. */
   readonly defectId: string;
 }
 

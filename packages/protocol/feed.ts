@@ -14,6 +14,6 @@ export function feedNotification(item: FeedItem, { progressToken, logLevel }: Wa
     const wanted = logLevel !== undefined && LOG_LEVELS.indexOf(item.level) >= LOG_LEVELS.indexOf(logLevel);
     return wanted ? notificationMessage("notifications/message", { ...log, ...more }) : undefined;
   }
-  // Whatever else a feed holds is between front ends and workers.
+  // Other items of a feed are between front ends and workers.
   return undefined;
 }

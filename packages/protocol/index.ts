@@ -1,5 +1,5 @@
 /**
- * The dialects of MCP as pure functions: what a request wants, and what to answer. They come in two families, each with a door of its own:
+ * The dialects of MCP as pure functions: what a request wants, and what to answer. They come in two families, each with its own entry point:
  *
  *   @parley/protocol/stateless     2026-07-28: each request says everything about itself
  *   @parley/protocol/sessions      2025-11-25, 2025-06-18, 2025-03-26: `initialize` opens a session

@@ -1,5 +1,5 @@
 /**
- * Intents: what a decoded request wants, the same whatever the dialect. Checked for shape, but not for what they name. Each family lists those
+ * Intents: what a decoded request wants, the same in every dialect. Checked for shape, but not for what they name. Each family lists those
  * that its clients can have; a member that only some revisions have is optional.
  */
 import type { JsonObject, LogLevel } from "@parley/core";

@@ -29,7 +29,7 @@ test("every kind of message is one by the official schema", () => {
   }
 });
 
-test("what has a method is a request, whatever else it carries, and what has neither method nor answer is no message", () => {
+test("a message with a method is a request, and one with neither method nor answer is invalid", () => {
   expect(shapeOf({ jsonrpc: "2.0", id: 1, method: "ping", result: {}, error: {} })).toMatchObject({ type: "request", method: "ping" });
   expect(shapeOf({ jsonrpc: "2.0", id: 1 })).toStrictEqual({ type: "invalid", problem: "method must be a string", id: 1 });
   expect(shapeOf({ jsonrpc: "2.0", id: 1, error: {} })).toMatchObject({ type: "response", id: 1 });

@@ -110,7 +110,7 @@ export function invalidRequest(problem: string, id?: RequestId): Reply {
   return { httpStatus: 400, message: errorMessage(id, { code: INVALID_REQUEST, message: problem }) };
 }
 
-/** The reply to a request that met a defect of ours, which stands in the log under that id. */
+/** The reply to a request that met a defect in Parley, logged under that id. */
 export function internalError(defectId: string, id?: RequestId): Reply {
   return { httpStatus: 500, message: errorMessage(id, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }) };
 }

@@ -25,7 +25,7 @@ test("a cursor survives a deploy that adds entries before it", () => {
   expect(page(["0", ...all], { key: (name) => name, size: 2, cursor: nextCursor }).items).toStrictEqual(["c", "d"]);
 });
 
-test("a cursor is safe in a header or a url, whatever names hold", () => {
+test("a cursor is safe in a header or a url, for any name", () => {
   const { nextCursor } = page(["käse/1", "b"], { key: (name) => name, size: 1, cursor: undefined });
   expect(nextCursor).toMatch(/^[A-Za-z0-9_-]+$/);
 });

@@ -74,7 +74,7 @@ test("a defect in a reader is thrown, and not taken for what it read", () => {
   expect(() => readParams(broken, {})).toThrow("a defect");
 });
 
-test("a progress token, which stands in each notification, and a uri that is subscribed to are of bounded length", () => {
+test("a progress token, which each notification carries, and a uri that is subscribed to are of bounded length", () => {
   expect(["x".repeat(128), "", 0, -1].map(isProgressToken)).toStrictEqual([true, true, true, true]);
   expect(["x".repeat(129), 1.5, null, {}].map(isProgressToken)).toStrictEqual([false, false, false, false]);
   expect(["x".repeat(2_048), "x".repeat(2_049), 1].map(isSubscribableUri)).toStrictEqual([true, false, false]);

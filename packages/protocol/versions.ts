@@ -6,14 +6,14 @@ const STATELESS_VERSIONS = ["2026-07-28"] as const;
 /** Newest first: the first is offered to clients of versions that are not served. */
 export const SESSION_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
 
-/** A revision's `version` is one of these; the registry of a family has every one of its own. */
+/** A revision's `version` is one of these; each family registers its own. */
 export type StatelessVersion = (typeof STATELESS_VERSIONS)[number];
 export type SessionVersion = (typeof SESSION_VERSIONS)[number];
 
 /** What this server speaks, newest first: the stateless revisions, then those with sessions. */
 export const SUPPORTED_VERSIONS: readonly string[] = [...STATELESS_VERSIONS, ...SESSION_VERSIONS];
 
-/** Of 2026-07-28. Sessions use it too, for a version that the header names and nobody serves. */
+/** Of 2026-07-28. Sessions use it too, for a version in the header that is not served. */
 export const UNSUPPORTED_VERSION = -32022;
 
 export function unsupportedVersion(id: RequestId | undefined, requested: string): Reply {

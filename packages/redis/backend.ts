@@ -1,11 +1,21 @@
-import { type Ids, type Log, LONGEST_TIMER_MS, type RunQueue, type SessionStore, type TaskEvents, type TaskStore } from "@parley/core";
+import {
+  type Ids,
+  type Log,
+  LONGEST_TIMER_MS,
+  type Rates,
+  type RunQueue,
+  type SessionStore,
+  type TaskEvents,
+  type TaskStore,
+} from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
-import type { ContentCodec } from "./content.ts";
+import type { KeyRing } from "./content/key-ring.ts";
+import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
 import { createRedisEvents } from "./events.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
@@ -14,16 +24,23 @@ import { acknowledgeWith } from "./replicas.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
+import { createRates, type RateLimits } from "./rates.ts";
 import { createRedisStore } from "./store.ts";
+import { createTurns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
 /** Every port of core on one Redis. */
 export interface RedisBackend {
   readonly store: TaskStore;
   readonly queue: RunQueue;
+  /** Undefined where no rate is bounded. */
+  /** For front ends. */
+  rates(limits: RateLimits): Rates;
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
+  /** Whether and how what is said is sealed. */
+  readonly content: Pick<StoredContent, "digest" | "keys">;
   /** The time by Redis' clock, for whatever is dated (see clock.ts). */
   now(): number;
   readonly secret: SharedSecret;
@@ -43,8 +60,8 @@ export interface RedisBackend {
 export interface BackendOptions {
   readonly log: Log;
   readonly telemetry?: Telemetry | undefined;
-  /** Through which everything passes that a person or a tool said. Plain by default. */
-  readonly codec?: ContentCodec;
+  /** What wraps the keys that content is sealed with, in place of what the settings name: such as a key management service's. */
+  readonly keyRing?: KeyRing;
 }
 
 /**
@@ -53,12 +70,13 @@ export interface BackendOptions {
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
-  { log, telemetry, codec }: BackendOptions,
+  { log, telemetry, keyRing }: BackendOptions,
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url } = settings;
   // A longer timer fires at once, so that every command would be refused.
   const commandTimeoutMs = Math.min(settings.commandTimeoutMs, LONGEST_TIMER_MS);
+  const ring = keyRing ?? (await ringOf(settings, log));
   await waitForRedis({ ...settings, log });
 
   const keys = createKeys(settings.prefix);
@@ -76,7 +94,9 @@ export async function connectRedis(
   // Well within the time that a command has.
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
-  const queue = createRedisQueue({ redis, keys, log, telemetry });
+  const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
+  const turns = createTurns({ weights: settings.weights, now: clock.now });
+  const queue = createRedisQueue({ redis, keys, log, turns, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
   const consumers = new Set<Consumer>();
@@ -89,12 +109,16 @@ export async function connectRedis(
       partitions: settings.partitions,
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
-      ...(codec && { codec }),
+      turns,
+      codec: content.codec,
+      log,
     }),
     queue,
+    rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
     events,
     sessions: createRedisSessions({ redis, events, keys }),
-    ids: createIds(settings),
+    ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
+    content,
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,

@@ -1,11 +1,28 @@
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { Ids } from "@parley/core";
 
+export interface IdsOptions {
+  readonly partitions: number;
+  /** The word of the key that content of the tenant is sealed with. Absent while nothing is sealed. */
+  readonly sealWord?: (tenant: string) => string | Promise<string>;
+}
+
+/** Whose tasks are who has no tenant. */
+const DEFAULT_TENANT = "default";
+
 /** Ids of new tasks spread evenly over the partitions `0 … partitions - 1`. */
-export function createIds({ partitions }: { readonly partitions: number }): Ids {
+export function createIds(options: { readonly partitions: number }): Omit<Ids, "taskId"> & { taskId(): string };
+export function createIds(options: IdsOptions): Ids;
+export function createIds({ partitions, sealWord }: IdsOptions): Ids {
   const take = randomPool();
+  const unguessable = () => take(16).toString("base64url"); // 128 bits (I10)
+  const sealed = (word: string) => `${randomInt(partitions)}-${word}-${unguessable()}`;
   return {
-    taskId: () => `${randomInt(partitions)}-${take(16).toString("base64url")}`, // 128 bits (I10)
+    taskId(tenant = DEFAULT_TENANT) {
+      const word = sealWord?.(tenant);
+      if (word === undefined) return `${randomInt(partitions)}-${unguessable()}`;
+      return typeof word === "string" ? sealed(word) : word.then(sealed);
+    },
     token: () => take(12).toString("base64url"),
     uuid: () => randomUUID(),
     random: () => take(6).readUIntBE(0, 6) / 2 ** 48,

@@ -7,11 +7,15 @@
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
+ *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
+ *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
+ *   parley:content                          the keys that content is sealed with, wrapped
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
  * spreads sessions over the nodes.
@@ -21,8 +25,13 @@ import { hash } from "node:crypto";
 export const RUN_QUEUE = "run";
 export const SWEEP_QUEUE = "sweep";
 
-/** `<partition>-<128 bits in base64url>`. The partition travels in the id, so that changing their number moves no task. */
-const TASK_ID = /^(0|[1-9]\d{0,3})-[\w-]{22}$/;
+/**
+ * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task whose content is sealed. The partition
+ * travels in the id, so that changing their number moves no task, and so does the word of the key, so that a task opens weeks later.
+ */
+const TASK_ID = /^(0|[1-9]\d{0,3})-(?:([A-Za-z0-9]{4})-)?[\w-]{22}$/;
+/** The length of a word that names a key. */
+export const SEAL_WORD_CHARS = 4;
 
 /** Such as a UUID. The characters that end a hash tag or part keys are not among them. */
 const SESSION_ID = /^[\w-]{1,128}$/;
@@ -38,12 +47,16 @@ export interface Keys {
   due(partition: number): string;
   census(partition: number): string;
   owner(partition: number, principal: string): string;
+  /** `who` is `principal:…` or `tenant:…`. */
+  rate(who: string): string;
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
   /** Undefined for what cannot be a session id. */
   session(sessionId: string): string | undefined;
   readonly announcements: string;
   readonly secret: string;
+  /** Data keys, wrapped: see content/data-keys.ts. */
+  readonly content: string;
   readonly ready: string;
 }
 
@@ -61,10 +74,12 @@ export function createKeys(prefix = "parley"): Keys {
     census: (partition) => `${slot(partition)}:census`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
+    rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
+    content: `${prefix}:content`,
     ready: `${prefix}:ready`,
   };
 }
@@ -73,4 +88,9 @@ export function createKeys(prefix = "parley"): Keys {
 export function partitionOf(taskId: string): number | undefined {
   const match = TASK_ID.exec(taskId);
   return match ? Number(match[1]) : undefined;
+}
+
+/** The word of the key that the task's content is sealed with; undefined for one that is not sealed, and for what is no task id. */
+export function sealWordOf(taskId: string): string | undefined {
+  return TASK_ID.exec(taskId)?.[2];
 }

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
+import { type Encoding, isAscii } from "./content/codec.ts";
 
 export type Argument = string | number;
 export type Run = (keysAndArguments: Argument[]) => Promise<unknown>;
@@ -14,25 +15,42 @@ export interface ScriptFiles<Name extends string> {
   readonly names: readonly Name[];
   /** Within `scripts/`, with its slash; `""` for the folder itself. */
   readonly folder: string;
-  /** The script whose words all others use. */
-  readonly shared: string;
+  /** The script whose words all others use, if there is one. */
+  readonly shared?: string;
   readonly keyCount: (name: Name) => number;
+  /** `latin1`: arguments and replies are bytes, as strings with one character for each. Texts by default. */
+  readonly encoding?: Encoding;
 }
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount }: ScriptFiles<Name>,
+  { names, folder, shared, keyCount, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
-  const words = readScript(folder + shared);
+  const words = shared === undefined ? "" : readScript(folder + shared);
   const run = {} as Record<Name, Run>;
   for (const name of names) {
     const command = `parley:${folder}${name}`;
     redis.defineCommand(command, { lua: `${words}\n${readScript(folder + name)}`, numberOfKeys: keyCount(name) });
     // ioredis adds the command as a method that its types cannot know.
-    const method = Reflect.get(redis, command) as (this: Redis, ...keysAndArguments: Argument[]) => Promise<unknown>;
-    run[name] = (keysAndArguments) => method.apply(redis, keysAndArguments);
+    const method = Reflect.get(redis, encoding === "utf8" ? command : `${command}Buffer`) as Method;
+    run[name] =
+      encoding === "utf8"
+        ? (keysAndArguments) => method.apply(redis, keysAndArguments)
+        : async (keysAndArguments) => asStrings(await method.apply(redis, keysAndArguments.map(asBytes)));
   }
   return run;
+}
+
+type Method = (this: Redis, ...keysAndArguments: (Argument | Buffer)[]) => Promise<unknown>;
+
+/** ioredis sends strings as UTF-8, which bytes beyond ASCII must not become. */
+function asBytes(argument: Argument): Argument | Buffer {
+  return typeof argument === "number" || isAscii(argument) ? argument : Buffer.from(argument, "latin1");
+}
+
+function asStrings(reply: unknown): unknown {
+  if (Buffer.isBuffer(reply)) return reply.toString("latin1");
+  return Array.isArray(reply) ? reply.map(asStrings) : reply;
 }
 
 function readScript(path: string): string {

@@ -2,6 +2,7 @@ import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
+import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
 /** BullMQ keeps a stream of what happened to its jobs; nobody reads it here, and the default of 10,000 entries is a megabyte a queue. */
@@ -15,9 +16,9 @@ export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as co
 
 /**
  * However many new calls come in, an answer is acted on at once: somebody waits for what becomes of it. BullMQ takes jobs without a priority
- * before those that have one.
+ * before those that have one. New calls that are not counted are all first.
  */
-const BEHIND_ANSWERS = { priority: 1 } as const;
+const BEHIND_ANSWERS = 1;
 
 /**
  * `<taskId>.<run>`, so that a run that is added twice is added once.
@@ -46,6 +47,7 @@ export interface RedisQueueOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly log: Log;
+  readonly turns: Turns;
   /** BullMQ's own interface for traces. */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -54,7 +56,7 @@ export interface RedisQueueOptions {
  * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
  * order. The job's id says which run it is (see jobIdOf), its name why it was added, it has no data.
  */
-export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOptions): RedisQueue {
+export function createRedisQueue({ redis, keys, log, turns, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
 
   function queueOf(partition: number): Promise<Queue> {
@@ -84,10 +86,10 @@ export function createRedisQueue({ redis, keys, log, telemetry }: RedisQueueOpti
     async open(partitions) {
       await reached(Promise.all(partitions.map(queueOf)));
     },
-    async add({ taskId, run, cause = "overdue" }) {
+    async add({ taskId, run, cause = "overdue", share }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      const order = cause === "created" ? BEHIND_ANSWERS : {};
+      const order = cause === "created" ? { priority: share === undefined ? BEHIND_ANSWERS : turns.next({ taskId, share }) } : {};
       const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },

@@ -1,16 +1,17 @@
 /** The Lua scripts of tasks as typed functions: no call site counts keys or remembers the order of arguments. */
-import type { RefusedReason } from "@parley/core";
+import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
+import type { Encoding } from "./content/codec.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
 
-const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "overdue"] as const;
+const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "postpone", "overdue"] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<"created" | "exists" | "expired">;
+  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
@@ -21,12 +22,20 @@ export interface Scripts {
   answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
   refuse(keys: TaskKeys, args: { key: string; digest: string; violations: string; nowMs: number }): Promise<number | null>;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
-  cancel(keys: TaskKeys, args: { taskId: string; nowMs: number; message: string }): Promise<"cancelled" | "finished" | "unknown">;
+  cancel(
+    keys: TaskKeys,
+    args: { taskId: string; nowMs: number; message: string | undefined },
+  ): Promise<"cancelled" | "finished" | "unknown">;
+  postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
+
+export type CreateReply =
+  /** With how many tasks of its share never ran, if it is counted. */
+  [type: "created", waiting?: number] | [type: "exists" | "expired"] | [type: "over", what: Over["over"], of: Over["of"]];
 
 export interface CreateArguments {
   readonly taskId: string;
@@ -40,6 +49,8 @@ export interface CreateArguments {
   readonly ownerLengthMax: number;
   /** By Redis' clock; undefined: however late. */
   readonly notAfterMs: number | undefined;
+  /** Undefined: the task is not counted. */
+  readonly quotas: TaskQuotas | undefined;
 }
 
 export interface ReportArguments {
@@ -87,11 +98,21 @@ export interface FinishArguments {
   readonly entries: readonly Pair[];
 }
 
-export function defineScripts(redis: Redis): Scripts {
-  const run = loadScripts(redis, { names: SCRIPTS, folder: "", shared: "task", keyCount: (name) => (name === "create" ? 5 : 4) });
+export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
+  const run = loadScripts(redis, {
+    names: SCRIPTS,
+    folder: "",
+    shared: "task",
+    keyCount: (name) => (name === "create" ? 5 : 4),
+    encoding,
+  });
 
   return {
-    create: (keys, ownerKey, { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs }) =>
+    create: (
+      keys,
+      ownerKey,
+      { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+    ) =>
       run.create([
         ...keys,
         ownerKey,
@@ -104,6 +125,7 @@ export function defineScripts(redis: Redis): Scripts {
         ownerExpiresAtMs ?? "",
         ownerLengthMax,
         notAfterMs ?? "",
+        ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
     record: (keys, { taskId, token, nowMs, dueAtMs, entries }) =>
@@ -119,7 +141,8 @@ export function defineScripts(redis: Redis): Scripts {
     refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,
     finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
       run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message]) as never,
+    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message ?? ""]) as never,
+    postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
   };

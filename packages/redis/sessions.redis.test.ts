@@ -64,7 +64,7 @@ describe("the session store on Redis", () => {
     const bytes = async () => Number(await redis.memory("USAGE", key));
 
     expect(await bytes()).toBeLessThanOrEqual(250);
-    const taskId = opened.ids.taskId();
+    const taskId = await opened.ids.taskId();
     const held = { sessionId: session.id, stream: "standalone", token: opened.ids.uuid(), nowMs: Date.now(), most: 10 };
     await sessions.holdStream({ ...held, leaseMs: 1_000, after: 0 });
     await sessions.follow(session.id, taskId, 10);

@@ -11,6 +11,7 @@ describe("what the environment says about Redis", () => {
       commandTimeoutMs: 5_000,
       replicas: 0,
       allowEviction: false,
+      contentEpochMs: 2_592_000_000,
     });
   });
 
@@ -22,6 +23,9 @@ describe("what the environment says about Redis", () => {
       PARLEY_REDIS_TIMEOUT: "800ms",
       PARLEY_REDIS_REPLICAS: "2",
       PARLEY_ALLOW_EVICTION: "true",
+      PARLEY_CONTENT_KEYS: "k".repeat(43),
+      PARLEY_CONTENT_RING: "/run/ring",
+      PARLEY_CONTENT_EPOCH: "1d",
       PARLEY_PREFIX: "acme",
     };
 
@@ -33,6 +37,9 @@ describe("what the environment says about Redis", () => {
       commandTimeoutMs: 800,
       replicas: 2,
       allowEviction: true,
+      contentKeys: environment.PARLEY_CONTENT_KEYS,
+      contentRing: "/run/ring",
+      contentEpochMs: 86_400_000,
     });
   });
 
@@ -43,6 +50,8 @@ describe("what the environment says about Redis", () => {
       PARLEY_REDIS_TIMEOUT: "soon",
       PARLEY_REDIS_REPLICAS: "all",
       PARLEY_ALLOW_EVICTION: "perhaps",
+      PARLEY_CONTENT_KEYS: "too short",
+      PARLEY_CONTENT_EPOCH: "long",
       PARLEY_PREFIX: "a b",
     };
     const { error } = redisSettings.safeParse(wrong);

@@ -1,6 +1,9 @@
 import { type Duration, parseDuration } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./address.ts";
+import { parseKeys } from "./content/key-ring.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** A duration with its unit, as milliseconds. */
 const duration = z.string().transform((text, context) => {
@@ -44,6 +47,26 @@ export const redisSettings = z.object({
     .max(16)
     .default(0)
     .describe("Replicas that must have a write before it is acknowledged, so that a failover to one of them loses nothing."),
+  PARLEY_CONTENT_KEYS: z
+    .string()
+    .optional()
+    .superRefine((text, context) => {
+      try {
+        if (text !== undefined) parseKeys(text);
+      } catch (error) {
+        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
+      }
+    })
+    .describe(
+      "Encrypt what people and tools say. Keys of 32 bytes in base64 with commas: the first seals, all open. The same for all processes.",
+    ),
+  PARLEY_CONTENT_RING: z
+    .string()
+    .optional()
+    .describe("The same keys in a file, one a line, which is read again for a key that is missing. Instead of PARLEY_CONTENT_KEYS."),
+  PARLEY_CONTENT_EPOCH: duration
+    .default(30 * DAY_MS)
+    .describe("How long a tenant's new content is sealed with one data key before the next."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 
@@ -59,9 +82,17 @@ export interface RedisSettings {
   /** That must have what was acknowledged. Not on a cluster. */
   readonly replicas: number;
   readonly allowEviction: boolean;
+  /** The key ring as text, secret (content/key-ring.ts). Neither this nor `contentRing`: content is stored as it is. */
+  readonly contentKeys?: string | undefined;
+  /** The file that holds the key ring. */
+  readonly contentRing?: string | undefined;
+  /** How long new content of a tenant is sealed with one data key. */
+  readonly contentEpochMs: number;
+  /** Share → weight, for turns.ts. For front ends alone. */
+  readonly weights: ReadonlyMap<string, number>;
 }
 
-export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
+export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettings, "weights"> {
   return {
     url: environment.REDIS_URL,
     prefix: environment.PARLEY_PREFIX,
@@ -70,6 +101,9 @@ export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
     commandTimeoutMs: environment.PARLEY_REDIS_TIMEOUT,
     replicas: environment.PARLEY_REDIS_REPLICAS,
     allowEviction: environment.PARLEY_ALLOW_EVICTION,
+    contentKeys: environment.PARLEY_CONTENT_KEYS,
+    contentRing: environment.PARLEY_CONTENT_RING,
+    contentEpochMs: environment.PARLEY_CONTENT_EPOCH,
   };
 }
 
@@ -80,4 +114,6 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   commandTimeoutMs: 5_000,
   replicas: 0,
   allowEviction: false,
+  contentEpochMs: 30 * DAY_MS,
+  weights: new Map(),
 };

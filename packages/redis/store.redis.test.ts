@@ -16,9 +16,10 @@ import {
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { until } from "../../test/support/until.ts";
-import { plainContent } from "./content.ts";
+import { plainContent } from "./content/codec.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
+import { createTurns } from "./turns.ts";
 import { createRedisStore } from "./store.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -93,7 +94,7 @@ describe("the task store on Redis", () => {
     const redis = new Redis(opened.url);
     const keys = createKeys(opened.prefix);
     const store = createRedisStore({ redis, keys, partitions: 1 });
-    const queue = createRedisQueue({ redis, keys, log: silent });
+    const queue = createRedisQueue({ turns: createTurns({ weights: new Map(), now: Date.now }), redis, keys, log: silent });
     const createAndAdd = (taskId: string) =>
       Promise.all([store.create({ taskId, call: aCall(), graceMs: GRACE_MS }), queue.add({ taskId, run: 1 })]);
     await createAndAdd(newTaskId()); // opens the connection and the queue
@@ -184,10 +185,10 @@ describe("the task store on Redis", () => {
     const taskId = await life.create({ createdAtMs: nowMs, retentionMs: HOUR_MS, seed: "seed", arguments: {}, principal: "ada" });
     const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
     const fingerprint = (key: string, action: string) =>
-      plainContent.fingerprint(`{"answer":{"action":"${action}"},"type":"answer"}`, { taskId, part: `entry ask:${key}` });
+      plainContent.of(taskId).fingerprint(`entry ask:${key}`, `{"answer":{"action":"${action}"},"type":"answer"}`);
     const state = async () => (await redis.hget(task, "state"))?.replace(/(?<=token-)\S+/, "");
     expect(await redis.hgetall(task)).toEqual({
-      state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0`,
+      state: `working 1 0 ${nowMs} 0 ${HOUR_MS} 0 0 0 0`,
       call: `["tool","book_dinner","ada",${nowMs},0,"ef","seed"]\n[{}]`,
     });
 
@@ -354,6 +355,36 @@ describe("the task store on Redis", () => {
     expect(own + due + owner).toBeLessThanOrEqual(1_300);
   });
 
+  test("each of several partitions lets in its part of a quota, and three times as much more as chance puts there", async () => {
+    const four = await openRedis({ partitions: 4 });
+    const quotas = { principal: { tasks: 64, bytes: 1_000_000 }, tenant: { tasks: 1_000, bytes: 10_000_000 } };
+    // All of them in partition 0: 64 / 4 + 3 × √(64 / 4).
+    for (let task = 0; task < 28; task += 1)
+      expect(await four.store.create({ taskId: newTaskId(), call: aCall(), graceMs: GRACE_MS, quotas })).toBe("created");
+    expect(await four.store.create({ taskId: newTaskId(), call: aCall(), graceMs: GRACE_MS, quotas })).toEqual({
+      over: "tasks",
+      of: "principal",
+    });
+    await four.close();
+  });
+
+  test("what is counted of an owner and its tenant is gone with the last of their unfinished tasks", async () => {
+    const usage = () => opened.redis.keys(`${opened.prefix}:{p0}:usage:*`);
+    const quotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 10, bytes: 1_000 } };
+    const life = aLife(opened.store);
+    const taskIds = [newTaskId(), newTaskId()];
+    for (const taskId of taskIds)
+      await opened.store.create({ taskId, call: aCall({ principal: "ada", tenant: "acme" }), graceMs: GRACE_MS, quotas });
+    expect((await usage()).toSorted()).toEqual([`${opened.prefix}:{p0}:usage:principal:ada`, `${opened.prefix}:{p0}:usage:tenant:acme`]);
+    const [key = ""] = await usage();
+    const before = await opened.redis.hgetall(key);
+    expect(before).toMatchObject({ tasks: "2", waiting: "2" });
+    await life.finish(taskIds[0]!, await life.begin({ taskId: taskIds[0]!, run: 1 }));
+    expect(await opened.redis.hgetall(key)).toEqual({ tasks: "1", waiting: "1", bytes: String(Number(before["bytes"]) / 2) });
+    await life.cancel(taskIds[1]!);
+    expect(await usage()).toEqual([]);
+  });
+
   test("an owner's list keeps about the newest 100,000 tasks, for 90 days after the last", async () => {
     const owner = createKeys(opened.prefix).owner(0, "anonymous");
     await opened.redis.eval("for i = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'id', '0-of-long-ago') end", 1, owner);
@@ -371,7 +402,7 @@ describe("the task store on Redis", () => {
     try {
       const created: string[] = [];
       for (let i = 0; i < 20; i += 1) {
-        const taskId = spread.ids.taskId();
+        const taskId = await spread.ids.taskId();
         await spread.store.create({ taskId, call: aCall({ principal: "ada" }), graceMs: GRACE_MS });
         created.unshift(taskId);
       }
@@ -396,7 +427,8 @@ describe("the task store on Redis", () => {
     for (const partitions of [1, 40]) {
       const spread = await openRedis({ partitions });
       const principal = newToken();
-      const created = Array.from({ length: 600 }, () => spread.ids.taskId());
+      const created: string[] = [];
+      while (created.length < 600) created.push(await spread.ids.taskId());
       for (const taskId of created) await spread.store.create({ taskId, call: aCall({ principal }), graceMs: GRACE_MS });
       const listed: string[] = [];
       let cursor: string | undefined;

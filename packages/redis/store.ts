@@ -12,14 +12,21 @@ import {
   type FeedItem,
   isFinished,
   type KeyedEntry,
+  type Over,
+  type Log,
   ParleyError,
   problemOf,
   type RunRef,
+  shareOf,
+  type TaskQuota,
+  type TaskQuotas,
   type Task,
   type TaskStore,
+  unreadableError,
 } from "@parley/core";
 import type { Redis } from "ioredis";
-import { type Content, type ContentCodec, contentOf, plainContent } from "./content.ts";
+import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
+import { createReads } from "./reads.ts";
 import type { Keys } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
@@ -38,6 +45,7 @@ import {
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
+import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
 /** Feed items that are kept per task, and read at once. */
@@ -56,8 +64,11 @@ export interface RedisStoreOptions {
   readonly waitsUntilMs?: () => number;
   /** For what a client or a tool is told for good. */
   readonly acknowledge?: Acknowledge;
+  /** Learns how many tasks of each share wait. */
+  readonly turns?: Turns;
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
+  readonly log?: Pick<Log, "error">;
 }
 
 export function createRedisStore({
@@ -66,83 +77,152 @@ export function createRedisStore({
   partitions,
   waitsUntilMs,
   acknowledge = reached,
+  turns,
   codec = plainContent,
+  log,
 }: RedisStoreOptions): TaskStore {
-  const scripts = defineScripts(redis);
-  const summaries = createSummaries({ redis, keys, codec });
+  const scripts = defineScripts(redis, codec.encoding);
+  const reads = createReads(redis, codec.encoding);
+  const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
+
+  /**
+   * Does something with a task's content. Where its key is at hand, which it nearly always is, this takes no turn, so that commands leave in the
+   * order in which the store's methods were called.
+   */
+  function withContent<T>(taskId: string, use: (content: Content) => Promise<T>): Promise<T> {
+    return withAccess(taskId, (content, access) => {
+      if (access !== "open") throw unreadableError(taskId, access);
+      return use(content);
+    });
+  }
+
+  function withAccess<T>(taskId: string, use: (content: Content, access: Access) => Promise<T>): Promise<T> {
+    const access = codec.access(taskId);
+    const content = codec.of(taskId);
+    return typeof access === "string" ? use(content, access) : access.then((found) => use(content, found));
+  }
+
+  function damaged(taskId: string, error: unknown): "damaged" {
+    if (!(error instanceof DamagedContent)) throw error;
+    log?.error({ taskId, problem: error.message }, "content does not open");
+    return "damaged";
+  }
 
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
-    const task = unpackTask(contentOf(codec, taskId), taskId, await reached(redis.hgetall(taskKeys[0])))?.task;
+    const fields = await reached(reads.hash(taskKeys[0]));
+    // Only of what is there: a client may name whatever it likes.
+    if (fields["state"] === undefined) return undefined;
+    const task = unpacked(taskId, fields, await codec.access(taskId));
     // I1: an end that somebody has seen stays.
     return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
   }
 
-  const reads = new Map<string, Promise<Task | undefined>>();
+  function unpacked(taskId: string, fields: Readonly<Record<string, string>>, access: Access): Task | undefined {
+    const content = codec.of(taskId);
+    if (access !== "open") return unpackTask(content, taskId, fields, access)?.task;
+    try {
+      return unpackTask(content, taskId, fields)?.task;
+    } catch (error) {
+      return unpackTask(content, taskId, fields, damaged(taskId, error))?.task;
+    }
+  }
+
+  const underWay = new Map<string, Promise<Task | undefined>>();
 
   /** A wake-up wakes everybody who follows the task: reads that begin before anything else can come in are one read. */
   async function load(taskId: string): Promise<Task | undefined> {
-    let shared = reads.get(taskId);
+    let shared = underWay.get(taskId);
     if (!shared) {
-      if (reads.size === 0) process.nextTick(() => reads.clear());
+      if (underWay.size === 0) process.nextTick(() => underWay.clear());
       shared = read(taskId);
-      reads.set(taskId, shared);
+      underWay.set(taskId, shared);
     }
     return await shared;
+  }
+
+  interface Hashes {
+    readonly task: Readonly<Record<string, string>>;
+    readonly journal: Readonly<Record<string, string>>;
+  }
+
+  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Begun {
+    const content = codec.of(taskId);
+    const task = unpackTaskAtWork(content, taskId, hashes);
+    if (!task) throw new Error("begin found a task without state");
+    const journal = new Map<string, Entry>();
+    let journalSize = 0;
+    for (const [key, text] of recorded) {
+      if (!isEntryKey(key)) continue;
+      const { entry, size } = unpackEntry(content, key, text);
+      journal.set(key, entry);
+      journalSize += size;
+    }
+    return { type: "begun", ...task, journal, journalSize };
+  }
+
+  function ended(taskId: string, fields: Hashes["task"], reason: "erased" | "damaged"): Begun {
+    const found = unpackTask(codec.of(taskId), taskId, fields, reason);
+    if (!found) throw new Error("begin found a task without state");
+    return { type: "unreadable", task: found.task, reason };
   }
 
   return {
     load,
 
-    async create({ taskId, call, graceMs }) {
+    async create({ taskId, call, graceMs, quotas }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
-      const created = await acknowledge(
-        scripts.create(taskKeys, ownerList.key(taskId, principal), {
-          taskId,
-          ...packCall(contentOf(codec, taskId), call),
-          createdAtMs,
-          retentionMs,
-          dueAtMs: createdAtMs + graceMs,
-          ownerExpiresAtMs: hidden ? undefined : createdAtMs + OWNER_LIST_MS,
-          ownerLengthMax: OWNER_LENGTH_MAX,
-          notAfterMs: waitsUntilMs?.(),
-        }),
+      const [created, ...more] = await withContent(taskId, (content) =>
+        acknowledge(
+          scripts.create(taskKeys, ownerList.key(taskId, principal), {
+            taskId,
+            ...packCall(content, call),
+            createdAtMs,
+            retentionMs,
+            dueAtMs: createdAtMs + graceMs,
+            ownerExpiresAtMs: hidden ? undefined : createdAtMs + OWNER_LIST_MS,
+            ownerLengthMax: OWNER_LENGTH_MAX,
+            notAfterMs: waitsUntilMs?.(),
+            quotas: quotas && quotasOf(quotas, partitions),
+          }),
+        ),
       );
       if (created === "expired") throw new ParleyError("UNAVAILABLE", "Redis: the task came too late to be created");
+      if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
+      if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
       return created;
     },
 
     async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused", reason: "unknown" };
+      // Before anything changes: a task whose key is missing waits as it is.
+      const access = await codec.access(taskId);
+      if (access === "key_missing") return { type: "refused", reason: "key_missing" };
       // Its tool is told what was answered.
       const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
-      const content = contentOf(codec, taskId);
       const recorded = pairs(reply[2]);
       const hashes = { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) };
-      const unpacked = unpackTaskAtWork(content, taskId, hashes);
-      if (!unpacked) throw new Error("begin found a task without state");
-      const journal = new Map<string, Entry>();
-      let journalSize = 0;
-      for (const [key, text] of recorded) {
-        if (!isEntryKey(key)) continue;
-        const { entry, size } = unpackEntry(content, key, text);
-        journal.set(key, entry);
-        journalSize += size;
+      if (access === "erased") return ended(taskId, hashes.task, "erased");
+      try {
+        return begun(taskId, hashes, recorded);
+      } catch (error) {
+        return ended(taskId, hashes.task, damaged(taskId, error));
       }
-      return { type: "begun", ...unpacked, journal, journalSize };
     },
 
     async record({ taskId, token, entries, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const packed = packEntries(contentOf(codec, taskId), entries);
-      return await acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed }));
+      return await withContent(taskId, (content) => {
+        const packed = packEntries(content, entries);
+        return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed }));
+      });
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
@@ -155,36 +235,37 @@ export function createRedisStore({
     async report({ taskId, token, nowMs, items, message, immediateResponse }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const content = contentOf(codec, taskId);
-      const fields = sealedFields(content, { message, immediate: immediateResponse });
-      return await reached(
-        scripts.report(taskKeys, {
-          token,
-          nowMs,
-          fields,
-          items: items.map((item) => content.seal("feed", JSON.stringify(item))),
-          feedLengthMax: FEED_LENGTH_MAX,
-        }),
+      return await withContent(taskId, (content) =>
+        reached(
+          scripts.report(taskKeys, {
+            token,
+            nowMs,
+            fields: sealedFields(content, { message, immediate: immediateResponse }),
+            items: items.map((item) => content.seal("feed", JSON.stringify(item))),
+            feedLengthMax: FEED_LENGTH_MAX,
+          }),
+        ),
       );
     },
 
     async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs, restart }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused" };
-      const content = contentOf(codec, taskId);
-      const reply = await reached(
-        scripts.park(taskKeys, {
-          taskId,
-          token,
-          nowMs,
-          dueAtMs,
-          readyAtMs: nowMs + graceMs,
-          attempt,
-          restart: restart && packArguments(content, restart.arguments),
-          fields: sealedFields(content, { message }),
-          entries: packEntries(content, entries),
-          asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]),
-        }),
+      const reply = await withContent(taskId, (content) =>
+        reached(
+          scripts.park(taskKeys, {
+            taskId,
+            token,
+            nowMs,
+            dueAtMs,
+            readyAtMs: nowMs + graceMs,
+            attempt,
+            restart: restart && packArguments(content, restart.arguments),
+            fields: sealedFields(content, { message }),
+            entries: packEntries(content, entries),
+            asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]),
+          }),
+        ),
       );
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
     },
@@ -192,51 +273,60 @@ export function createRedisStore({
     async finish({ taskId, token, nowMs, entries, outcome, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const content = contentOf(codec, taskId);
-      return await reached(
-        scripts.finish(taskKeys, {
-          taskId,
-          token,
-          nowMs,
-          status: outcome.type === "result" ? "completed" : "failed",
-          fields: sealedFields(content, { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) }),
-          entries: packEntries(content, entries),
-        }),
-      );
+      const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
+      const status = outcome.type === "result" ? "completed" : "failed";
+      return await withAccess(taskId, (content, access) => {
+        if (access === "key_missing") throw unreadableError(taskId, access);
+        // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
+        const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
+        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed }));
+      });
     },
 
     async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
-      const { mark, outcome } = packEntryOutcome(contentOf(codec, taskId), entryKey("ask", key), answerOutcome(answer, by));
-      const [receipt, nextRun] = await acknowledge(
-        scripts.answer(taskKeys, {
-          taskId,
-          key,
-          digest,
-          fingerprint: mark,
-          outcome,
-          isTimeout: answer.action === "timeout",
-          nowMs,
-          readyAtMs: nowMs + graceMs,
-          token,
-        }),
-      );
+      const [receipt, nextRun] = await withContent(taskId, (content) => {
+        const { mark, outcome } = packEntryOutcome(content, entryKey("ask", key), answerOutcome(answer, by));
+        return acknowledge(
+          scripts.answer(taskKeys, {
+            taskId,
+            // A client may name whatever it likes.
+            key: content.toStored(key),
+            digest,
+            fingerprint: mark,
+            outcome,
+            isTimeout: answer.action === "timeout",
+            nowMs,
+            readyAtMs: nowMs + graceMs,
+            token,
+          }),
+        );
+      });
       return nextRun === undefined ? { receipt } : { receipt, nextRun };
     },
 
     async refuse({ taskId, key, digest, violations, nowMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
-      const packed = packViolations(contentOf(codec, taskId), key, violations);
-      const count = await reached(scripts.refuse(taskKeys, { key, digest, violations: packed, nowMs }));
+      const count = await withContent(taskId, (content) =>
+        reached(scripts.refuse(taskKeys, { key, digest, violations: packViolations(content, key, violations), nowMs })),
+      );
       return count ?? undefined;
     },
 
     async cancel({ taskId, nowMs, message }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
-      return await acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message: contentOf(codec, taskId).seal("message", message) }));
+      return await withAccess(taskId, (content, access) => {
+        const sealed = access === "open" ? content.seal("message", message) : undefined;
+        return acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message: sealed }));
+      });
+    },
+
+    async postpone({ taskId, nowMs, dueAtMs }) {
+      const taskKeys = keys.task(taskId);
+      if (taskKeys) await reached(scripts.postpone(taskKeys, { taskId, nowMs, dueAtMs }));
     },
 
     async overdue({ partition, nowMs, limit }) {
@@ -254,15 +344,17 @@ export function createRedisStore({
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { items: [], cursor };
       if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
-      const rows = await reached(redis.xrange(taskKeys[2], cursor === undefined ? "-" : `(${cursor}`, "+", "COUNT", FEED_LENGTH_MAX));
-      const content = contentOf(codec, taskId);
-      const items = rows.flatMap(([, fields]) =>
-        fields[1] === undefined ? [] : [JSON.parse(content.open("feed", fields[1])) as FeedItem],
-      );
-      return { items, cursor: rows.at(-1)?.[0] ?? cursor };
+      const rows = await reached(reads.stream(taskKeys[2], cursor, FEED_LENGTH_MAX));
+      if (rows.length === 0) return { items: [], cursor };
+      return await withContent(taskId, async (content) => ({
+        items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
+        cursor: rows.at(-1)?.[0],
+      }));
     },
   };
 }
+
+const NOTHING_SAID = { fields: [], entries: [] };
 
 function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
   return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(content, key, entry)]);
@@ -278,4 +370,15 @@ function pairs(flat: readonly string[]): [string, string][] {
   const found: [string, string][] = [];
   for (let i = 0; i + 1 < flat.length; i += 2) found.push([flat[i] ?? "", flat[i + 1] ?? ""]);
   return found;
+}
+
+/**
+ * What of the quotas may be in one of several partitions, which count for themselves: its share, and three times as much more as chance puts there,
+ * so that nobody is refused before the quota is reached. All partitions together hold up to 3 √(quota × partitions) more than the quota.
+ */
+function quotasOf(quotas: TaskQuotas, partitions: number): TaskQuotas {
+  if (partitions === 1) return quotas;
+  const part = (quota: number) => Math.ceil(quota / partitions + 3 * Math.sqrt(quota / partitions));
+  const each = ({ tasks, bytes }: TaskQuota) => ({ tasks: part(tasks), bytes: part(bytes) });
+  return { principal: each(quotas.principal), tenant: each(quotas.tenant) };
 }

@@ -5,9 +5,9 @@
  * would stand behind it.
  */
 import { type TaskSummary, type Turn, turns } from "@parley/core";
-import type { Redis } from "ioredis";
-import { type ContentCodec, contentOf } from "./content.ts";
+import { type ContentCodec, DamagedContent } from "./content/codec.ts";
 import type { Keys } from "./keys.ts";
+import type { Reads } from "./reads.ts";
 import { SUMMARY_FIELDS, unpackSummary } from "./task-hash.ts";
 
 /** Tasks that are read at once, by all lists together. */
@@ -21,18 +21,27 @@ export interface Summaries {
 }
 
 export interface SummariesOptions {
-  readonly redis: Redis;
+  readonly reads: Reads;
   readonly keys: Keys;
   readonly codec: ContentCodec;
 }
 
-export function createSummaries({ redis, keys, codec }: SummariesOptions): Summaries {
+export function createSummaries({ reads, keys, codec }: SummariesOptions): Summaries {
   const turn = turns(AT_ONCE);
 
   async function read(taskId: string): Promise<TaskSummary | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
-    return unpackSummary(contentOf(codec, taskId), taskId, await turn(() => redis.hmget(taskKeys[0], ...SUMMARY_FIELDS)));
+    const values = await turn(() => reads.fields(taskKeys[0], SUMMARY_FIELDS));
+    if (values[0] === null) return undefined;
+    const isReadable = (await codec.access(taskId)) === "open";
+    const content = codec.of(taskId);
+    try {
+      return unpackSummary(content, taskId, values, isReadable);
+    } catch (error) {
+      if (!(error instanceof DamagedContent)) throw error;
+      return unpackSummary(content, taskId, values, false);
+    }
   }
 
   return { of: (taskIds) => Promise.all(taskIds.map((taskId) => read(taskId))), turn };

@@ -21,9 +21,10 @@ import {
   type TaskStatus,
   type TaskSummary,
   type TimeoutPolicy,
+  type Unreadable,
   type Violation,
 } from "@parley/core";
-import type { Content } from "./content.ts";
+import type { Content } from "./content/codec.ts";
 
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
@@ -55,12 +56,12 @@ export function packCall(content: Content, call: Call): { readonly facts: string
   const { kind, name, principal, tenant, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
-  const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.seal("seed", seed)];
+  const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.sealWord("seed", seed)];
   if (traceparent ?? request) facts.push(traceparent ?? null);
   if (request) facts.push(request.id);
   if (request?.progressToken !== undefined) facts.push(request.progressToken);
   const given: PackedGiven = replies ? [args, replies] : [args];
-  return { facts: JSON.stringify(facts), given: content.seal("given", JSON.stringify(given)) };
+  return { facts: content.toStored(JSON.stringify(facts)), given: content.seal("given", JSON.stringify(given)) };
 }
 
 /** The arguments that a task begins again with. */
@@ -182,13 +183,13 @@ export interface UnpackedTask {
   readonly takeovers: number;
 }
 
-/** Undefined for an empty hash, which is how Redis shows a key that is not there. */
-export function unpackTask(content: Content, id: string, fields: Fields): UnpackedTask | undefined {
+/** What was said is left out of a task that is unreadable. Undefined for an empty hash, which is how Redis shows a key that is not there. */
+export function unpackTask(content: Content, id: string, fields: Fields, unreadable?: Unreadable): UnpackedTask | undefined {
   const { state, call, message, immediate, outcome } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
-  const { seed: _, ...facts } = unpackFacts(call);
-  const task: Task = {
+  const { seed: _, ...facts } = unpackFacts(content, call);
+  const common = {
     id,
     call: { ...facts, retentionMs },
     status,
@@ -196,9 +197,13 @@ export function unpackTask(content: Content, id: string, fields: Fields): Unpack
     run,
     updatedAtMs,
     generation,
-    asks: status === "input_required" ? unpackAsks(content, fields) : [],
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
+  };
+  if (unreadable) return { task: { ...common, asks: [], unreadable }, attempt, takeovers };
+  const task: Task = {
+    ...common,
+    asks: status === "input_required" ? unpackAsks(content, fields) : [],
     ...(message !== undefined && { message: content.open("message", message) }),
     ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
     ...(outcome !== undefined && { outcome: JSON.parse(content.open("outcome", outcome)) as Outcome }),
@@ -216,7 +221,7 @@ export function unpackTaskAtWork(
   const { call = "" } = fields;
   if (!unpacked) return undefined;
   const { task, ...counts } = unpacked;
-  const seed = content.open("seed", unpackFacts(call).seed);
+  const seed = content.openWord("seed", unpackFacts(content, call).seed);
   const restartedWith = fields["arguments"] ?? journal["arguments"];
   // Replies were given to what the call asks first, and a restart is past that.
   const [args, replies] =
@@ -233,11 +238,13 @@ export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
 export function unpackSummary(
   content: Content,
   id: string,
-  [state, call, message, problem]: readonly (string | null)[],
+  [state, call, ...said]: readonly (string | null)[],
+  isReadable: boolean,
 ): TaskSummary | undefined {
   if (typeof state !== "string" || typeof call !== "string") return undefined;
   const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
-  const { principal, tenant, hidden, createdAtMs } = unpackFacts(call);
+  const [message, problem] = isReadable ? said : [];
+  const { principal, tenant, hidden, createdAtMs } = unpackFacts(content, call);
   return {
     id,
     principal,
@@ -271,10 +278,12 @@ function unpackState(text: string): State {
 /** JSON has no line feeds of its own, so the first one ends the facts. What was given comes after it, if it is not with the journal. */
 const FACTS_END = "\n";
 
-function unpackFacts(call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
+function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(facts) as PackedFacts;
+  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(
+    content.fromStored(facts),
+  ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
     kind,

@@ -1,5 +1,5 @@
 /** Chance that can be had again: the same seed draws the same numbers. A fork has a stream of its own, so that no consumer shifts another's. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export interface Random {
   /** In [0, 1). */
@@ -15,7 +15,7 @@ export interface Random {
 }
 
 export function createRandom(seed: string | number): Random {
-  let state = createHash("sha256").update(String(seed)).digest().readUInt32LE(0);
+  let state = hash("sha256", String(seed), "buffer").readUInt32LE(0);
 
   /** mulberry32: small, fast, and even enough to choose who dies. */
   function next(): number {

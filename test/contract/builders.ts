@@ -53,10 +53,10 @@ export function aWithdrawal(key: string, place: number): KeyedEntry {
 export const accept = (value: string) => ({ action: "accept", content: { value } }) as const;
 
 /** The life of one task, with the arguments that a test does not care about filled in. */
-export function aLife(store: TaskStore) {
+export function aLife(store: TaskStore, drawTaskId = newTaskId) {
   return {
     async create(call: Partial<Call> = {}): Promise<string> {
-      const taskId = newTaskId();
+      const taskId = drawTaskId();
       await store.create({ taskId, call: aCall(call), graceMs: GRACE_MS });
       return taskId;
     },

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Log } from "@parley/core";
-import { connectRedis, type ContentCodec, type RedisBackend, type RedisSettings } from "@parley/redis";
+import { connectRedis, createIds, type RedisBackend, type RedisSettings, sealWordOf } from "@parley/redis";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import { keysOf, openLook } from "../support/look.ts";
@@ -20,8 +20,12 @@ export const WITHOUT_TTL = [
   /:(run|sweep):(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
   /:sweep:repeat(:sweep)?$/,
   // Jobs that wait or are at work.
-  /:run:\d+-[\w-]{22}\.\d+(\.overtaken)?$/,
+  /:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/,
   /:sweep:repeat:sweep:\d+$/,
+  // Deleted with the last unfinished task that they count.
+  /:usage:(principal|tenant):/,
+  // One small record for each tenant and epoch.
+  /^[^:]+:content$/,
   // What seals requestState.
   /^[^:]+:secret$/,
 ];
@@ -47,27 +51,33 @@ async function unfinishedTasks(redis: Redis, keys: readonly string[]): Promise<R
 export interface OpenRedis extends RedisBackend {
   readonly url: string;
   readonly prefix: string;
+  /** As `ids.taskId`, without having to wait for a key. */
+  newTaskId(): string;
   /** A connection of the test's own, to look and to meddle. */
   readonly redis: Redis;
   readonly logged: readonly { readonly level: string; readonly message: string }[];
 }
 
-export async function openRedis(
-  settings: Partial<RedisSettings> = {},
-  { codec }: { readonly codec?: ContentCodec } = {},
-): Promise<OpenRedis> {
+/** `drawsIds`: false for a process that has no key to seal new tasks with. */
+export async function openRedis({
+  drawsIds = true,
+  ...settings
+}: Partial<RedisSettings> & { drawsIds?: boolean } = {}): Promise<OpenRedis> {
   const url = settings.url ?? process.env["REDIS_URL"];
   if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
   const prefix = settings.prefix ?? `test-${randomBytes(6).toString("hex")}`;
   const logged: { level: string; message: string }[] = [];
   const log = recordTo(logged);
-  const backend = await connectRedis({ ...settings, prefix, url }, { log, ...(codec && { codec }) });
+  const backend = await connectRedis({ ...settings, prefix, url }, { log });
   const redis = openLook(url);
+  const word = drawsIds ? sealWordOf(await backend.ids.taskId()) : undefined;
+  const ids = createIds({ partitions: 1 });
   return {
     ...backend,
     url,
     prefix,
     redis,
+    newTaskId: () => (word === undefined ? ids.taskId() : ids.taskId().replace("-", `-${word}-`)),
     logged,
     async close() {
       await backend.close();

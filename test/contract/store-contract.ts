@@ -6,36 +6,54 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type Answer,
+  type Call,
   type ClientCapabilities,
   type Entry,
   type KeyedEntry,
   type Outcome,
   type ParkRequest,
   summaryOf,
+  type TaskQuotas,
   type TaskEvents,
   type TaskStore,
 } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { accept, aCall, aLife, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId, newToken } from "./builders.ts";
+import {
+  accept,
+  aCall,
+  aLife,
+  anAsk,
+  aStep,
+  aWithdrawal,
+  GRACE_MS,
+  HOUR_MS,
+  LEASE_MS,
+  newTaskId as newPlainTaskId,
+  newToken,
+} from "./builders.ts";
 
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
 export interface StoreUnderTest {
   readonly store: TaskStore;
   readonly events: TaskEvents;
+  /** Ids of tasks that the store seals, if it seals any. */
+  readonly newTaskId?: () => string;
   close(): Promise<void>;
 }
 
-export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
+/** `partitions`: several count for themselves, and each lets in a little more than its part of a quota. */
+export function describeStore(name: string, open: () => Promise<StoreUnderTest>, { partitions = 1 } = {}): void {
   describe(`the task store ${name}`, () => {
     let store: TaskStore;
     let events: TaskEvents;
+    let newTaskId: () => string;
     let life: ReturnType<typeof aLife>;
     let close: () => Promise<void>;
 
     beforeAll(async () => {
-      ({ store, events, close } = await open());
-      life = aLife(store);
+      ({ store, events, close, newTaskId = newPlainTaskId } = await open());
+      life = aLife(store, newTaskId);
     });
     afterAll(() => close());
 
@@ -1264,6 +1282,110 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
         expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
         expect(await life.cancel(taskId)).toBe("unknown");
+      });
+    });
+
+    describe.runIf(partitions === 1)("quotas", () => {
+      const roomy = { tasks: 1_000, bytes: 1_000_000 };
+      const create = async (call: Partial<Call>, quotas: TaskQuotas | undefined) => {
+        const taskId = newTaskId();
+        const created = await store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, ...(quotas && { quotas }) });
+        return { taskId, created };
+      };
+      /** Nobody of any other test. */
+      const somebody = () => ({ principal: `ada-${newToken()}`, tenant: `acme-${newToken()}` });
+
+      test("bound the unfinished tasks of a principal, at the limit and one beyond; nothing is written of one beyond", async () => {
+        const ada = somebody();
+        const quotas = { principal: { ...roomy, tasks: 2 }, tenant: roomy };
+        const tasks = [await create(ada, quotas), await create(ada, quotas), await create(ada, quotas)];
+        expect(tasks.map(({ created }) => created)).toEqual(["created", "created", { over: "tasks", of: "principal" }]);
+        expect(await store.load(tasks[2]!.taskId)).toBeUndefined();
+        expect((await store.list({ principal: ada.principal, limit: 10 })).tasks).toHaveLength(2);
+        expect((await create({ ...ada, principal: "somebody else" }, quotas)).created).toBe("created");
+      });
+
+      test("make room with the end of a task, by result, error or cancellation, begun or not, and once", async () => {
+        const ada = somebody();
+        const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
+        for (const end of ["finish", "cancel", "cancel before its run"]) {
+          const { taskId, created } = await create(ada, quotas);
+          expect(created).toBe("created");
+          expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+          if (end === "finish") await life.finish(taskId, await life.begin({ taskId, run: 1 }));
+          if (end === "cancel") await life.begin({ taskId, run: 1 });
+          if (end !== "finish") await life.cancel(taskId);
+          await life.cancel(taskId);
+        }
+        expect((await create(ada, quotas)).created).toBe("created");
+        expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+      });
+
+      test("bound what callers put into unfinished tasks, wherever it is kept", async () => {
+        const ada = somebody();
+        for (const length of [100, 100_000]) {
+          const given = { ...ada, arguments: { text: "x".repeat(length) } };
+          const quotas = { principal: { ...roomy, bytes: Math.floor(2.5 * (length + 13)) }, tenant: roomy };
+          const first = await create(given, quotas);
+          const second = await create(given, quotas);
+          expect([first.created, second.created]).toEqual(["created", "created"]);
+          expect((await create(given, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+          await life.cancel(first.taskId);
+          const third = await create(given, quotas);
+          expect(third.created).toBe("created");
+          await life.cancel(second.taskId);
+          await life.cancel(third.taskId);
+        }
+      });
+
+      test("bound all principals of a tenant together, and no other tenant", async () => {
+        const ada = somebody();
+        const quotas = { principal: roomy, tenant: { ...roomy, tasks: 2 } };
+        const bob = { ...ada, principal: "bob" };
+        expect([(await create(ada, quotas)).created, (await create(bob, quotas)).created]).toEqual(["created", "created"]);
+        expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "tenant" });
+        expect((await create({ ...ada, tenant: `other-${newToken()}` }, quotas)).created).toBe("created");
+      });
+
+      test("count no task that was created without them, at its end neither", async () => {
+        const ada = somebody();
+        const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
+        const uncounted = await create(ada, undefined);
+        expect((await create(ada, quotas)).created).toBe("created");
+        await life.cancel(uncounted.taskId);
+        expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+      });
+    });
+
+    describe("who is asked, and who answers", () => {
+      test("an ask keeps its audience, and a task its tenant", async () => {
+        const audience = { to: { groups: ["finance"] }, not: "caller" } as const;
+        const taskId = await life.parked([{ ...anAsk("pay"), audience }, anAsk("size")], { tenant: "acme" });
+        const task = await life.load(taskId);
+        expect(task.call.tenant).toBe("acme");
+        expect(task.asks.map((ask) => ask.audience)).toEqual([audience, undefined]);
+        expect(await begin(taskId, 2)).toMatchObject({ task: { call: { tenant: "acme" }, asks: [{ audience }, {}] } });
+        expect((await life.load(await life.create())).call).not.toHaveProperty("tenant");
+      });
+
+      test("the same answer of somebody else is late, and of the same one a duplicate; the run reads who gave it", async () => {
+        const taskId = await life.parked([anAsk("pay")]);
+        const give = (by?: string, digest?: string) =>
+          store.answer({
+            taskId,
+            key: "pay",
+            answer: accept("4"),
+            nowMs: Date.now(),
+            graceMs: GRACE_MS,
+            ...(digest !== undefined && { digest }),
+            ...(by !== undefined && { by }),
+          });
+        expect(await give("eve", anAsk("pay").digest)).toMatchObject({ receipt: "accepted" });
+        expect(await give("eve")).toMatchObject({ receipt: "duplicate" });
+        expect(await give("bob")).toEqual({ receipt: "late" });
+        expect(await give()).toEqual({ receipt: "late" });
+        const begun = await begin(taskId, 2);
+        expect(begun.type === "begun" && begun.journal.get("ask:pay")?.outcome).toEqual({ type: "answer", answer: accept("4"), by: "eve" });
       });
     });
 

@@ -1,5 +1,6 @@
 /** A call, its question, the answer and the result, by a client that does everything right: what must work whatever others send. */
 import { until } from "../support/until.ts";
+import { REPLY_TIMEOUT_MS } from "./limits.ts";
 import { Caller } from "./wire/caller.ts";
 
 /** Longer than any step takes on a busy machine. */
@@ -39,7 +40,10 @@ async function inSession(caller: Caller): Promise<void> {
   const asked = await caller.untilAsked(session, "tools/call", { name: "constructor_ask", arguments: {} }, 7);
   const { status } = await caller.reply(session, asked.id, { action: "accept", content: { ok: true } });
   if (status !== 202) throw new Error(`the answer to a question is answered by HTTP ${status}`);
-  const { messages, text } = await caller.resume(session, asked.eventId ?? "", (all) => all.some(({ result }) => result !== undefined));
+  const { messages, text } = await caller.resume(session, asked.eventId ?? "", {
+    enough: (all) => all.some(({ result }) => result !== undefined),
+    lingerMs: REPLY_TIMEOUT_MS,
+  });
   const result = messages.find(({ id }) => id === 7)?.result;
   if (result?.["content"]?.[0]?.["text"] !== "accept") throw new Error(`the call's result is ${text.slice(0, 500)}`);
   if ((await caller.end(session)) !== 204) throw new Error("the session cannot be ended");

@@ -12,9 +12,10 @@ export const PAGE_SIZE = 40;
 /** A page of tasks: the message of each has at most 1,000 characters, of up to three bytes. */
 export const LIST_BYTES_MAX = REPLY_BYTES_MAX + PAGE_SIZE * 4_096;
 
-/** PARLEY_BODY_BYTES_MAX and PARLEY_BODY_DEPTH_MAX, docs/limits.md. */
+/** PARLEY_BODY_BYTES_MAX, PARLEY_BODY_DEPTH_MAX and PARLEY_BODY_VALUES_MAX, docs/limits.md. */
 export const BODY_BYTES_MAX = 1_048_576;
 export const BODY_DEPTH_MAX = 64;
+export const BODY_VALUES_MAX = 25_000;
 
 /** PARLEY_BATCH_MAX. */
 export const BATCH_MAX = 100;

@@ -7,8 +7,11 @@ function copy(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copy);
   if (value instanceof Map) return new Map([...value].map(([key, each]) => [copy(key), copy(each)]));
-  const plain = value as Record<string, unknown>;
-  const copied: Record<string, unknown> = {};
-  for (const key in plain) copied[key] = copy(plain[key]);
+  // All members at once, which keeps the shape, then those that are no plain values.
+  const copied: Record<string, unknown> = { ...value };
+  for (const key in copied) {
+    const member = copied[key];
+    if (typeof member === "object" && member !== null) copied[key] = copy(member);
+  }
   return copied;
 }

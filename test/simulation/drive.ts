@@ -1,13 +1,13 @@
 /**
  * Decides, turn by turn, what happens next: a reply of Redis, a step that ends, a person who answers, time that passes, a worker that dies.
  *
- * A turn is what Node does between two turns of its event loop: something from outside comes in, then all microtasks and ticks run. After
- * the case's measure of trouble nothing breaks any more, all questions are answered, and the task must come to its end.
+ * A turn (turn.ts) is what Node does between two immediates: something from outside comes in, then all microtasks and ticks run. After the
+ * case's measure of trouble nothing breaks any more, all questions are answered, and the task must come to its end.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "@parley/core";
 import type { Process } from "./process.ts";
 import { answer, cancel, create, deliver, kill, sweepOnce, startRun, TASK_ID, type World } from "./world.ts";
+import { nextTurn } from "./turn.ts";
 
 const TURNS_MAX = 10_000;
 const RUNS_PER_WORKER = 2;

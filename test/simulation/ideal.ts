@@ -2,10 +2,10 @@
  * The handler as plain asynchronous code: no journal, no runs, no crash. Effects settle as they settled for the run that ended the task, one
  * at a time and each after everything that the one before it caused.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Effects, JsonObject } from "@parley/core";
 import { interpret, type Stage } from "./interpret.ts";
 import type { Program } from "./program.ts";
+import { nextTurn } from "./turn.ts";
 import type { Trace } from "./witness.ts";
 
 export interface Ideal {

@@ -1,7 +1,7 @@
-import type { Log, Services } from "@parley/core";
+import type { Log, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
-import type { Gate } from "./gate.ts";
+import type { Gate, Gates } from "./gate.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Limits, Times } from "./limits.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
@@ -16,8 +16,11 @@ export interface FrontEnd {
   readonly heartbeat: Heartbeat;
   /** Calls that wait for their task. */
   readonly waits: Gate;
-  /** Streams that tell of changes. */
+  /** Streams that tell of changes: of all callers, and of one by its principal. */
   readonly listens: Gate;
+  readonly streams: Gates;
+  /** What identified callers may do per second. */
+  readonly rates: Rates;
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;

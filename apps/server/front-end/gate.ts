@@ -1,4 +1,4 @@
-import { type ErrorCode, ParleyError } from "@parley/core";
+import { type Caller, type ErrorCode, isCounted, ParleyError } from "@parley/core";
 
 /** How many of a kind may be open at once in this process. */
 export interface Gate {
@@ -44,4 +44,20 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
       };
     },
   };
+}
+
+/** The places of a stream that tells of changes: in this front end, and in what its caller may have. Throws OVERLOADED, QUOTA_EXCEEDED. */
+export function enterListening({ listens, streams }: { readonly listens: Gate; readonly streams: Gates }, caller: Caller): () => void {
+  if (!isCounted(caller)) return listens.enter();
+  const leaveOwn = streams.enter(caller.principal);
+  try {
+    const leave = listens.enter();
+    return () => {
+      leave();
+      leaveOwn();
+    };
+  } catch (error) {
+    leaveOwn();
+    throw error;
+  }
 }

@@ -8,6 +8,7 @@ export interface Limits {
   readonly listensMax: number;
   readonly listenTasksMax: number;
   readonly listenResourcesMax: number;
+  readonly streamsMax: number;
   readonly sessionTasksMax: number;
   readonly sessionSubscriptionsMax: number;
   readonly sessionWaitsMax: number;

@@ -5,7 +5,7 @@ import type { ProtectedResource } from "../front-end/protected-resource.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who sent it. Throws where nobody asked: outside of an authenticated scope, and for OPTIONS. */
+    /** Who sent it. Throws outside of an authenticated scope, and for OPTIONS. */
     readonly caller: Caller;
   }
 }

@@ -5,7 +5,7 @@
  *                               ▲                                                                                            │
  *                               └─────────────────────────────────── idleTimeout ────────────────────────────────────────────┘
  *
- * Streams are replies that nobody waits to have taken whole: outlet.ts watches over their readers.
+ * Streams have no end to wait for: outlet.ts watches their readers.
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -68,7 +68,7 @@ const refused = new WeakSet<Socket>();
  * and the reply says so: a client that keeps connections must not send its next request on this one.
  */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  // Each further chunk is an error of its own.
+  // Each further chunk raises another error.
   if (refused.has(socket)) return;
   refused.add(socket);
   const answer = answerOn(socket);

@@ -12,7 +12,7 @@ export interface Health {
 /**
  * `/healthz`: the process lives. `/readyz`: it can serve, so send it requests; 503 when it cannot.
  *
- * Load balancers ask by address, so any Host is answered, and so is a page that rebound its name: what is wrong stands in the log and on the
+ * Load balancers ask by address, so any Host is answered, and so is a page that rebound its name: what is wrong is only said in the log and on the
  * operator's port, never here.
  */
 export function health(app: FastifyInstance, { lifecycle, reachable, log }: Health): void {

@@ -1,8 +1,8 @@
 /**
- * Gives each request an id and, where somebody watches, a place in the metrics and a trace of its own. Lines that are logged while it is
+ * Gives each request an id and, if telemetry is on, a place in the metrics and its own trace. Lines that are logged while it is
  * answered carry both ids.
  *
- * Its span goes on from the traceparent in `_meta`, which the client's own code wrote, or else from the HTTP header, which may be the work
+ * Its span continues the traceparent in `_meta`, which the client's own code wrote, or else from the HTTP header, which may be the work
  * of anything on the way.
  */
 import { randomBytes } from "node:crypto";
@@ -57,7 +57,7 @@ export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Part
       request.traceId = ids?.traceId;
       reply.raw.on("close", () => {
         const outcome = outcomeOf(request, reply.raw);
-        // Of names from outside only known ones may stand in a trace.
+        // Only known names may enter a trace.
         const { name, attributes } = described(request, typeof target === "string" && isOffered(request, target) ? target : undefined);
         end(name, { ...attributes, "parley.outcome": outcome }, outcome === "failed");
       });
@@ -108,7 +108,7 @@ const GIVEN_ID = /^[\w.:-]{1,64}$/;
 const process = randomBytes(4).toString("hex");
 let count = 0;
 
-/** The id that a proxy gave it (X-Request-Id), else one of its own. */
+/** The id that a proxy gave it (X-Request-Id), else a new one. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && GIVEN_ID.test(given) ? given : `${process}-${(count += 1).toString(36)}`;

@@ -123,7 +123,7 @@ describe("requestState", () => {
     expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
   });
 
-  test("whose question has timed out meanwhile goes on without the answer", async () => {
+  test("whose question has timed out meanwhile continues without the answer", async () => {
     const { there, services, requestState, skip } = await asked();
     skip(services.settings.askTimeoutMs + 30_000);
     await sweep(services, { partition: 0 });

@@ -4,7 +4,7 @@
  *   compact JWE, `alg: dir`, `enc: A256GCM`, `kid` = which of the deployment's keys sealed it
  *
  * It names a hidden task. The seal binds it to the principal, to what was called and to the digest of the arguments, and it expires: a
- * state that was changed, is too old or comes with another call opens for nobody. Which questions it answers is decided by the task itself
+ * state that was changed, is too old or comes with another call does not open. Which questions it answers is decided by the task itself
  * (I2), so an answer counts once however often the state comes back. Nothing in it can be read without the key, and each sealing draws a
  * fresh initialisation vector, so two rounds never look alike.
  *
@@ -23,9 +23,9 @@ export interface RequestState {
   readonly argumentsDigest: string;
   /** Keys of the asks that went out with this state: answers to others are ignored. */
   readonly asked: readonly string[];
-  /** When the last of these asks ends by itself. */
+  /** When the last of these asks times out. */
   readonly deadlineMs: number;
-  /** How far the task's feed was shown, so that the next round goes on behind it. */
+  /** How far the task's feed was shown, so that the next round continues behind it. */
   readonly feedCursor?: string;
   readonly expiresAtMs: number;
 }
@@ -35,7 +35,7 @@ export type Bound = Pick<RequestState, "principal" | "kind" | "name" | "argument
 
 export interface RequestStates {
   seal(state: RequestState): Promise<string>;
-  /** Throws REQUEST_STATE_INVALID for whatever is wrong with it, without saying more: the text is attacker-controlled. */
+  /** Throws REQUEST_STATE_INVALID for anything that is wrong with it, without saying more: the text is attacker-controlled. */
   open(sealed: string, bound: Bound, nowMs: number): Promise<RequestState>;
 }
 
@@ -79,7 +79,7 @@ async function decrypted(keys: StateKeys, sealed: string): Promise<RequestState 
       keyManagementAlgorithms: ["dir"],
       contentEncryptionAlgorithms: ["A256GCM"],
     });
-    // Whoever could seal this holds the key: the shape is ours.
+    // Only a front end holds the key, so the shape is right.
     return JSON.parse(decoder.decode(plaintext)) as RequestState;
   } catch {
     return undefined;

@@ -8,7 +8,7 @@ export interface Signatures {
   verify(text: string, signature: string): boolean;
 }
 
-/** 128 bits are enough against guessing, and these stand in every event of a stream. */
+/** 128 bits are enough against guessing, and every event of a stream carries a signature. */
 const BYTES = 16;
 
 export function signatures({ signing }: StateKeys): Signatures {

@@ -1,10 +1,10 @@
 /**
  * The keys under which requestState is sealed and the ids of a session's questions and events are signed: the same in every front end, so
- * that a client can go on at any of them.
+ * that a client can continue at any of them.
  *
  * They are derived from secrets. The operator gives one or several (PARLEY_SECRET: the first seals, all open, so a new one is put in front
  * and the old one kept until its states have expired). When none is given, the first front end puts a random one into Redis and every other
- * one finds it there; whoever can read that Redis can read every task anyway.
+ * one finds it there; anybody who can read that Redis can read every task anyway.
  */
 import { hkdfSync, randomBytes } from "node:crypto";
 

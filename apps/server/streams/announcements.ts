@@ -1,6 +1,6 @@
 import type { Announcement, TaskEvents } from "@parley/core";
 
-/** What every front end is told, handed on to the listen streams of this one: one subscription per process, not one per stream. */
+/** Announcements to every front end, passed on to the streams of this one: one subscription per process, not one per stream. */
 export interface Announcements {
   onAnnouncement(listener: (announcement: Announcement) => void): () => void;
   stop(): void;

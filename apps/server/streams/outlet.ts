@@ -5,7 +5,7 @@
  *     └───────────answer()────────────────────────────────────────┘
  *
  * It stays JSON as long as nothing has to be said before the end, so short calls cost no stream. A stream is kept open by comments; its
- * reader's pace is respected: whoever sends much waits for `drained` between messages, and a reader that takes nothing is dropped.
+ * reader's pace is respected: a sender of many messages waits for `drained` between them, and a reader that takes nothing is dropped.
  *
  * In a session an event may carry an id, with which the client comes back for what follows it.
  *
@@ -63,7 +63,7 @@ export class Outlet implements ReplyChannel {
     return this.#closed.signal;
   }
 
-  /** Called when the response is over, whoever ended it; at once if it is. */
+  /** Called when the response has ended, on either side; at once if it has. */
   onClose(listener: () => void): void {
     const { raw } = this.#reply;
     if (raw.closed) listener();
@@ -168,7 +168,7 @@ export function sendJson(reply: FastifyReply, httpStatus: number, body: object):
   void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
 }
 
-/** For whoever counts: a JSON-RPC error travels with HTTP 200. */
+/** For metrics and the log, since a JSON-RPC error travels with HTTP 200. */
 function noteError(reply: FastifyReply, message: object): void {
   if ("error" in message) reply.request.rpcError = (message.error as { readonly code: number }).code;
 }

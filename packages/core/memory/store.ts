@@ -8,6 +8,7 @@ import { canonicalJson } from "../canonical-json.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
 import { answerOutcome, type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Clock, TaskStore } from "../ports.ts";
+import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
 import {
@@ -27,7 +28,13 @@ const FEED_LENGTH_MAX = 1_000;
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
 
+/** As it is packed in Redis. */
+function sizeOfGiven({ arguments: args, replies }: Call): number {
+  return JSON.stringify(replies ? [args, replies] : [args]).length;
+}
+
 interface Stored {
+  readonly isCounted: boolean;
   readonly id: string;
   call: Call;
   state: TaskState;
@@ -88,11 +95,14 @@ export function createMemoryStore({
   }
 
   return {
-    async create({ taskId, call, graceMs }) {
+    async create({ taskId, call, graceMs, quotas }) {
       if (find(taskId)) return "exists";
+      const over = quotas && overQuota(call, quotas);
+      if (over) return over;
       const task: Stored = {
         id: taskId,
         call: structuredClone(call),
+        isCounted: quotas !== undefined,
         state: { status: "working", asks: [] },
         revision: 0,
         run: 0,
@@ -249,6 +259,11 @@ export function createMemoryStore({
       return refused.count;
     },
 
+    async postpone({ taskId, nowMs, dueAtMs }) {
+      const task = tasks.get(taskId);
+      if (task?.dueAtMs !== undefined && task.dueAtMs <= nowMs) task.dueAtMs = dueAtMs;
+    },
+
     async cancel({ taskId, nowMs, message }) {
       const task = find(taskId);
       if (!task) return "unknown";
@@ -294,6 +309,19 @@ export function createMemoryStore({
       return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
     },
   };
+
+  function overQuota(call: Call, quotas: TaskQuotas): Over | undefined {
+    for (const of of ["principal", "tenant"] as const) {
+      const beside = [...tasks.values()].filter((task) => {
+        const same = task.call.tenant === call.tenant && (of === "tenant" || task.call.principal === call.principal);
+        return same && task.isCounted && !isFinished(task.state.status);
+      });
+      if (beside.length >= quotas[of].tasks) return { over: "tasks", of };
+      const bytes = [...beside.map((task) => task.call), call].reduce((sum, each) => sum + sizeOfGiven(each), 0);
+      if (bytes > quotas[of].bytes) return { over: "bytes", of };
+    }
+    return undefined;
+  }
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
     for (const { key, digest, calledAt } of task.state.asks)
@@ -345,7 +373,7 @@ function placed(recorded: Entry, { place, withdrawn }: Entry): Entry {
 }
 
 function sizeOf(journal: Journal): number {
-  return [...journal.values()].reduce((size, { outcome }) => size + canonicalJson(outcome).length + ENTRY_SIZE, 0);
+  return [...journal.values()].reduce((size, { outcome }) => size + JSON.stringify(outcome).length + ENTRY_SIZE, 0);
 }
 
 /** Of the handler's restarts, the one that put the ask of this key: `name@2#3` is of the second. */

@@ -20,7 +20,7 @@ export type RunEnd =
   | { readonly type: "aborted"; readonly diverging?: ParleyError };
 
 export interface Ending {
-  readonly isOver: boolean;
+  isOver(): boolean;
   /** The first end counts. */
   with(end: RunEnd): void;
   /** What cannot be recorded has not happened: the run throws (R6). */
@@ -32,9 +32,7 @@ export function createEnding(): Ending {
   const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
   let isOver = false;
   return {
-    get isOver() {
-      return isOver;
-    },
+    isOver: () => isOver,
     with(end) {
       isOver = true;
       resolve(end);

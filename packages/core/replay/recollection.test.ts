@@ -22,9 +22,7 @@ function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
   const course = {
     settled: 0,
     isInDrain: true,
-    get at() {
-      return course.isInDrain ? `${course.settled}` : `${course.settled}o`;
-    },
+    at: () => (course.isInDrain ? `${course.settled}` : `${course.settled}o`),
   };
   const entryOf = (of: string | Partial<Entry>): Entry => ({
     digest: "",

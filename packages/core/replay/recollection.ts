@@ -204,7 +204,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
         uncalled[at] = (uncalled[at] ?? 0) - 1;
       }
       const entry = journal.get(id);
-      const calledAt = isNamed ? `${course.at}:${item()}` : course.at;
+      const calledAt = isNamed ? `${course.at()}:${item()}` : course.at();
       return { key, id, calledAt: entry?.calledAt ?? calledAt, entry };
     },
     branch(key) {

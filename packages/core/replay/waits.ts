@@ -22,10 +22,11 @@ export interface Waits {
   ask(call: Call, pending: Pending<Answer>, asked: Asked): void;
   sleep(call: Call, pending: Pending<void>, slept: Slept): void;
   /** Asks that are open, in the order in which they were put. */
-  readonly asks: readonly Ask[];
-  readonly wakeAtMs: number | undefined;
+  asks(): readonly Ask[];
+  /** When the first sleep ends, if there is one. */
+  wakeAtMs(): number | undefined;
   /** Sleeps so short that they stay on the worker. */
-  readonly napping: number;
+  napping(): number;
   /** Sleeps that were over before the run began, each with the time of its end. */
   overdue(): readonly Recorded[];
 }
@@ -202,15 +203,9 @@ export function createWaits({
       sleeps.set(id, { call, wakeAtMs });
       wakeInTime(call, sleepEntry, wakeAtMs);
     },
-    get asks() {
-      return [...asks.values()];
-    },
-    get wakeAtMs() {
-      return sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs));
-    },
-    get napping() {
-      return napping;
-    },
+    asks: () => [...asks.values()],
+    wakeAtMs: () => (sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs))),
+    napping: () => napping,
     overdue() {
       const nowMs = clock.now();
       return [...sleeps.values()].flatMap(({ call: { id, entry }, wakeAtMs }) => {

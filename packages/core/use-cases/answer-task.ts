@@ -6,7 +6,7 @@ import { readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Answer, Ask, Receipt, Task, Violation } from "../task.ts";
-import { notFound, type TaskRef } from "./get-task.ts";
+import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
 export interface AnswerTask extends TaskRef {
@@ -45,6 +45,7 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   const task = await services.store.load(request.taskId);
   const view = task && viewOf(caller, task);
   if (!view) return await answerAgain(services, request, task);
+  readable(task);
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
     keys.map(async (key) => {

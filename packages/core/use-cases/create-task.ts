@@ -1,6 +1,7 @@
 import { type Caller, DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
+import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
 import { describeViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
@@ -26,7 +27,7 @@ export interface CreateTask {
 /**
  * Writes a task and adds its first run; returns once both are in the store (I6).
  *
- * Throws INVALID_ARGUMENTS and TOO_LARGE before anything is written.
+ * Throws INVALID_ARGUMENTS, TOO_LARGE and QUOTA_EXCEEDED; no task is written then.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
@@ -34,7 +35,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const args = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
-  const taskId = request.taskId ?? ids.taskId();
+  const taskId = request.taskId ?? (await ids.taskId(caller.tenant));
   const nowMs = clock.now();
   const traceparent = observer?.traceparent();
   const call: Call = {
@@ -53,11 +54,14 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(request.request && { request: request.request }),
   };
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
-  await Promise.all([
-    store.create({ taskId, call, graceMs: settings.graceMs }),
-    queue.add({ taskId, run: 1, cause: "created" }),
+  const counted = isCounted(caller);
+  const [created] = await Promise.all([
+    store.create({ taskId, call, graceMs: settings.graceMs, ...(counted && { quotas: settings.taskQuotas }) }),
+    // A run of a task that is not there is none.
+    queue.add({ taskId, run: 1, cause: "created", ...(counted && { share: shareOf(call) }) }),
     request.beside?.(),
   ]);
+  if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {

@@ -2,7 +2,7 @@ import type { Caller } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import { viewOf } from "../policy.ts";
-import { isFinished, type Task } from "../task.ts";
+import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
@@ -12,15 +12,22 @@ export interface TaskRef {
   readonly caller: Caller;
 }
 
-/** The task as it is now and as the caller may see it; undefined for what getTask throws for. */
+/** The task as it is now and as the caller may see it, also where what was said in it cannot be read; undefined where knownTask throws. */
 export async function findTask({ store }: Pick<Services, "store">, { taskId, caller }: TaskRef): Promise<Task | undefined> {
   const task = await store.load(taskId);
   return task && viewOf(caller, task);
 }
 
 /** As findTask. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
+export async function knownTask(services: Services, ref: TaskRef): Promise<Task> {
+  const task = await findTask(services, ref);
+  if (!task) throw notFound(ref);
+  return task;
+}
+
+/** As knownTask. Throws CONTENT_KEY_MISSING, CONTENT_ERASED or CONTENT_DAMAGED where what was said in the task cannot be read. */
 export async function getTask(services: Services, ref: TaskRef): Promise<Task> {
-  return known(await findTask(services, ref), ref);
+  return readable(await knownTask(services, ref));
 }
 
 /**
@@ -56,13 +63,26 @@ function graceLeftMs({ clock, settings }: Services, task: Task): number {
 
 function known(task: Task | undefined, ref: TaskRef): Task {
   if (!task) throw notFound(ref);
-  return task;
+  return readable(task);
 }
 
 /** The same for a task that there never was and for one that is not the caller's. */
 export function notFound({ taskId }: Pick<TaskRef, "taskId">): ParleyError {
   return new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
 }
+
+/** For those who know that the task is the caller's. */
+export function readable(task: Task): Task {
+  if (task.unreadable) throw unreadableError(task.id, task.unreadable);
+  return task;
+}
+
+export function unreadableError(taskId: string, why: Unreadable): ParleyError {
+  return new ParleyError(UNREADABLE[why], `what was said in the task ${taskId} ${SAID_OF[why]}`);
+}
+
+const UNREADABLE = { key_missing: "CONTENT_KEY_MISSING", erased: "CONTENT_ERASED", damaged: "CONTENT_DAMAGED" } as const;
+const SAID_OF = { key_missing: "cannot be read now", erased: "was erased", damaged: "is damaged" } as const;
 
 /** At rest: finished, or waiting for a person. */
 export function isSettled(task: Task): boolean {
@@ -86,7 +106,7 @@ export async function waitForTask(services: Services, { task, caller, until, tim
   let last = task;
   try {
     for await (const seen of followTask(services, { taskId: task.id, caller, signal: stop })) {
-      last = seen;
+      last = readable(seen);
       if (until(seen)) break;
     }
   } finally {

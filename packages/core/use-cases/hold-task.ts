@@ -17,7 +17,7 @@ export interface Hold {
   /** Aborted when the run must stop: its task was taken over or cancelled, its lease ran out, or its time is over. */
   readonly signal: AbortSignal;
   /** Whether it was the run's time. */
-  readonly isTimedOut: boolean;
+  isTimedOut(): boolean;
   /** Stops the run, and keeps its hold, for the write that ends the task. */
   timeOut(): void;
   /** Whether it is held for sure, renewing it if there is doubt. */
@@ -94,9 +94,7 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
   return {
     token,
     signal: stop.signal,
-    get isTimedOut() {
-      return isTimedOut && !isLost;
-    },
+    isTimedOut: () => isTimedOut && !isLost,
     timeOut() {
       isTimedOut = true;
       stop.abort(OVER);

@@ -15,6 +15,7 @@ import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
 import type { Ask, JsonObject, Task } from "../task.ts";
+import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
 import { isSuspect } from "./suspects.ts";
@@ -34,10 +35,18 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
   const { begun, token, heldUntilMs, cleared } = taken;
   try {
     if (begun.type === "refused") {
-      log.debug({ taskId: ref.taskId, run: ref.run, reason: begun.reason }, "run refused");
+      if (begun.reason === "key_missing") await putOff(services, ref);
+      else log.debug({ taskId: ref.taskId, run: ref.run, reason: begun.reason }, "run refused");
       return begun;
     }
     const hold = holdTask(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
+    if (begun.type === "unreadable") {
+      try {
+        return await finish(services, begun.task, hold, [], unreadableError(ref.taskId, begun.reason));
+      } finally {
+        hold.release();
+      }
+    }
     const run = () => runBegun(services, catalogue, begun, hold);
     try {
       return await (observer?.running(begun, run) ?? run());
@@ -84,6 +93,16 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
 
   const { end, isTimeout } = await work(services, runnable, { begun, journal, hold });
   return await writeEnd(services, { runnable, begun, asks, hold, end, isTimeout });
+}
+
+/** How long a run that this worker has no key for is left to others, and to the operator. */
+const KEY_RETRY_MS = 15_000;
+
+/** Somewhat later or earlier than others: all tasks of a key that is missing come due together. */
+async function putOff({ store, clock, ids, log }: Services, { taskId, run }: RunRef): Promise<void> {
+  const nowMs = clock.now();
+  log.warn({ taskId, run }, "no key for what the task was told, run put off");
+  await store.postpone({ taskId, nowMs, dueAtMs: Math.ceil(nowMs + KEY_RETRY_MS * (0.75 + ids.random() / 2)) });
 }
 
 type Held = Extract<Begun, { type: "begun" }>;
@@ -182,7 +201,7 @@ async function work(
       ports: {
         clock,
         scope,
-        digest,
+        digest: (text) => digest(text, task.id),
         validate,
         record: (entries) => hold.record(entries),
         isHeld: hold.isHeld,
@@ -191,7 +210,7 @@ async function work(
         announce: (announcement) => events.announce(announcement),
       },
     });
-    return { end, isTimeout: hold.isTimedOut };
+    return { end, isTimeout: hold.isTimedOut() };
   } finally {
     done.abort(OVER);
   }

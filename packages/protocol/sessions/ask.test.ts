@@ -144,7 +144,7 @@ describe.each(ALL)("a question of $version that is put again", ({ say }) => {
     );
   });
 
-  test("names fields by what they are called, whatever a pointer makes of their names", () => {
+  test("names fields as they are called, not as a JSON pointer escapes them", () => {
     expect(messageOf(form, [{ path: "/content/a~0b~01", message: "is required" }])).toContain(": a~b~1 is required.");
   });
 
@@ -189,7 +189,7 @@ describe("notifications", () => {
   const progress = { type: "progress", progress: 50, total: 100, message: "half" } as const;
   const log = { type: "log", level: "warning", data: { at: 1 }, logger: "tool" } as const;
 
-  test.each(ALL)("of $version show progress to whoever gave a token, and logs from the level that was set", ({ say }) => {
+  test.each(ALL)("of $version show progress to clients that gave a token, and logs from the level that was set", ({ say }) => {
     const shown = say.feedNotification(progress, { progressToken: 0 });
     expect(shown).toStrictEqual({
       jsonrpc: "2.0",

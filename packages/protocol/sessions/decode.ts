@@ -61,7 +61,7 @@ function refused(id: RequestId, code: number, message: string): SessionMessage {
   return { type: "rejected", httpStatus: 200, message: errorMessage(id, { code, message }) };
 }
 
-/** A client that answers by an error cannot or will not ask its user: nobody has decided anything, as when a form is closed. */
+/** A client that answers with an error cannot or will not ask its user. Nobody has decided anything, as when a form is closed. */
 function replyIn(message: Wire): unknown {
   return Object.hasOwn(message, "result") ? message["result"] : { action: "cancel" };
 }

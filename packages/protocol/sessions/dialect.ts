@@ -44,7 +44,7 @@ export interface SessionEncoder extends Encoder {
   empty(): object;
   /**
    * An ask as a request to the client: elicitation/create, sampling/createMessage or roots/list. `taskId` adds related-task, for calls
-   * whose task the client knows. A form is said in this revision's words. What was wrong with an earlier answer stands in the message.
+   * whose task the client knows. A form is put in this revision's words. The message says what was wrong with an earlier answer.
    */
   ask(ask: Ask, options: { readonly requestId: RequestId; readonly elicitationId: string; readonly taskId?: string }): RpcServerRequest;
   /** Where the revision has tasks. */

@@ -32,6 +32,8 @@ test("the catalogue's codes are those that these revisions know", () => {
     "STEP_FAILED",
     "STEP_TIMEOUT",
     "ASK_TIMEOUT",
+    "CONTENT_KEY_MISSING",
+    "CONTENT_DAMAGED",
     "PROVIDER_UNAVAILABLE",
     "PROVIDER_INVALID",
     "OVERLOADED",
@@ -85,7 +87,7 @@ describe.each(ALL)("a request of $version that failed", ({ say }) => {
   });
 
   test.each([new Error("password is hunter2"), "password is hunter2", undefined])(
-    "by a defect tells nothing but where it stands in the log",
+    "by a defect says nothing but its id in the log",
     (error) => {
       expect(say.failure({ id: 1, error, defectId: "d-7" }).message).toStrictEqual({
         jsonrpc: "2.0",
@@ -108,7 +110,7 @@ describe("arguments that do not fit", () => {
     });
   });
 
-  test("are an error for whoever waits for a task, or for a prompt", () => {
+  test("are an error for a client that waits for a task or a prompt", () => {
     for (const intent of [
       { ...call, task: {} },
       { type: "getPrompt", name: "a", arguments: {} },

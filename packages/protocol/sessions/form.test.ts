@@ -83,7 +83,7 @@ describe("forms of 2025-11-25", () => {
   });
 });
 
-describe("whatever a tool asks", () => {
+describe("any form that a tool asks", () => {
   test("an answer that was given choice by choice fits when the list of choices would", () => {
     const values = ["a", "b", "c"];
     for (const limits of [{}, { minItems: 1 }, { minItems: 2, maxItems: 2 }, { maxItems: 1 }]) {

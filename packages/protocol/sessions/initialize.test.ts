@@ -56,7 +56,7 @@ describe("initialize", () => {
     });
   });
 
-  test("needs nobody's name, and keeps no long one", () => {
+  test("needs no client name, and cuts long ones", () => {
     for (const info of [undefined, "c", { name: "c" }, { name: 1, version: "1" }]) {
       const read = readInitialize(
         initialize({ protocolVersion: "2025-11-25", capabilities: {}, ...(info === undefined ? {} : { clientInfo: info }) }),

@@ -31,7 +31,7 @@ function read(id: RequestId, params: Wire): Initialize {
   };
 }
 
-/** For logs only, so that a client that leaves it out is served all the same. */
+/** For logs only, so a client may leave it out. */
 function clientInfo(params: Wire): Pick<Initialize, "clientInfo"> {
   const info = own(params, "clientInfo");
   if (!isObject(info)) return {};

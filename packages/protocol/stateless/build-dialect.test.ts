@@ -36,7 +36,7 @@ function decode(method: string, version = VERSION, params: object = {}) {
 }
 
 describe("a revision is its methods, its entries, its codes", () => {
-  test("it reads requests of its own version alone, by its own table", () => {
+  test("it reads requests of its own version only, by its own table", () => {
     expect(decode("things/list", VERSION, { cursor: "c" })).toMatchObject({ intent: { type: "listTools", cursor: "c" }, wants: {} });
     expect(decode("completion/complete")).toMatchObject({
       type: "rejected",

@@ -108,7 +108,7 @@ function decodeRequest({ version, methods }: Reading, inbound: Inbound, request:
   return refuse(inbound, { id, intent, client }) ?? { type: "request", id, method, intent, client, wants };
 }
 
-/** What the params themselves make impossible for this client. An unknown tool is left to whoever looks it up. */
+/** What the params themselves make impossible for this client. An unknown tool is found when the call is made. */
 function refuse(
   inbound: Inbound,
   { id, intent, client }: { readonly id: RequestId; readonly intent: StatelessIntent; readonly client: ClientFacts },

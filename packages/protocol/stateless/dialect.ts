@@ -1,5 +1,5 @@
 /**
- * What a revision without sessions exports. Every request says by itself which revision it is of and what its client can be asked; nothing comes
+ * What a revision without sessions exports. Every request says which revision it is of and what its client can be asked; nothing comes
  * from a connection.
  */
 import type { Ask, Catalogue, Receipt, Task, Tool } from "@parley/core";
@@ -39,7 +39,7 @@ export interface StatelessEncoder extends Encoder {
   /** The answer to tasks/get: with the questions that this client can be asked. */
   detailedTask(task: Task, client: Pick<ClientFacts, "capabilities">): object;
   /**
-   * The answer to tasks/update and to tasks/cancel. With `receipts`, what became of each answer stands in `_meta["parley/receipts"]`, ask key →
+   * The answer to tasks/update and to tasks/cancel. With `receipts`, what became of each answer is in `_meta["parley/receipts"]`, ask key →
    * `accepted`, `duplicate`, `late`, `unknown`.
    */
   acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;

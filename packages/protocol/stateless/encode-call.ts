@@ -4,7 +4,7 @@ import { withoutRelatedTask } from "../related-task.ts";
 import { inputRequests } from "./encode-ask.ts";
 
 /**
- * A tool's result as it stands in an answer or inside a completed task. The official tasks client refuses one without `resultType`, though
+ * A tool's result, in an answer or inside a completed task. The official tasks client refuses one without `resultType`, though
  * the specification's example has none.
  */
 export function toolResult(result: JsonObject): JsonObject {

@@ -18,7 +18,7 @@ const NAMED_BY: { readonly [method: string]: { readonly member: string; readonly
   "tools/call": { member: "name", mayBeAbsent: false },
   "prompts/get": { member: "name", mayBeAbsent: false },
   "resources/read": { member: "uri", mayBeAbsent: false },
-  // FastMCP's client sends none here; a wrong one is refused all the same.
+  // FastMCP's client sends none here; a wrong one is still refused.
   "tasks/get": { member: "taskId", mayBeAbsent: true },
   "tasks/update": { member: "taskId", mayBeAbsent: true },
   "tasks/cancel": { member: "taskId", mayBeAbsent: true },

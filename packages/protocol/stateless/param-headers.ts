@@ -19,7 +19,7 @@ export function paramHeaders(tool: Tool): readonly ParamHeader[] {
   return headers;
 }
 
-/** A declaration that the specification does not allow (a bad name, a type other than string, integer, number, boolean) binds nobody. */
+/** A declaration that the specification does not allow (a bad name, a type other than string, integer, number, boolean) is ignored. */
 function* search(schema: unknown, path: readonly string[]): Generator<ParamHeader> {
   if (!isObject(schema)) return;
   const name = own(schema, "x-mcp-header");

@@ -1,4 +1,4 @@
-/** The params of the methods of revisions without sessions; what both families read alike stands in ../params.ts. */
+/** The params of the methods of revisions without sessions; what both families read alike is in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../json-rpc.ts";
 import { callArguments, isString, isSubscribableUri, member, optional, required, strings, SUBSCRIBABLE_URI } from "../params.ts";

@@ -1,7 +1,7 @@
 --[[ cancel.lua: ends the task as cancelled, whatever a run is doing.
 
 KEYS  task journal feed due
-ARGV  task_id, now_ms, message
+ARGV  task_id, now_ms, message (sealed; '' where it cannot be)
 
 Returns 'cancelled' | 'finished' | 'unknown'.
 
@@ -12,6 +12,6 @@ local state = read_state(task)
 if not state then return 'unknown' end
 if is_finished(state) then return 'finished' end -- I1
 
-write_field('message', message)
+if message ~= '' then write_field('message', message) end
 end_task(state, task_id, 'cancelled', now_ms)
 return 'cancelled'

@@ -3,9 +3,11 @@
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
 ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
-      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever)
+      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever),
+      most unfinished tasks of the owner, most bytes in them, the same of its tenant ('' for a task that is not counted)
 
-Returns 'created' | 'exists' | 'expired'.
+Returns {'created', how many tasks of its share never ran, if it is counted} | {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes',
+'principal' or 'tenant'}.
 
 Settles the race of a create that is sent twice, as a client library does after a lost connection: the second one changes nothing. If
 the caller dies before it adds the run, the sweep finds the task overdue.
@@ -15,15 +17,33 @@ again, so a task is not made after `not_after_ms`. This is the one script that r
 local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
-if redis.call('EXISTS', task) == 1 then return 'exists' end
+if redis.call('EXISTS', task) == 1 then return { 'exists' } end
 if not_after_ms then
   local seconds, microseconds = unpack(redis.call('TIME'))
-  if seconds * 1000 + microseconds / 1000 > not_after_ms then return 'expired' end
+  if seconds * 1000 + microseconds / 1000 > not_after_ms then return { 'expired' } end
+end
+
+local waiting
+if ARGV[10] ~= '' then
+  local usage = usage_keys(facts)
+  local counted = { { 'principal', ARGV[10], ARGV[11] }, { 'tenant', ARGV[12], ARGV[13] } }
+  for _, each in ipairs(counted) do
+    local who, tasks_max, bytes_max = each[1], tonumber(each[2]), tonumber(each[3])
+    local has = redis.call('HMGET', usage[who], 'tasks', 'bytes')
+    if tonumber(has[1] or 0) >= tasks_max then return { 'over', 'tasks', who } end
+    if tonumber(has[2] or 0) + #given > bytes_max then return { 'over', 'bytes', who } end
+  end
+  for _, each in ipairs(counted) do
+    redis.call('HINCRBY', usage[each[1]], 'tasks', 1)
+    redis.call('HINCRBY', usage[each[1]], 'bytes', #given)
+    local total = redis.call('HINCRBY', usage[each[1]], 'waiting', 1)
+    if each[1] == 'principal' or usage.has_tenant then waiting = total end
+  end
 end
 
 local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
-  expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0,
+  expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0, counted = waiting and 1 or 0,
 }
 happens('created')
 tell(state, created_at_ms)
@@ -41,4 +61,4 @@ if owner_expires_at_ms ~= '' then
   redis.call('XADD', owner, 'MAXLEN', '~', owner_length_max, '*', 'id', task_id)
   redis.call('PEXPIREAT', owner, owner_expires_at_ms)
 end
-return 'created'
+return { 'created', waiting }

@@ -1,7 +1,7 @@
 --[[ task.lua: the words that the scripts share; loaded in front of each of them.
 
 What a person or a tool said is sealed: scripts put it where it belongs and never look into it. A task's hash holds
-  state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers [token answers]
+  state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
   arguments    what the handler last began again with, in place of what was given
   ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
@@ -11,7 +11,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
-until the task ends. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
+until the task ends. Counted is 1 for a task that quotas count, else 0. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
 
 An entry of the journal is: place called_at digest mark outcome. The place is a number in the order in which effects settled for the handler,
 w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
@@ -37,15 +37,16 @@ local function read_state(key)
     attempt = word[7],
     generation = tonumber(word[8]),
     takeovers = tonumber(word[9]),
-    token = word[10],
-    answers = tonumber(word[11]),
+    counted = word[10],
+    token = word[11],
+    answers = tonumber(word[12]),
   }
 end
 
 local function write_state(state)
   local words = {
     state.status, state.revision, state.run, state.updated_at_ms, state.expires_at_ms, state.retention_ms, state.attempt,
-    state.generation, state.takeovers, state.token, state.token and state.answers,
+    state.generation, state.takeovers, state.counted, state.token, state.token and state.answers,
   }
   redis.call('HSET', task, 'state', table.concat(words, ' '))
 end
@@ -104,6 +105,43 @@ local function tell(state, now_ms)
   redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
+-- What the unfinished tasks of an owner, and of its tenant, take in this partition: hashes with `tasks`, `bytes` (what callers gave) and `waiting`
+-- (tasks that never ran), there as long as there are such tasks. Only tasks of callers that can be told apart are counted. The keys are in the
+-- task's slot by the due set's name, and known by the facts of the call.
+local USAGE = string.gsub(due, 'due$', 'usage:')
+
+local function usage_keys(facts)
+  local owner = cjson.decode(facts)[3]
+  local principal, tenant = owner, 'default'
+  if type(owner) == 'table' then principal, tenant = owner[1], owner[2] end
+  return { principal = USAGE .. 'principal:' .. principal, tenant = USAGE .. 'tenant:' .. tenant, has_tenant = tenant ~= 'default' }
+end
+
+-- Facts and what was given inline. JSON has no line feeds of its own.
+local function call_parts()
+  return string.match(redis.call('HGET', task, 'call'), '^([^\n]*)\n?(.*)$')
+end
+
+local function use_less(facts, field, by)
+  local keys = usage_keys(facts)
+  for _, key in ipairs({ keys.principal, keys.tenant }) do
+    -- One that was deleted begins anew: what was counted in it is not taken off what came later.
+    local left = tonumber(redis.call('HGET', key, field) or 0)
+    if left > 0 then redis.call('HSET', key, field, math.max(0, left - by)) end
+    if field == 'tasks' and left <= by then redis.call('DEL', key) end
+  end
+end
+
+-- At the end of a task.
+local function stop_counting(state)
+  if state.counted ~= '1' then return end
+  local facts, given = call_parts()
+  local size = #given > 0 and #given or redis.call('HSTRLEN', journal, 'given')
+  use_less(facts, 'bytes', size)
+  if state.run == 0 then use_less(facts, 'waiting', 1) end
+  use_less(facts, 'tasks', 1)
+end
+
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
@@ -116,6 +154,7 @@ local function end_task(state, task_id, status, now_ms)
   tell(state, now_ms)
   write_state(state)
   redis.call('ZREM', due, task_id)
+  stop_counting(state)
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)

@@ -23,13 +23,16 @@ interface Scenario {
   readonly params: JsonObject;
   /** For hours, once it is answered: a call without a task would be held as long. */
   readonly sleeps?: boolean;
+  /** More than one question at once. */
+  readonly asksTogether?: boolean;
 }
 
 const SCENARIOS: readonly Scenario[] = [
-  ...["every_field", "several", "constructor_ask", "page", "model", "folders", "reports", "expense_report"].map((name) => tool(name)),
+  { ...tool("several"), asksTogether: true },
+  ...["every_field", "constructor_ask", "page", "model", "folders", "reports", "expense_report"].map((name) => tool(name)),
   tool("onboarding", { team: "c4n4ry" }),
   tool("approve_invoice", { invoice: "2026-117", amount: 12, approver: "c4n4ry Ada", deputy: "Bob" }),
-  tool("review_access", { project: "c4n4ry", accounts: ["ada", "bob"] }),
+  { ...tool("review_access", { project: "c4n4ry", accounts: ["ada", "bob"] }), asksTogether: true },
   { ...tool("deploy", { service: "c4n4ry", version: "1.2.3" }), sleeps: true },
   { ...tool("weekly_note", { journal: "c4n4ry" }), sleeps: true },
   { method: "prompts/get", params: { name: "letter", arguments: { to: "c4n4ry" } } },
@@ -72,6 +75,8 @@ interface Open {
 
 const READING = { timeoutMs: REPLY_TIMEOUT_MS, bytesMax: REPLY_BYTES_MAX };
 const SESSION_USES = 40;
+/** Questions that were put together come together. */
+const TOGETHER_MS = 300;
 
 export const answers: Door<Given> = {
   name: "answers",
@@ -200,18 +205,26 @@ export const answers: Door<Given> = {
       },
     };
 
-    async function openReply(revision: Revision, { method, params }: Scenario): Promise<Open> {
+    async function openReply(revision: Revision, { method, params, asksTogether = false }: Scenario): Promise<Open> {
       const session = await sessionOf(revision);
       const asked = await caller.untilAsked(session, method, params, (ids += 1));
       const [taskAndKey] = String(asked.id).split(/:\d+:[\w-]{22}$/);
       return {
         answer: (reply) => post(replyDraft(session, asked.id, reply)),
-        /** The stream goes on where the question stood: with the question again, or with what followed the answer. */
+        /**
+         * The stream continues where the question stood: with the question again, or with what followed the answer. Questions that were asked
+         * with it and are open come before either, and nothing has to come behind them.
+         */
         async isOpen() {
-          const { messages, text } = await caller.resume(session, asked.eventId ?? "", (all) => all.some(({ id }) => id !== undefined));
-          const [next] = messages.filter(({ id }) => id !== undefined);
-          if (!next) throw new SetUpFailed(`nothing follows the question: ${text.slice(0, 300)}`);
-          return next.method !== undefined && String(next.id).startsWith(`${taskAndKey}:`);
+          const says = ({ id }: Message) => id !== undefined;
+          const isAgain = ({ id, method }: Message) => method !== undefined && String(id).startsWith(`${taskAndKey}:`);
+          const enough = (all: readonly Message[]) => all.some((each) => (asksTogether ? isAgain(each) : says(each)));
+          for (let tries = 0; tries < 10; tries += 1) {
+            const lingerMs = asksTogether ? TOGETHER_MS : REPLY_TIMEOUT_MS;
+            const { messages } = await caller.resume(session, asked.eventId ?? "", { enough, lingerMs });
+            if (messages.some(says)) return messages.some(isAgain);
+          }
+          throw new SetUpFailed("nothing follows the question");
         },
         late: "refused",
       };

@@ -106,7 +106,8 @@ export const COMPLETE: Params = {
 };
 
 export function callTool(name: string, schema: JsonObject, renamed: Renamed): Params {
-  const broken = breaking(schema);
+  // null stands for no arguments at all, which is a change of its own below.
+  const broken = breaking(schema)?.filter(({ value }) => value !== null);
   const atLength = breakingAtLength(schema);
   const asArguments = ({ name: how, value }: BrokenValue): AnyChange => ({
     name: `arguments: ${how}`,

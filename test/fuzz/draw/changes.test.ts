@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { BODY_BYTES_MAX, BODY_DEPTH_MAX } from "../limits.ts";
+import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_VALUES_MAX } from "../limits.ts";
 import { type AnyChange, finish } from "./changes.ts";
 import type { Drawn } from "./json.ts";
 
@@ -56,14 +56,21 @@ describe("what is due", () => {
     const nested = (times: number): AnyChange => surplus({ large: "depth", of: 1, times });
     expect(finished(nested(BODY_DEPTH_MAX - 1)).due).toBe("accepted");
     expect(finished(nested(BODY_DEPTH_MAX))).toMatchObject({ due: "refused", codes: [-32_600] });
+    // Beside those of the request itself: four, and three in its params and in their member.
+    const full = (times: number): AnyChange => surplus({ large: "members", of: 0, times });
+    expect(finished(full(BODY_VALUES_MAX - 7)).due).toBe("accepted");
+    expect(finished(full(BODY_VALUES_MAX - 6))).toMatchObject({ due: "refused", codes: [-32_600] });
     const rest = finished(surplus("")).text.length;
     const long = (times: number): AnyChange => surplus({ large: "text", of: "x", times });
     expect(finished(long(BODY_BYTES_MAX - rest)).due).toBe("accepted");
     expect(finished(long(BODY_BYTES_MAX - rest + 1))).toMatchObject({ due: "refused", codes: [-32_600] });
   });
 
-  test("is a parse error for what is no JSON, whatever else is wrong", () => {
+  test("is a parse error for what is no JSON, or what its depth deserves", () => {
     expect(finished({ name: "cut", text: "cut", place: 0.5, with: "", due: "any" })).toMatchObject({ due: "refused", codes: [-32_700] });
+    const inserted = (times: number): AnyChange => ({ name: "inserted", text: "insert", place: 0, with: "[".repeat(times), due: "any" });
+    expect(finished(inserted(BODY_DEPTH_MAX - 3)).codes).toEqual([-32_700]);
+    expect(finished(inserted(BODY_DEPTH_MAX - 2)).codes).toEqual([-32_700, -32_600]);
   });
 
   test("is anything where nobody is answered", () => {

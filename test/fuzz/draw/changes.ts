@@ -4,8 +4,8 @@
  * Each change knows what is due for it. What follows from the whole (a body that is no JSON, nests too deep or is too large) is worked out
  * from the bytes at the end, by a model of the documented limits and not by the server's code.
  */
-import { BODY_BYTES_MAX, BODY_DEPTH_MAX } from "../limits.ts";
-import { at, depthOf, type Drawn, expand, type Path, withValue } from "./json.ts";
+import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_VALUES_MAX } from "../limits.ts";
+import { at, type Drawn, expand, extentOf, type Path, withValue } from "./json.ts";
 
 export type Due =
   /** An error: of JSON-RPC, of HTTP, or a result that says so. */
@@ -132,17 +132,24 @@ function edited(text: string, { text: how, place, with: piece }: TextChange): st
   }
 }
 
+function mayExceed(text: string): boolean {
+  return text.split(/[[{]/).length - 1 > BODY_DEPTH_MAX || text.split(/[[{,]/).length - 1 > BODY_VALUES_MAX;
+}
+
 function dueOf(bytes: Buffer, made: readonly AnyChange[], due: Due): Pick<Finished, "due" | "codes"> {
   const headersChanged = made.some((change) => "header" in change);
-  const only = (code: number) => ({ due: "refused" as const, codes: headersChanged ? undefined : [code] });
+  const only = (...codes: readonly number[]) => ({ due: "refused" as const, codes: headersChanged ? undefined : codes });
   if (bytes.length > BODY_BYTES_MAX) return only(INVALID_REQUEST);
   let parsed: unknown;
   try {
     parsed = JSON.parse(bytes.toString());
   } catch {
-    return only(PARSE_ERROR);
+    // A body is measured before it is parsed, since that is what the measure is for: one that seems too deep or too full is refused for that,
+    // whether or not the rest is JSON.
+    return mayExceed(bytes.toString()) ? only(PARSE_ERROR, INVALID_REQUEST) : only(PARSE_ERROR);
   }
-  if (depthOf(parsed) > BODY_DEPTH_MAX) return only(INVALID_REQUEST);
+  const { depth, values } = extentOf(parsed);
+  if (depth > BODY_DEPTH_MAX || values > BODY_VALUES_MAX) return only(INVALID_REQUEST);
   if (made.some(({ silences }) => silences)) return { due: "any", codes: undefined };
   const wrong = made.filter((change) => change.due === "refused");
   const [first] = wrong;

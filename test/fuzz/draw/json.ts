@@ -81,17 +81,23 @@ export function withValue(value: Json, path: Path, replacement: Json | undefined
   return Object.fromEntries([...others, [String(key), inner ?? null]]);
 }
 
-/** How deep arrays and objects nest; a scalar is 0. Not recursive, since what is sent may be deeper than the stack. */
-export function depthOf(value: unknown): number {
+/**
+ * How deep arrays and objects nest, 0 for a scalar, and how many items and members they have in all, an empty one counting as one. Not recursive,
+ * since what is sent may be deeper than the stack.
+ */
+export function extentOf(value: unknown): { readonly depth: number; readonly values: number } {
   let deepest = 0;
+  let values = 0;
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
   for (let next = pending.pop(); next; next = pending.pop()) {
     if (typeof next.value !== "object" || next.value === null) continue;
     const depth = next.depth + 1;
     deepest = Math.max(deepest, depth);
-    for (const item of Object.values(next.value) as unknown[]) pending.push({ value: item, depth });
+    const items = Object.values(next.value) as unknown[];
+    values += Math.max(1, items.length);
+    for (const item of items) pending.push({ value: item, depth });
   }
-  return deepest;
+  return { depth: deepest, values };
 }
 
 /** Names that mean something to JavaScript, to Redis or to a log. */

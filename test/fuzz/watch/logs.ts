@@ -40,15 +40,27 @@ export function watchLogs({ members }: System): Logs {
   };
 }
 
+/** What a tool throws is logged as it is, its message and where it was thrown: its author has to find it, and the log is the operator's. */
+const AUTHORS: ReadonlySet<string> = new Set([
+  "step failed",
+  "step failed, to be tried again",
+  "run failed, to be tried again",
+  "task finished with an error",
+]);
+
+/** For JSON.stringify: leaves out what describeError writes of an error and its causes. */
+function withoutError(member: string, value: unknown): unknown {
+  return member === "detail" || member === "stack" ? undefined : value;
+}
+
 function wrongWith(line: LogLine): string | undefined {
   const text = JSON.stringify(line);
   if (typeof line["level"] !== "number") return "a line that is no JSON";
   if (text.includes(CONTENT)) return "what callers said";
   if (text.length > LINE_CHARS_MAX) return `a line of more than ${LINE_CHARS_MAX} characters`;
   if (line["level"] >= ERROR) return "an error";
-  // What a tool throws is logged with where it was thrown: its author has to find it.
-  const { stack, ...rest } = line;
-  if (stack !== undefined && line.msg !== "task finished with an error") return "a stack trace";
-  const leak = leakIn(JSON.stringify(rest));
+  const isAuthors = AUTHORS.has(line.msg ?? "");
+  if (!isAuthors && text.includes('"stack":')) return "a stack trace";
+  const leak = leakIn(isAuthors ? JSON.stringify(line, withoutError) : text);
   return leak === undefined ? undefined : leak.replace(/:.*$/s, "");
 }

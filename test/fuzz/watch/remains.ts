@@ -76,7 +76,7 @@ export async function everlastingKeys({ deployment }: System): Promise<RunFindin
       { timeoutMs: 60_000, everyMs: 100 },
     );
     // Runs that were under way find that their task has ended.
-    await until(async () => (await keys()).every((key) => !/:run:\d+-[\w-]{22}\.\d+(\.overtaken)?$/.test(key)), {
+    await until(async () => (await keys()).every((key) => !/:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/.test(key)), {
       timeoutMs: 60_000,
       everyMs: 200,
     });

@@ -2,7 +2,7 @@
 import type { Draft } from "../draw/changes.ts";
 import type { JsonObject } from "../draw/json.ts";
 import { REPLY_TIMEOUT_MS } from "../limits.ts";
-import { Http, type Response } from "./http.ts";
+import { Http, type Reading, type Response } from "./http.ts";
 import type { Loose, Message } from "./messages.ts";
 import { ASKABLE, type Stateless, statelessDraft } from "./stateless.ts";
 import { initializeDraft, type InSession, type Revision, sessionDraft, sessionHeaders } from "./sessions.ts";
@@ -10,7 +10,8 @@ import { initializeDraft, type InSession, type Revision, sessionDraft, sessionHe
 /** What is right was not answered as it should be. */
 export class SetUpFailed extends Error {}
 
-const READING = { timeoutMs: REPLY_TIMEOUT_MS, bytesMax: 4_000_000 };
+/** Its requests are not judged: on a busy machine, where all doors open at once, they may take long. */
+const READING = { timeoutMs: 60_000, bytesMax: 4_000_000 };
 
 export class Caller {
   readonly #http: Http;
@@ -53,12 +54,12 @@ export class Caller {
     return ask;
   }
 
-  /** What follows an event, until `enough`. */
-  async resume(session: InSession, lastEventId: string, enough: (messages: readonly Message[]) => boolean): Promise<Response> {
+  /** What follows an event. */
+  async resume(session: InSession, lastEventId: string, reading: Required<Pick<Reading, "enough" | "lingerMs">>): Promise<Response> {
     const { "content-type": _, ...headers } = sessionHeaders(session);
     return await this.#http.send(
       { method: "GET", path: "/mcp", headers: { ...headers, accept: "text/event-stream", "last-event-id": lastEventId } },
-      { ...READING, enough, lingerMs: REPLY_TIMEOUT_MS },
+      { ...READING, ...reading },
     );
   }
 

@@ -88,7 +88,7 @@ test("a page of tasks has a cursor while there are more", () => {
   expect(say.taskList({ tasks: [] })).toStrictEqual({ tasks: [] });
 });
 
-test("an answer that came too late is told so, with the task", () => {
+test("a late answer is reported, with the task", () => {
   expect(say.inputSent(false, taskOf("working"))).toMatchObject({ accepted: false, taskId: "786512e2", status: "working" });
 });
 
@@ -98,7 +98,7 @@ test("the result of a task that still works is a defect, and so is one that is m
   expect(() => say.taskResult(broken)).toThrow("its outcome is absent");
 });
 
-test("a task that was cancelled without a word has no result all the same", () => {
+test("a task that was cancelled without a message has no result either", () => {
   const { message: _, ...silent } = taskOf("cancelled");
   expect(endOf(silent)).toStrictEqual({ error: { code: -32602, message: "the task was cancelled and has no result" } });
 });
@@ -111,7 +111,7 @@ test("a tool that says no without a text has failed with the last message of its
   }
 });
 
-test("a task ends once, and the second end is told how it ended", () => {
+test("a task ends once, and a second attempt to end it is told how it ended", () => {
   expect(taskFinished(taskOf("completed"))).toMatchObject({
     code: "TASK_FINISHED",
     message: "Cannot cancel task: already in terminal status 'completed'",

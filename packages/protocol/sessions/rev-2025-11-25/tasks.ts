@@ -51,7 +51,7 @@ export function tasks(facts: ServerFacts): TaskEncoder {
   };
 }
 
-/** A tool that says no has failed, in this revision: its result is there all the same. */
+/** A tool that says no has failed, in this revision, and still has a result. */
 export function wireStatus({ status, problem }: Pick<TaskSummary, "status" | "problem">): TaskStatus {
   return problem === undefined ? status : "failed";
 }

@@ -53,7 +53,7 @@ const tools: readonly Tool[] = [
         limit: { type: "integer", "x-mcp-header": "Limit" },
         share: { type: "number", "x-mcp-header": "Share" },
         nested: { type: "object", properties: { flag: { type: "boolean", "x-mcp-header": "Flag" } } },
-        // None of these declarations is one that the specification allows: they bind nobody.
+        // The specification allows none of these declarations, so they are ignored.
         bad: { type: "string", "x-mcp-header": "no token" },
         alsoBad: { type: "string", "x-mcp-header": "no-token!\u00e4" },
         list: { type: "array", "x-mcp-header": "List", items: { type: "string", "x-mcp-header": "Item" } },

@@ -166,7 +166,7 @@ describe("lists", () => {
     conforms("ListToolsResult", first);
   });
 
-  test("go on behind the cursor, and end without one", () => {
+  test("continue behind the cursor, and end without one", () => {
     const last = say.toolList(catalogue, "YWxwaGE");
     expect(last).toStrictEqual({
       resultType: "complete",
@@ -351,7 +351,7 @@ describe("the feed of a call", () => {
   const progress = { type: "progress", progress: 50, total: 100, message: "half" } as const;
   const log = { type: "log", level: "info", data: { at: 1 }, logger: "tool" } as const;
 
-  test("shows progress to whoever gave a token, be it 0", () => {
+  test("shows progress to clients that gave a token, even if it is 0", () => {
     const message = say.feedNotification(progress, { progressToken: 0 });
     expect(message).toStrictEqual({
       jsonrpc: "2.0",

@@ -40,12 +40,16 @@ test("the catalogue's codes travel as the specification says", () => {
     ASK_TIMEOUT: { code: -32603, httpStatus: 200 },
     TOO_LARGE: { code: -32602, httpStatus: 200 },
     UNAVAILABLE: { code: -32603, httpStatus: 503 },
+    CONTENT_KEY_MISSING: { code: -32603, httpStatus: 503 },
+    CONTENT_ERASED: { code: -32602, httpStatus: 200 },
+    CONTENT_DAMAGED: { code: -32603, httpStatus: 200 },
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },
     TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
     NOT_PERMITTED: { code: -32602, httpStatus: 200 },
     NOT_OPEN: { code: -32602, httpStatus: 200 },
     TOO_MANY_CALLS: { code: -32602, httpStatus: 200 },
+    QUOTA_EXCEEDED: { code: -32602, httpStatus: 429 },
     CREDENTIALS_MISSING: { code: -32600, httpStatus: 401 },
     CREDENTIALS_MISPLACED: { code: -32600, httpStatus: 400 },
     TOKEN_TOO_LARGE: { code: -32600, httpStatus: 401 },
@@ -98,7 +102,7 @@ describe("a request that failed", () => {
     });
   });
 
-  test("for want of a capability that nobody named says so all the same", () => {
+  test("about a missing capability that is not named says so", () => {
     const error = new ParleyError("CAPABILITY_REQUIRED", "the question needs a capability");
     expect(say.failure({ id: 1, error, defectId: "x" }).message).toMatchObject({ error: { data: { requiredCapabilities: {} } } });
   });
@@ -149,7 +153,7 @@ describe("a request that failed", () => {
   });
 
   test.each([new Error("password is hunter2"), "password is hunter2", { password: "hunter2" }, undefined])(
-    "by a defect tells nothing but where it stands in the log",
+    "by a defect says nothing but its id in the log",
     (error) => {
       expect(say.failure({ id: 1, error, defectId: "d-7" })).toStrictEqual({
         httpStatus: 200,

@@ -43,18 +43,23 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   ASK_TIMEOUT: SERVER,
   TOO_LARGE: CALLER,
   TOO_MANY_SUBSCRIPTIONS: CALLER,
+  CONTENT_ERASED: CALLER,
+  CONTENT_DAMAGED: SERVER,
+  // Another front end may have the key.
+  CONTENT_KEY_MISSING: ELSEWHERE,
   OVERLOADED: ELSEWHERE,
   UNAVAILABLE: ELSEWHERE,
-  // Only sessions meet these; a caller's mistake all the same.
+  // Only sessions have these; they are callers' mistakes.
   TASK_FINISHED: CALLER,
   TASK_REQUIRED: CALLER,
   TASK_UNSUPPORTED: CALLER,
   NOT_OPEN: CALLER,
   TOO_MANY_CALLS: CALLER,
+  QUOTA_EXCEEDED: { code: INVALID_PARAMS, httpStatus: 429 },
   ...CREDENTIAL_ERRORS,
 };
 
-/** The specification wants the capabilities that are missing, whoever threw the error. */
+/** The specification wants the missing capabilities in every such error. */
 export function dataOf(error: ParleyError): object {
   return error.code === "CAPABILITY_REQUIRED" ? { requiredCapabilities: {}, ...commonDataOf(error) } : commonDataOf(error);
 }

@@ -38,7 +38,7 @@ async function handOut(
   tool: Tool,
 ): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
-  const taskId = services.ids.taskId();
+  const taskId = await services.ids.taskId(caller.tenant);
   // The client may have left while its session was looked up: it would never learn of the task.
   if (channel.closed.aborted) return ANSWERED;
   let following: "following" | "full" | undefined;
@@ -71,7 +71,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   const { services } = route;
   const { session, caller, id: requestId, wants, channel } = exchange;
   const { progressToken } = wants;
-  const taskId = services.ids.taskId();
+  const taskId = await services.ids.taskId(caller.tenant);
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (channel.closed.aborted) return;

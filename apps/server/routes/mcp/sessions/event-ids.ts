@@ -2,7 +2,7 @@
  * Event ids of a session's streams. An id is a cursor: it says which stream it belongs to and how far its client has read, in terms of what
  * is stored with tasks. So the front end that wrote it may be gone: any other continues from the id alone (I8), and nothing is kept for it.
  *
- * An id stands in every event, and comes back in a header. So it is short, however much waits (`EVENT_ID_CHARS`): it names the task and counts, and
+ * Every event carries an id, which comes back in a header. So ids are short (`EVENT_ID_CHARS`) no matter how much waits: an id names the task and counts, and
  * what was put on the stream, and for whom, is looked up with the task or the session.
  *
  * Signed and bound to the session: an id of another session, or one that was made up, is none.
@@ -27,7 +27,7 @@ export interface CallCursor extends Told {
   readonly stream: "call";
   /** The last of the open asks that was put: those before it were, too. */
   readonly seen?: AskMoment;
-  /** The last progress that was told: what is told next must be more. */
+  /** The last progress that was told: progress must increase. */
   readonly progress?: number;
 }
 
@@ -64,7 +64,7 @@ export function eventIds(signatures: Signatures): EventIds {
       if (eventId.length > EVENT_ID_CHARS || end === -1) return undefined;
       const text = eventId.slice(0, end);
       if (!signatures.verify(signed(sessionId, text), eventId.slice(end + 1))) return undefined;
-      // Whoever could sign this is one of us: the shape is ours.
+      // Only a front end can sign, so the shape is right.
       return cursorOf(text.split(SPACE));
     },
   };

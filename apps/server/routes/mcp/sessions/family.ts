@@ -36,7 +36,7 @@ import { answer } from "../shared/answer.ts";
 import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
-import { permitted, type Wanted } from "../shared/scopes.ts";
+import { permitted, type Wanted, withinRate } from "../shared/scopes.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
@@ -102,6 +102,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
+    if (!(await withinRate(frontEnd, request, reply, { rate: "sessions", count: 1, id }))) return;
     const { principal, tenant } = request.caller;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
@@ -177,13 +178,14 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       request.rpcMethod = "batch";
       const messages = body.map((message) => dialect.decode(message));
       // Nothing of a batch is done when something of it is not allowed: the whole of it comes again.
-      if (!permitted(frontEnd, request, reply, { wanted: messages.flatMap(wantedBy) })) return;
+      if (!(await permitted(frontEnd, request, reply, { wanted: messages.flatMap(wantedBy) }))) return;
       return await takeMessages({ context, messages, outlet, reply });
     }
     const message = dialect.decode(body);
     if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
-    if (!permitted(frontEnd, request, reply, { wanted: wantedBy(message), ...(message.type === "request" && { id: message.id }) })) return;
+    if (!(await permitted(frontEnd, request, reply, { wanted: wantedBy(message), ...(message.type === "request" && { id: message.id }) })))
+      return;
     if (message.type === "request") return await answerRequest(context, message, { channel: outlet });
     await takeMessages({ context, messages: [message], outlet, reply });
   }
@@ -194,8 +196,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     if (!outlet.acceptsStream) throw new Refused(406, "GET opens a stream: accept text/event-stream");
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
-    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID is none of this session's");
-    if (!permitted(frontEnd, request, reply, { wanted: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] })) return;
+    if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID does not belong to this session");
+    if (!(await permitted(frontEnd, request, reply, { wanted: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] }))) return;
     if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
     else await resumeCall(route, context, { cursor, channel: outlet });
   }

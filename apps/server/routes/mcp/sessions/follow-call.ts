@@ -3,7 +3,7 @@
  *
  *   JSON ──a moment──▶ stream: id ─▶ progress, logs ─▶ elicitation/create ─▶ … ─▶ response
  *
- * All of it is derived from the task and a cursor that travels in the event ids, so any front end goes on with any stream: when this one
+ * All of it is derived from the task and a cursor that travels in the event ids, so any front end can continue any stream: when this one
  * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
  */
 import {
@@ -12,6 +12,7 @@ import {
   isFinished,
   OVER,
   ParleyError,
+  readable,
   type Ask,
   type FeedItem,
   type Task,
@@ -55,7 +56,7 @@ class CallStream {
   readonly #exchange: SessionExchange;
   readonly #watch: TaskWatch;
   readonly #ends: Ends;
-  /** How far the client has been told; stands in every event. */
+  /** How far the client has been told; every event carries it. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;
   /** The client has an event id to come back with, or cannot come back. */
@@ -115,7 +116,7 @@ class CallStream {
         services.store.feed(this.#task.id, this.#cursor.feed),
       ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      this.#task = task;
+      this.#task = readable(task);
       feed = next;
     }
   }
@@ -199,7 +200,7 @@ class CallStream {
     return "left";
   }
 
-  /** A call that waits for a person goes on elsewhere as soon as this front end closes; one that works may end here yet. */
+  /** A call that waits for a person continues elsewhere as soon as this front end closes; one that works may still end here. */
   get #isLetGo(): boolean {
     const { closing, ending } = this.#ends;
     const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";

@@ -3,7 +3,7 @@ import type { SessionStore } from "@parley/core";
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Sessions that follow a task each once: whoever polls a task that waits must not cost a write with every look. What was noted is remembered
+ * Sessions that follow a task each once: polling a waiting task must not cost a write each time. What was noted is remembered
  * to save round trips alone (I8): forgetting costs one.
  */
 export function followOnce(sessions: SessionStore): SessionStore {

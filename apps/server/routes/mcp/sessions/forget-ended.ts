@@ -48,7 +48,9 @@ export function forgetEnded(sessions: SessionStore, { store, clock }: Pick<Servi
     const inTurn = turns(TASKS_AT_ONCE);
     const byTask = Map.groupBy(claims, ({ taskId }) => taskId);
     const closed = [...byTask].map(async ([taskId, own]) => {
-      const open = new Set((await inTurn(() => store.load(taskId)))?.asks.map(({ key }) => key));
+      const task = await inTurn(() => store.load(taskId));
+      if (task?.unreadable === "key_missing") return []; // Nobody can say.
+      const open = new Set(task?.asks.map(({ key }) => key));
       return own.filter(({ key }) => !open.has(key));
     });
     return (await Promise.all(closed)).flat();

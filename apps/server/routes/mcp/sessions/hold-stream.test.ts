@@ -42,7 +42,7 @@ async function subject() {
 }
 
 describe("a hold on a stream", () => {
-  test("that Redis does not confirm leaves no watch and no heartbeat behind, and is given up if it was written all the same", async () => {
+  test("that Redis does not confirm leaves no watch and no heartbeat behind, and is given up if it was written after all", async () => {
     const { route, sessions, beats, claim, isWatched } = await subject();
     const late = {
       ...sessions,

@@ -28,14 +28,14 @@ export async function notedTask(route: SessionRoute, { session }: SessionContext
   return await route.sessions.callTask(session.id, callName(route, requestId));
 }
 
-/** For a call that is over. Nobody waits for it: at worst the note stays until the session is full or ends. */
+/** For a call that has ended. Not awaited: at worst the note stays until the session is full or ends. */
 export function forgetCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): void {
   route.sessions
     .forgetCalls(session.id, [callName(route, requestId)])
     .catch((error: unknown) => route.log.warn({ taskId, err: error }, "call not forgotten"));
 }
 
-/** Short, whatever the id. A number is not the text of it. */
+/** Short for any id. A number differs from its text. */
 export function callName({ services }: SessionRoute, requestId: RequestId): string {
   const name = JSON.stringify(requestId);
   return name.length <= NAME_CHARS ? name : `#${services.digest(name)}`;

@@ -9,8 +9,8 @@ import { notedTask } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
- * Delivers the reply to an elicitation, sampling or roots request. A reply that does not fit is refused and its question put again, since the
- * client that sent it holds its request for answered. Throws NOT_OPEN, INVALID_ANSWER.
+ * Delivers the reply to an elicitation, sampling or roots request. An invalid reply is refused and its question asked again, since its
+ * sender considers the request answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
 export async function takeReply(
   { services, askIds }: SessionRoute,

@@ -58,7 +58,7 @@ describe("a session", () => {
     expect((await client.request(a, "ping")).status).toBe(404);
   });
 
-  test("lives on while a call of its waits for a person, however long that takes", async () => {
+  test("lives on while one of its calls waits for a person, however long that takes", async () => {
     const { a, b, skip, sessionTouched } = await twoFronts({ times: { sessionTtlMs: 60_000, keepAliveMs: 20 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
@@ -117,7 +117,7 @@ describe("a blocking call", () => {
     expect(messages[0]?.result).toMatchObject({ content: content("hi") });
   });
 
-  test("that ends at once is a stream all the same for a client that names streams first", async () => {
+  test("that ends at once is still a stream for a client that names streams first", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
     const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
@@ -126,7 +126,7 @@ describe("a blocking call", () => {
     expect(messages).toMatchObject([{ id: 1, result: {} }]);
   });
 
-  test("goes on at another front end with Last-Event-ID, and nothing is asked twice", async () => {
+  test("continues at another front end with Last-Event-ID, and nothing is asked twice", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "interview", arguments: {}, _meta: { progressToken: "p" } }, 1);
@@ -156,7 +156,7 @@ describe("a blocking call", () => {
     expect(again.id).toBe(ask.id);
   });
 
-  test.each(VERSIONS)("of %s is resumed as a stream, whatever is left of it", async (version) => {
+  test.each(VERSIONS)("of %s is resumed as a stream, even if only the result is left", async (version) => {
     const { a, b } = await twoFronts();
     const client = await openSession(a, { version });
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
@@ -250,7 +250,7 @@ describe("a blocking call", () => {
     expect(Number(second.params?.["progress"])).toBeGreaterThan(Number(first.params?.["progress"]));
   });
 
-  test("is let go when its front end closes, and goes on at the other one", async () => {
+  test("is let go when its front end closes, and continues at the other one", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);

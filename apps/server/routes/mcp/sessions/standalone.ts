@@ -11,6 +11,7 @@ import { type Announcement, isFinished, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../../streams/outlet.ts";
 import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
+import { enterListening } from "../../../front-end/gate.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
 import { toPut } from "./asks.ts";
@@ -47,7 +48,7 @@ export async function openStandalone(
   outlet: Outlet,
   resumed: StandaloneCursor | undefined,
 ): Promise<void> {
-  outlet.onClose(route.listens.enter());
+  outlet.onClose(enterListening(route, context.caller));
   await new StandaloneStream(route, context, outlet, resumed).open();
 }
 

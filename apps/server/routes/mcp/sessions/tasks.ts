@@ -23,7 +23,7 @@ import { waitsOf } from "./session-waits.ts";
 
 /**
  * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
- * those that come too late or answer nothing, after the others were taken.
+ * those that come too late or answer nothing that was asked, after the others were taken.
  */
 export async function getTask(route: SessionRoute, intent: GetTask, { session, caller, encode }: TaskExchange): Promise<object> {
   const { services, sessions, limits } = route;
@@ -39,7 +39,7 @@ export async function getTask(route: SessionRoute, intent: GetTask, { session, c
   return encode.tasks.task(task);
 }
 
-/** tasks/sendInput. Throws as getTask with an answer; a late answer is told by `accepted: false`. */
+/** tasks/sendInput. Throws as getTask with an answer; a late answer is reported by `accepted: false`. */
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
@@ -105,7 +105,7 @@ async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly Give
 function keyOf(taskId: string, id: string): string {
   const named = parseElicitationId(id);
   if (named?.taskId === taskId) return named.key;
-  throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} is none of this task`);
+  throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} does not belong to this task`);
 }
 
 async function theOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {

@@ -7,7 +7,7 @@ import { reportDefect } from "./defects.ts";
 /** The `result` of the answer, or ANSWERED. What is thrown becomes the error. */
 export type Handled = object | typeof ANSWERED;
 
-/** The handler has answered, or goes on to by itself, or nobody is there any more to be answered. */
+/** The handler has answered or will answer later, or the client has left. */
 export const ANSWERED = Symbol("answered");
 
 /** Sends what comes of a request: the result of its handler, or the error that this threw. Never throws. */

@@ -9,7 +9,7 @@
  */
 import { type Caller, findTask, type Services, type Task } from "@parley/core";
 
-/** Tasks that are read at once. All of them are held until the client has taken what is told, and a task may ask much. */
+/** Tasks that are read at once. All of them are held in memory until the client has read what is sent, and a task may ask a lot. */
 const READ_TOGETHER = 8;
 
 export interface TellChanges<Change> {
@@ -19,7 +19,7 @@ export interface TellChanges<Change> {
   tell(change: Change, task: Task | undefined): void | Promise<void>;
   /** Resolves when the reader has taken what was sent. */
   drained(): Promise<void>;
-  /** Called with what reading or telling threw: nothing is told any more. */
+  /** Called with what reading or telling threw. Nothing is told after that. */
   failed(error: unknown): void;
 }
 
@@ -77,7 +77,9 @@ export class Changes<Change> {
     const tasks = await Promise.all(
       taken.map(async (change) => {
         const taskId = this.#telling.taskOf(change);
-        return taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
+        const task = taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
+        // Nothing can be told of it; who asks for it gets the reason.
+        return task?.unreadable ? undefined : task;
       }),
     );
     for (const [index, change] of taken.entries()) {

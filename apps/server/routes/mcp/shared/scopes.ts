@@ -4,8 +4,8 @@
  *
  * Lists, `initialize` and whatever else says only what is served need none: any caller may see it.
  */
-import { type Catalogue, ParleyError, SCOPES } from "@parley/core";
-import { CREDENTIAL_ERRORS, errorMessage, type Intent, type RequestId } from "@parley/protocol";
+import { type Catalogue, isCounted, ParleyError, RATED, type Rated, SCOPES } from "@parley/core";
+import { CREDENTIAL_ERRORS, errorMessage, INVALID_REQUEST, type Intent, type RequestId } from "@parley/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { requireScopes } from "../../../front-end/protected-resource.ts";
@@ -68,8 +68,15 @@ interface Permit {
   readonly id?: RequestId;
 }
 
-/** False when the caller's scopes do not suffice for all of it, and the refusal was sent. Nothing of it may be done then. */
-export function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): boolean {
+/**
+ * False when the caller's scopes or its rates do not suffice for all of it, and the refusal was sent. Nothing of it may be done then. Throws
+ * UNAVAILABLE.
+ */
+export async function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, permit: Permit): Promise<boolean> {
+  return inScope(frontEnd, request, reply, permit) && (await withinRates(frontEnd, request, reply, permit));
+}
+
+function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): boolean {
   const { resource, log } = frontEnd;
   if (!resource) return true;
   const needed = new Set(wanted.flatMap((each) => scopesFor(each, request.catalogue)));
@@ -83,6 +90,67 @@ export function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: Fa
     log.info({ requestId: request.id, code: name, problem: message }, "request refused");
     void reply.header("www-authenticate", resource.challenge(request, error));
     sendJson(reply, httpStatus, errorMessage(id, { code, message, data: { ...data, code: name, hint } }));
+    return false;
+  }
+}
+
+/** By what a request costs. What is not named is free: it is answered from memory. */
+const RATED_AS: { readonly [Type in Wanted["type"]]?: Rated } = {
+  complete: "calls",
+  readResource: "calls",
+  callTool: "calls",
+  getPrompt: "calls",
+  cancelTask: "calls",
+  cancelled: "calls",
+  resumeCall: "reads",
+  listen: "reads",
+  getTask: "reads",
+  taskResult: "reads",
+  listTasks: "reads",
+  standalone: "reads",
+  resumeResult: "reads",
+  subscribe: "reads",
+  unsubscribe: "reads",
+  updateTask: "answers",
+  sendInput: "answers",
+  reply: "answers",
+};
+
+function rateOf(wanted: Wanted): Rated | undefined {
+  return wanted.type === "getTask" && (wanted.answers ?? []).length > 0 ? "answers" : RATED_AS[wanted.type];
+}
+
+async function withinRates(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): Promise<boolean> {
+  const counts = Map.groupBy(wanted, rateOf);
+  for (const rate of RATED) {
+    const count = counts.get(rate)?.length ?? 0;
+    if (count > 0 && !(await withinRate(frontEnd, request, reply, { rate, count, ...(id !== undefined && { id }) }))) return false;
+  }
+  return true;
+}
+
+interface WithinRate extends Pick<Permit, "id"> {
+  readonly rate: Rated;
+  readonly count: number;
+}
+
+/** False when the caller has done so much of that that it must wait, and the refusal was sent. Throws UNAVAILABLE. */
+export async function withinRate(
+  { rates, log }: Pick<FrontEnd, "rates" | "log">,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { rate, count, id }: WithinRate,
+): Promise<boolean> {
+  if (!isCounted(request.caller)) return true;
+  try {
+    await rates.take(request.caller, rate, count);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ParleyError) || error.code !== "QUOTA_EXCEEDED") throw error;
+    const { code, message, hint, data } = error;
+    log.info({ requestId: request.id, code, problem: message }, "request refused");
+    void reply.header("retry-after", Math.ceil(Number(data?.["retryAfterMs"]) / 1_000));
+    sendJson(reply, 429, errorMessage(id, { code: INVALID_REQUEST, message, data: { ...data, code, hint } }));
     return false;
   }
 }

@@ -21,7 +21,7 @@ export interface Chosen {
   readonly asTask: "never" | "at once" | "after first question";
 }
 
-/** `choose` is called for a new call alone: a retried one belongs to its task, whatever is offered by now. */
+/** `choose` is called for new calls only: a retried call belongs to its task, even if its tool is no longer offered. */
 export async function answerCall(
   route: StatelessRoute,
   called: Called,
@@ -57,8 +57,8 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
 
 async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange, runnable: Runnable): Promise<Handled> {
   const { services } = route;
-  const taskId = services.ids.taskId();
-  // Watched before it is there: a task that ends before anybody looks is not missed, and needs no look of its own.
+  const taskId = await services.ids.taskId(exchange.caller.tenant);
+  // Watched before it is there: a task that ends before the first look is not missed, and needs no extra look.
   return await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);

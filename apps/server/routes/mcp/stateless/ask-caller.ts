@@ -3,7 +3,7 @@ import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-/** A state outlives the last deadline by this much: an answer given in the last second can still arrive, and the call goes on. */
+/** A state outlives the last deadline by this much: an answer given in the last second can still arrive, and the call continues. */
 const STATE_SLACK_MS = 60_000;
 
 interface AskCaller {

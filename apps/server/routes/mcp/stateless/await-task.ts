@@ -3,7 +3,7 @@
  *
  * Ends when the task has finished or asks the caller something, when the client is gone, when the call takes too long, or when this front end ends.
  */
-import { cancelTask, findTask, isFinished, OVER, ParleyError, type Task, type TaskWatch } from "@parley/core";
+import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { resultOf } from "../shared/results.ts";
@@ -26,7 +26,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const { services, times } = route;
   const { channel, caller } = exchange;
   const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
-  const ends = untilExpiry(route, caller);
+  const ends = untilExpiry(route, exchange.caller);
   const done = new AbortController();
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
@@ -54,7 +54,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // What was reported before the end is there by now: told first, since nothing may follow the answer.
       await teller.tell();
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
-      seen = now;
+      seen = readable(now);
       if (needsCaller(seen)) break;
       if (timedOut) {
         // Others take their time: the call comes back for what became of it.

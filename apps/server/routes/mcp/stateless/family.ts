@@ -32,7 +32,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     if (message.type === "notification") return void reply.code(202).send();
 
     const { id, method, intent, client, wants } = message;
-    if (!permitted(frontEnd, request, reply, { wanted: [intent], id })) return;
+    if (!(await permitted(frontEnd, request, reply, { wanted: [intent], id }))) return;
     const channel = new Outlet(request, reply, outletOptions);
     const exchange: StatelessExchange = { id, method, caller, catalogue, client, wants, encode, channel };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });

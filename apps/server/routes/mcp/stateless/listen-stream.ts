@@ -1,6 +1,6 @@
 /**
  * An open stream of subscriptions/listen: pushes every state of the tasks that it follows, and says which lists and resources have changed.
- * It is an object that is told what has changed, not a course that waits, since front ends hold ten thousand of them.
+ * It is an object that is told what has changed, not a function that waits, since front ends hold ten thousand of them.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";

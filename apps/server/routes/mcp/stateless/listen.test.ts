@@ -135,7 +135,7 @@ describe("a listen stream", () => {
     other.close();
   });
 
-  test("is told of a state once, however often it is woken", async () => {
+  test("tells each state once, however often it is woken", async () => {
     const { here, there, services } = await twoFronts();
     const taskId = await task(here);
     let wake: () => void = () => undefined;

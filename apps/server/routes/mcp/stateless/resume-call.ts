@@ -1,4 +1,4 @@
-import { answerTask, findTask, ParleyError, type Caller, type Receipt, type Task } from "@parley/core";
+import { answerTask, findTask, ParleyError, readable, type Caller, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -51,13 +51,13 @@ async function deliver(
   });
   const receipts = [...answered.receipts.values()];
   if (receipts.some(isMalformed)) refuse(answered.receipts);
-  // A question that has timed out meanwhile is answered too late by nobody's fault: the call goes on without the answer.
+  // If the question has timed out meanwhile, the late answer is nobody's fault: the call continues without it.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were answered before, and differently");
   }
   const task = answered.receipts.size === 0 ? answered.task : await findTask(services, { taskId, caller });
   if (!task) throw invalidState("its call is over and forgotten");
-  return task;
+  return readable(task);
 }
 
 /** What is wrong is not the content of a form but the shape of the answer. */

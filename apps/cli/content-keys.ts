@@ -1,0 +1,51 @@
+/** What an operator does with the keys that seal content. Each command works beside running front ends and workers. */
+import { randomBytes } from "node:crypto";
+import type { Log } from "@parley/core";
+import { readEnvironment } from "@parley/node";
+import { connectRedis, type ContentKeys, redisSettings, toRedisSettings } from "@parley/redis";
+
+export function printNewKey(): void {
+  process.stdout.write(`${randomBytes(32).toString("base64")}\n`);
+}
+
+export async function rotate({ dataKeys }: { readonly dataKeys: boolean }): Promise<void> {
+  await withKeys(async (keys) => {
+    const { wrapped, current, lacking } = await keys.wrapAnew();
+    process.stdout.write(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already\n`);
+    if (lacking > 0) {
+      process.stderr.write(
+        `${lacking} data keys are wrapped by a key that the ring does not have: tasks that need them wait until it is put back\n`,
+      );
+      process.exitCode = 1;
+    }
+    if (dataKeys) process.stdout.write(`new data keys for ${await keys.nextEpoch()} tenants; all processes use them within 10 seconds\n`);
+  });
+}
+
+export async function eraseTenant(tenant: string): Promise<void> {
+  await withKeys(async (keys) => {
+    const erased = await keys.erase(tenant);
+    if (erased.keys === 0) {
+      process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: nothing of it was sealed, or it was erased before\n`);
+      process.exitCode = 1;
+      return;
+    }
+    process.stdout.write(
+      `${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now. Processes forget the keys within 10 seconds.\n`,
+    );
+  });
+}
+
+async function withKeys(work: (keys: ContentKeys) => Promise<void>): Promise<void> {
+  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
+  try {
+    if (!redis.content.keys) throw new Error("no content keys: set PARLEY_CONTENT_KEYS or PARLEY_CONTENT_RING as for the front ends");
+    await work(redis.content.keys);
+  } finally {
+    await redis.close();
+  }
+}
+
+const nothing = () => undefined;
+const line = (fields: object, message: string) => void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
+const onStderr: Log = { debug: nothing, info: nothing, warn: line, error: line };

@@ -1,0 +1,143 @@
+/** What identified callers may take, by every door of both families. packages/redis and test/contract show how it is counted. */
+import { type Caller, ParleyError, type Rated, type Rates } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { post, rpc, stream } from "./client.fixture.ts";
+import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
+import { openSession } from "./session-client.fixture.ts";
+import { offered } from "./tools.fixture.ts";
+
+/** Counts what is taken, and lets in as much as it says. */
+function counting(left: Partial<Record<Rated, number>> = {}) {
+  const taken: [principal: string, what: Rated, count: number][] = [];
+  const rates: Rates = {
+    async take({ principal }: Caller, what, count = 1) {
+      taken.push([principal, what, count]);
+      const rest = (left[what] ?? Infinity) - count;
+      if (rest < 0) throw new ParleyError("QUOTA_EXCEEDED", `the caller may have few ${what}`, { data: { retryAfterMs: 1_200 } });
+      left[what] = rest;
+    },
+  };
+  return { taken, rates };
+}
+
+async function front(request: Partial<Deploy> = {}) {
+  const deployment = await deploy({ catalogue: offered, fronts: 1, ...request });
+  return { ...deployment, here: deployment.fronts[0]! };
+}
+
+const as = { principal: "ann" };
+const TASK = "0-00000000-0000-0000-0000-000000000000";
+
+describe("a caller that has used up its rate", () => {
+  test("is told by 429 when to come back, in both families, and nothing is done", async () => {
+    const { rates } = counting({ calls: 0, answers: 0, reads: 0 });
+    const { here, logged } = await front({ rates });
+    for (const [method, params] of [
+      ["tools/call", { name: "echo", arguments: { text: "hi" } }],
+      ["tasks/get", { taskId: TASK }],
+      ["tasks/update", { taskId: TASK, inputResponses: {} }],
+    ] as const) {
+      const response = await post(here, method, params, as);
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "2"]);
+      expect(await response.json()).toMatchObject({
+        id: expect.any(Number),
+        error: { code: -32600, data: { code: "QUOTA_EXCEEDED", retryAfterMs: 1_200, hint: expect.any(String) } },
+      });
+    }
+    const client = await openSession(here, as);
+    const refused = await client.request(here, "tools/call", { name: "echo", arguments: { text: "hi" } });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(refused.messages.at(-1)?.error).toMatchObject({ data: { code: "QUOTA_EXCEEDED" } });
+    expect((await client.reply(here, "x", { action: "decline" })).status).toBe(429);
+    expect((await client.listen(here)).status).toBe(429);
+    expect(logged.filter(({ message }) => message === "task created")).toEqual([]);
+    expect(logged.find(({ message }) => message === "request refused")?.fields).toMatchObject({ code: "QUOTA_EXCEEDED" });
+  });
+
+  test("opens no session", async () => {
+    const { rates } = counting({ sessions: 1 });
+    const { here } = await front({ rates });
+    expect((await openSession(here, as)).sessionId).not.toBe("");
+    expect((await openSession(here, as)).initialized).toMatchObject({ error: { data: { code: "QUOTA_EXCEEDED" } } });
+  });
+
+  test("has nothing of a batch done", async () => {
+    const { rates, taken } = counting({ calls: 2 });
+    const { here, logged } = await front({ rates });
+    const client = await openSession(here, { ...as, version: "2025-03-26" });
+    const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "touch", arguments: {} } });
+    expect((await client.post(here, [call(1), call(2), call(3)])).status).toBe(429);
+    expect(taken.at(-1)).toEqual(["ann", "calls", 3]);
+    expect((await client.post(here, [call(1), call(2)])).status).toBe(200);
+    expect(logged.filter(({ message }) => message === "task created")).toHaveLength(2);
+  });
+});
+
+test("a task that is read with an answer counts as an answer", async () => {
+  const { rates, taken } = counting();
+  const { here } = await front({ rates });
+  const client = await openSession(here, as);
+  const response = { elicitationId: `${TASK}:who`, action: "decline" };
+  await client.request(here, "tasks/get", { taskId: TASK, _meta: { "io.modelcontextprotocol/elicitation-response": response } });
+  await client.request(here, "tasks/get", { taskId: TASK });
+  expect(taken).toEqual([
+    ["ann", "sessions", 1],
+    ["ann", "answers", 1],
+    ["ann", "reads", 1],
+  ]);
+});
+
+test("where nobody is told apart nothing is counted", async () => {
+  const { rates, taken } = counting({ calls: 0 });
+  const anonymous = { ...callerNamed("anonymous"), authenticatedBy: "nobody" };
+  const quotas = { principal: { tasks: 0, bytes: 0 }, tenant: { tasks: 0, bytes: 0 } };
+  const { here } = await front({ rates, authenticate: () => anonymous, settings: { taskQuotas: quotas }, limits: { streamsMax: 0 } });
+  expect((await rpc(here, "tools/call", { name: "touch", arguments: {} })).error).toBeUndefined();
+  const listening = await stream(here, "subscriptions/listen", { notifications: { toolsListChanged: true } });
+  expect((await listening.next()).method).toBe("notifications/subscriptions/acknowledged");
+  listening.close();
+  expect(taken).toEqual([]);
+});
+
+test("a caller with as many unfinished tasks as it may have is refused one more, by every way to call, and gets one when one has ended", async () => {
+  const one = { tasks: 1, bytes: 1_000_000 };
+  const { here } = await front({ settings: { taskQuotas: { principal: one, tenant: { ...one, tasks: 100 } } } });
+  const greet = { name: "greet", arguments: {} };
+  const taskId = String((await rpc(here, "tools/call", greet, as)).result!["taskId"]);
+  const refused = await rpc(here, "tools/call", greet, as);
+  expect(refused).toMatchObject({
+    status: 429,
+    error: { message: "the caller has as many unfinished tasks as it may: 1 (PARLEY_QUOTA_TASKS)", data: { code: "QUOTA_EXCEEDED" } },
+  });
+  expect((await rpc(here, "tools/call", greet, { ...as, tasks: false })).status).toBe(429);
+  const client = await openSession(here, as);
+  for (const task of [{ task: {} }, {}]) {
+    const { messages } = await client.request(here, "tools/call", { ...greet, ...task });
+    expect(messages.at(-1)?.error).toMatchObject({ data: { code: "QUOTA_EXCEEDED" } });
+  }
+  expect((await rpc(here, "tools/call", greet, { principal: "bob" })).result).toBeDefined();
+  await rpc(here, "tasks/cancel", { taskId }, as);
+  expect((await rpc(here, "tools/call", greet, as)).result).toBeDefined();
+});
+
+test("a caller has so many streams on a front end, at the limit and one beyond; one that ends makes room", async () => {
+  const { here } = await front({ limits: { streamsMax: 2 } });
+  const listen = (principal: string) => stream(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal });
+  const client = await openSession(here, as);
+  const streams = [await listen("ann"), await client.listen(here)];
+  await streams[0]!.next();
+  const third = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, as);
+  expect(third.error).toMatchObject({ message: "2 streams of this caller (PARLEY_QUOTA_STREAMS) are open" });
+  const bobs = await listen("bob");
+  expect((await bobs.next()).method).toBe("notifications/subscriptions/acknowledged");
+  streams[0]!.close();
+  await expect
+    .poll(async () => {
+      const again = await listen("ann");
+      const { method } = await again.next();
+      again.close();
+      return method;
+    })
+    .toBe("notifications/subscriptions/acknowledged");
+  for (const each of [streams[1]!, bobs]) each.close();
+});

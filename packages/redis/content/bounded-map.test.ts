@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { boundedMap } from "./bounded-map.ts";
+
+test("a bounded map keeps as much as it may, and of more what was used last", () => {
+  const map = boundedMap<string, number>(2);
+  map.set("a", 1);
+  map.set("b", 2);
+  expect([map.get("a"), map.get("b"), map.size]).toEqual([1, 2, 2]);
+  map.get("a");
+  map.set("c", 3);
+  expect([map.get("a"), map.get("b"), map.get("c"), map.size]).toEqual([1, undefined, 3, 2]);
+  map.set("a", 4);
+  expect([map.get("a"), map.size]).toEqual([4, 2]);
+  map.delete("a");
+  expect([map.get("a"), map.size]).toEqual([undefined, 1]);
+});

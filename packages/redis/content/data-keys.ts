@@ -1,0 +1,267 @@
+/**
+ * The keys that content is sealed with: one for each tenant and epoch, wrapped by the key ring, all in one hash of Redis.
+ *
+ *   tenant:<digest>   the words of the tenant's keys, the present one last
+ *   key:<word>        created_at_ms ring_key_id tenant_digest wrapped    or    erased erased_at_ms
+ *
+ *   K1  A task's id names its key by a word, so a key is found by the id alone, weeks and epochs later.
+ *   K2  A word means one key for ever. It is never given to another, and one that was erased stays erased.
+ *   K3  A key that is known here is known for sure: what is in Redis is looked at again every LOOK_EVERY_MS while it is used, so that an erased
+ *       one is forgotten and a new epoch is noticed.
+ *
+ * What is wrapped is bound to its word and its tenant: moved to another field it does not open.
+ */
+import { createSecretKey, hash, type KeyObject, randomBytes, randomInt } from "node:crypto";
+import { type Log, ParleyError } from "@parley/core";
+import type { Redis } from "ioredis";
+import { SEAL_WORD_CHARS } from "../keys.ts";
+import { loadScripts } from "../load-scripts.ts";
+import type { Acknowledge } from "../replicas.ts";
+import { reached } from "../unavailable.ts";
+import { boundedMap } from "./bounded-map.ts";
+import type { Access } from "./codec.ts";
+import type { KeyRing } from "./key-ring.ts";
+
+/** Keys, and tenants, that one process keeps in memory; about 500 bytes each. */
+export const KEYS_KEPT_MAX = 10_000;
+/** How old what is known here of Redis may be while it is used. */
+const LOOK_EVERY_MS = 10_000;
+/** After this long without use it is looked up before it is used. */
+const LOOK_FIRST_MS = 60_000;
+/** How often a key that cannot be had is asked for. */
+const MISSING_RETRY_MS = 2_000;
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+export interface DataKeys {
+  /** The word of the key that new content of the tenant is sealed with. Throws CONTENT_KEY_MISSING and UNAVAILABLE. */
+  current(tenant: string): string | Promise<string>;
+  /** What becomes of content under this word; the key is at hand afterwards if it is `open`. Throws UNAVAILABLE. */
+  find(word: string): Access | Promise<Access>;
+  /** Synchronous, for what `find` has found. */
+  key(word: string): KeyObject | undefined;
+  /** Wraps every key by the ring's first one. `lacking`: keys of which the ring does not have what wrapped them. */
+  wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
+  /** Begins the next epoch of one tenant, or of all of them. Returns how many. */
+  nextEpoch(tenant?: string): Promise<number>;
+  /** Deletes all keys of the tenant for good. Returns their words. */
+  erase(tenant: string): Promise<readonly string[]>;
+}
+
+export interface DataKeysOptions {
+  readonly redis: Redis;
+  /** Of the hash. */
+  readonly hashKey: string;
+  readonly ring: KeyRing;
+  /** By Redis' clock. */
+  readonly now: () => number;
+  /** How old a key may be before the next epoch begins. */
+  readonly epochMs: number;
+  readonly acknowledge: Acknowledge;
+  readonly log: Log;
+}
+
+interface Known {
+  readonly access: Access;
+  readonly key?: KeyObject;
+  /** As Redis holds it. */
+  readonly record?: string;
+  readonly lookedAtMs: number;
+}
+
+interface KnownTenant {
+  readonly word: string;
+  readonly createdAtMs: number;
+  readonly lookedAtMs: number;
+}
+
+export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge, log }: DataKeysOptions): DataKeys {
+  const scripts = loadScripts(redis, { names: ["swap"], folder: "content/", keyCount: () => 1 });
+  const known = boundedMap<string, Known>(KEYS_KEPT_MAX);
+  const tenants = boundedMap<string, KnownTenant>(KEYS_KEPT_MAX);
+  const lookups = new Map<string, Promise<unknown>>();
+
+  const swap = async (field: string, expected: string, value: string) =>
+    (await acknowledge(scripts.swap([hashKey, field, expected, value]))) === 1;
+
+  /** One look-up of a kind at a time, however many wait for it. */
+  function once<T>(name: string, look: () => Promise<T>): Promise<T> {
+    const underWay = lookups.get(name) as Promise<T> | undefined;
+    if (underWay) return underWay;
+    const begun = look().finally(() => lookups.delete(name));
+    lookups.set(name, begun);
+    return begun;
+  }
+
+  const inBackground = (look: Promise<unknown>) => void look.catch(() => undefined); // An outage; the next use looks again.
+
+  async function lookUp(word: string): Promise<Known> {
+    const before = known.get(word);
+    const record = (await reached(redis.hget(hashKey, keyField(word)))) ?? undefined;
+    const found = await judge(word, record, before);
+    known.set(word, found);
+    return found;
+  }
+
+  async function judge(word: string, record: string | undefined, before: Known | undefined): Promise<Known> {
+    const lookedAtMs = performance.now();
+    if (record === undefined) {
+      if (before?.key && before.record !== undefined) {
+        // A failover lost it, or a backup is older than it is. While somebody has it, nothing is lost.
+        await reached(redis.hsetnx(hashKey, keyField(word), before.record));
+        log.warn({ word }, "data key was missing in redis and has been put back");
+        return { ...before, lookedAtMs };
+      }
+      log.error({ word }, "data key is not in redis, tasks sealed with it wait");
+      return { access: "key_missing", lookedAtMs };
+    }
+    if (isErased(record)) return { access: "erased", record, lookedAtMs };
+    if (before?.key) return { ...before, record, lookedAtMs };
+    const { keyId, tenant, wrapped } = readRecord(record);
+    const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
+    if (bytes) return { access: "open", key: createSecretKey(bytes), record, lookedAtMs };
+    log.error({ word, keyId }, "the key ring does not open a data key, tasks sealed with it wait");
+    return { access: "key_missing", record, lookedAtMs };
+  }
+
+  function find(word: string): Access | Promise<Access> {
+    const found = known.get(word);
+    if (found?.access === "erased") return "erased";
+    const age = found ? performance.now() - found.lookedAtMs : Infinity;
+    const isFresh = found?.access === "key_missing" ? age < MISSING_RETRY_MS : age < LOOK_FIRST_MS;
+    if (!found || !isFresh) return once(`key ${word}`, () => lookUp(word)).then(({ access }) => access);
+    if (found.access === "open" && age > LOOK_EVERY_MS) inBackground(once(`key ${word}`, () => lookUp(word)));
+    return found.access;
+  }
+
+  function current(tenant: string): string | Promise<string> {
+    const found = tenants.get(tenant);
+    if (!found) return lookUpTenant(tenant);
+    const age = performance.now() - found.lookedAtMs;
+    const isOpen = known.get(found.word)?.access === "open";
+    if (!isOpen || age > LOOK_FIRST_MS || now() - found.createdAtMs > epochMs) return lookUpTenant(tenant);
+    if (age > LOOK_EVERY_MS) inBackground(lookUpTenant(tenant));
+    return found.word;
+  }
+
+  function lookUpTenant(tenant: string): Promise<string> {
+    return once(`tenant ${tenant}`, async () => {
+      const digest = tenantDigest(tenant);
+      const list = (await reached(redis.hget(hashKey, tenantField(digest)))) ?? "";
+      const word = await usable(digest, list);
+      const { record = "" } = known.get(word) ?? {};
+      tenants.set(tenant, { word, createdAtMs: readRecord(record).createdAtMs, lookedAtMs: performance.now() });
+      return word;
+    });
+  }
+
+  /** The last word of the tenant's list, if its key is neither erased nor too old; else that of a new key. */
+  async function usable(digest: string, list: string): Promise<string> {
+    const last = list.split(" ").at(-1) ?? "";
+    if (last === "") return await begin(digest, list);
+    const { access, record = "" } = await once(`key ${last}`, () => lookUp(last));
+    if (access === "key_missing") throw new ParleyError("CONTENT_KEY_MISSING", "new tasks cannot be sealed");
+    if (access === "erased" || now() - readRecord(record).createdAtMs > epochMs) return await begin(digest, list);
+    return last;
+  }
+
+  /** Adds a key to the tenant's list. Of several processes that do so at once one wins, and all use its key. */
+  async function begin(digest: string, list: string): Promise<string> {
+    const bytes = randomBytes(32);
+    const word = randomWord();
+    const { keyId, wrapped } = await ring.wrap(bytes, bound(word, digest));
+    const record = `${now()} ${keyId} ${digest} ${wrapped}`;
+    const isNew = await reached(redis.hsetnx(hashKey, keyField(word), record));
+    if (isNew === 0) return await begin(digest, list); // K2
+    if (await reached(swap(tenantField(digest), list, list === "" ? word : `${list} ${word}`))) {
+      known.set(word, { access: "open", key: createSecretKey(bytes), record, lookedAtMs: performance.now() });
+      log.info({ word, keyId }, "data key made");
+      return word;
+    }
+    await reached(redis.hdel(hashKey, keyField(word)));
+    return await usable(digest, (await reached(redis.hget(hashKey, tenantField(digest)))) ?? "");
+  }
+
+  /** Every field of the hash and what it holds, some at a time. */
+  async function* fields(prefix: string): AsyncGenerator<[name: string, value: string]> {
+    let cursor = "0";
+    do {
+      const [next, flat] = await reached(redis.hscan(hashKey, cursor, "MATCH", `${prefix}*`, "COUNT", 1_000));
+      for (let i = 0; i + 1 < flat.length; i += 2) yield [(flat[i] ?? "").slice(prefix.length), flat[i + 1] ?? ""];
+      cursor = next;
+    } while (cursor !== "0");
+  }
+
+  return {
+    current,
+    find,
+    key: (word) => known.get(word)?.key,
+
+    async wrapAnew() {
+      const first = await ring.currentKeyId();
+      const counts = { wrapped: 0, current: 0, lacking: 0 };
+      for await (const [word, record] of fields("key:")) {
+        if (isErased(record)) continue;
+        const { createdAtMs, keyId, tenant, wrapped } = readRecord(record);
+        const bytes = keyId === first ? undefined : await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
+        if (keyId === first) counts.current += 1;
+        else if (!bytes) counts.lacking += 1;
+        else {
+          const anew = await ring.wrap(bytes, bound(word, tenant));
+          // One that was erased meanwhile stays so.
+          const isSwapped = await reached(swap(keyField(word), record, `${createdAtMs} ${anew.keyId} ${tenant} ${anew.wrapped}`));
+          if (isSwapped) counts.wrapped += 1;
+        }
+      }
+      return counts;
+    },
+
+    async nextEpoch(tenant) {
+      const only = tenant === undefined ? undefined : tenantDigest(tenant);
+      let begun = 0;
+      for await (const [digest, list] of fields("tenant:")) {
+        if (only !== undefined && digest !== only) continue;
+        await begin(digest, list);
+        begun += 1;
+      }
+      return begun;
+    },
+
+    async erase(tenant) {
+      const field = tenantField(tenantDigest(tenant));
+      const erased = new Set<string>();
+      for (;;) {
+        const list = (await reached(redis.hget(hashKey, field))) ?? "";
+        // The keys before the list: what dies in between leaves a list by which it is done again.
+        for (const word of list.split(" ").filter((each) => each !== "")) {
+          await acknowledge(redis.hset(hashKey, keyField(word), `${ERASED} ${now()}`));
+          known.delete(word);
+          erased.add(word);
+        }
+        if (list === "" || (await reached(swap(field, list, "")))) break;
+      }
+      tenants.delete(tenant);
+      return [...erased];
+    },
+  };
+}
+
+const ERASED = "erased";
+
+const isErased = (record: string) => record.startsWith(`${ERASED} `);
+
+const keyField = (word: string) => `key:${word}`;
+const tenantField = (digest: string) => `tenant:${digest}`;
+
+/** A tenant is what an identity provider says, of any length, and nobody's name belongs in a key. */
+const tenantDigest = (tenant: string) => hash("sha256", `parley tenant ${tenant}`, "base64url").slice(0, 22);
+
+const bound = (word: string, tenant: string) => `parley data key ${word} ${tenant}`;
+
+function readRecord(record: string) {
+  const [createdAt, keyId = "", tenant = "", wrapped = ""] = record.split(" ");
+  return { createdAtMs: Number(createdAt), keyId, tenant, wrapped };
+}
+
+function randomWord(): string {
+  return Array.from({ length: SEAL_WORD_CHARS }, () => ALPHABET[randomInt(ALPHABET.length)]).join("");
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { aContentKey } from "../../../test/contract/content-keys.ts";
+import { fileKeyRing, fixedKeyRing, parseKeys, RING_KEYS_MAX } from "./key-ring.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe("keys as text", () => {
+  test("are read in base64, base64url and hex, with commas or line breaks, and comments", () => {
+    const bytes = randomBytes(32);
+    const same = (["base64", "base64url", "hex"] as const).map((encoding) => parseKeys(bytes.toString(encoding))[0]?.id);
+    expect(new Set(same).size).toBe(1);
+    expect(parseKeys(`# of May\n${aContentKey()} # the present one\n\n${aContentKey()}, ${aContentKey()}\n`)).toHaveLength(3);
+  });
+
+  test.each([
+    ["", "has no key"],
+    ["# only a comment", "has no key"],
+    [randomBytes(31).toString("base64"), "key 1 must be 32 bytes in base64 or hex, and has 44 characters"],
+    [randomBytes(33).toString("base64"), "key 1 must be 32 bytes in base64 or hex, and has 44 characters"],
+    [`${aContentKey()},short`, "key 2 must be 32 bytes in base64 or hex, and has 5 characters"],
+    ["x".repeat(1_000_000), "key 1 must be 32 bytes in base64 or hex, and has 1000000 characters"],
+  ])("that do not fit are refused by their place (%#)", (text, problem) => {
+    expect(() => parseKeys(text)).toThrow(problem);
+  });
+
+  test("that do not fit are never shown", () => {
+    const secret = randomBytes(31).toString("base64");
+    const message = () => {
+      try {
+        parseKeys(secret);
+      } catch (error) {
+        return String(error);
+      }
+      return undefined;
+    };
+    expect(message()).toContain("32 bytes");
+    expect(message()).not.toContain(secret.slice(0, 8));
+  });
+
+  test("are each there once, and as many as a ring may have", () => {
+    const key = aContentKey();
+    expect(() => parseKeys(`${aContentKey()},${key},${key}`)).toThrow("key 3 is there twice");
+    const many = Array.from({ length: RING_KEYS_MAX + 1 }, aContentKey);
+    expect(parseKeys(many.slice(1).join())).toHaveLength(RING_KEYS_MAX);
+    expect(() => parseKeys(many.join())).toThrow(`has ${RING_KEYS_MAX + 1} keys; a ring has at most ${RING_KEYS_MAX}`);
+  });
+});
+
+describe("a key ring", () => {
+  test("wraps by its first key, and unwraps by each, in the context alone that it was wrapped in", async () => {
+    const [older, newer] = [aContentKey(), aContentKey()];
+    const dataKey = randomBytes(32);
+    const wrapped = await fixedKeyRing(older).wrap(dataKey, "a tenant's");
+    const ring = fixedKeyRing(`${newer},${older}`);
+    expect(await ring.unwrap(wrapped, "a tenant's")).toEqual(dataKey);
+    expect(await ring.unwrap(wrapped, "another's")).toBeUndefined();
+    expect(await fixedKeyRing(newer).unwrap(wrapped, "a tenant's")).toBeUndefined();
+    expect(await ring.unwrap({ ...wrapped, wrapped: "" }, "a tenant's")).toBeUndefined();
+    expect((await ring.wrap(dataKey, "")).keyId).toBe(await fixedKeyRing(newer).currentKeyId());
+  });
+
+  test("in a file is read again for a key that it did not have, and stays as it was while the file does not fit", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "parley-ring-"));
+    const file = join(folder, "ring");
+    const [older, newer] = [aContentKey(), aContentKey()];
+    await writeFile(file, older);
+    const logged = vi.fn();
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const ring = await fileKeyRing(file, { ...silent, error: logged });
+    const wrapped = await fixedKeyRing(newer).wrap(Buffer.from("a data key"), "");
+
+    expect(await ring.unwrap(wrapped, "")).toBeUndefined();
+    await writeFile(file, "half a k");
+    now.mockReturnValue(1_000);
+    expect(await ring.currentKeyId()).toBe(await fixedKeyRing(older).currentKeyId());
+    expect(logged).toHaveBeenCalledWith({ file, problem: expect.stringContaining("key 1 must be 32 bytes") as string }, expect.any(String));
+    await writeFile(file, `${newer}\n${older}\n`);
+    now.mockReturnValue(1_999);
+    expect(await ring.unwrap(wrapped, "")).toBeUndefined();
+    now.mockReturnValue(2_000);
+    expect(await ring.unwrap(wrapped, "")).toEqual(Buffer.from("a data key"));
+    expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
+    now.mockRestore();
+    await rm(folder, { recursive: true });
+  });
+});

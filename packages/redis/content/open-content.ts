@@ -1,0 +1,97 @@
+/** Content as a deployment's settings want it: plain, or sealed with the keys of its ring; and what operators do with those keys. */
+import { type Digest, type Log } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "../keys.ts";
+import type { Acknowledge } from "../replicas.ts";
+import type { RedisSettings } from "../settings.ts";
+import { reached } from "../unavailable.ts";
+import { type ContentCodec, plainContent } from "./codec.ts";
+import { createDataKeys } from "./data-keys.ts";
+import { fileKeyRing, fixedKeyRing, type KeyRing } from "./key-ring.ts";
+import { createSealedContent } from "./sealed.ts";
+
+export interface StoredContent {
+  readonly codec: ContentCodec;
+  /** For new task ids; absent while nothing is sealed. */
+  readonly sealWord?: (tenant: string) => string | Promise<string>;
+  /** Core's digest, as questions of sealed tasks need it. */
+  digest(plain: Digest): Digest;
+  /** What operators do with the keys; absent while nothing is sealed. */
+  readonly keys?: ContentKeys;
+}
+
+export interface ContentKeys {
+  /** Wraps all data keys by the ring's first key, so that those behind it can be taken away. */
+  wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
+  /** New tasks of a tenant, or of all of them, are sealed with a new data key. Returns for how many. */
+  nextEpoch(tenant?: string): Promise<number>;
+  /** Nobody reads again what was said in the tenant's tasks until now; those that wait become due, so that they end. */
+  erase(tenant: string): Promise<{ readonly keys: number; readonly waiting: number }>;
+}
+
+export interface OpenContent {
+  /** Undefined leaves content as it is. */
+  readonly ring: KeyRing | undefined;
+  readonly epochMs: number;
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly partitions: readonly number[];
+  readonly now: () => number;
+  readonly acknowledge: Acknowledge;
+  readonly log: Log;
+}
+
+export function openContent({ ring, epochMs, redis, keys, partitions, now, acknowledge, log }: OpenContent): StoredContent {
+  if (!ring) return { codec: plainContent, digest: (plain) => plain };
+  const dataKeys = createDataKeys({ redis, hashKey: keys.content, ring, now, epochMs, acknowledge, log });
+  const sealed = createSealedContent(dataKeys);
+
+  /** Waiting tasks of these keys are due at once: workers find that they can only end them. */
+  async function wake(words: readonly string[]): Promise<number> {
+    let woken = 0;
+    for (const partition of partitions) {
+      const due = keys.due(partition);
+      let cursor = "0";
+      do {
+        const [next, flat] = await reached(redis.zscan(due, cursor, "COUNT", 1_000));
+        const found = flat.filter((each, i) => i % 2 === 0 && words.some((word) => each.startsWith(`${partition}-${word}-`)));
+        for (const taskId of found) await reached(redis.zadd(due, "XX", "LT", now(), taskId));
+        woken += found.length;
+        cursor = next;
+      } while (cursor !== "0");
+    }
+    return woken;
+  }
+
+  return {
+    codec: sealed,
+    sealWord: dataKeys.current,
+    digest: sealed.digest,
+    keys: {
+      wrapAnew: dataKeys.wrapAnew,
+      nextEpoch: dataKeys.nextEpoch,
+      async erase(tenant) {
+        const words = await dataKeys.erase(tenant);
+        return { keys: words.length, waiting: words.length === 0 ? 0 : await wake(words) };
+      },
+    },
+  };
+}
+
+/** The key ring that the settings name. Throws a TypeError for one that does not fit or cannot be read. */
+export async function ringOf(
+  { contentKeys, contentRing }: Pick<RedisSettings, "contentKeys" | "contentRing">,
+  log: Log,
+): Promise<KeyRing | undefined> {
+  if (contentKeys !== undefined && contentRing !== undefined)
+    throw new TypeError("PARLEY_CONTENT_KEYS and PARLEY_CONTENT_RING are both set: remove one of them");
+  if (contentKeys !== undefined) return fixedKeyRing(contentKeys);
+  if (contentRing === undefined) return undefined;
+  try {
+    return await fileKeyRing(contentRing, log);
+  } catch (error) {
+    const problem =
+      error instanceof TypeError ? error.message : `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
+    throw new TypeError(`PARLEY_CONTENT_RING: ${contentRing} ${problem}`, { cause: error });
+  }
+}

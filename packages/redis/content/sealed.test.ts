@@ -1,0 +1,92 @@
+import { createSecretKey, randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { plainContent } from "./codec.ts";
+import { createSealedContent } from "./sealed.ts";
+
+const TASK = `0-abcd-${"t".repeat(22)}`;
+const OTHER = `0-abcd-${"u".repeat(22)}`;
+const PLAIN = `0-${"t".repeat(22)}`;
+
+/** One key for each word. */
+function sealedContent() {
+  const key = createSecretKey(randomBytes(32));
+  return createSealedContent({ find: () => "open", key: () => key });
+}
+
+describe("the codec that encrypts", () => {
+  test("gives another text each time, 28 bytes longer, and opens each", () => {
+    const content = sealedContent().of(TASK);
+    for (const text of ["", "a", "\ufeff☃ a\nb\u0000", "x".repeat(10_000)]) {
+      const sealed = [content.seal("message", text), content.seal("message", text)];
+      expect(sealed[0]).not.toBe(sealed[1]);
+      expect(sealed[0]).toHaveLength(Buffer.byteLength(text) + 28);
+      expect(sealed.map((each) => content.open("message", each))).toEqual([text, text]);
+      const word = content.sealWord("seed", text);
+      expect(word).toMatch(/^[\w-]+$/);
+      expect(content.openWord("seed", word)).toBe(text);
+    }
+  });
+
+  test("never uses a nonce twice, over several fetches of random bytes", () => {
+    const content = sealedContent().of(TASK);
+    const nonces = Array.from({ length: 2_000 }, () => content.seal("message", "a").slice(0, 12));
+    expect(new Set(nonces).size).toBe(nonces.length);
+  });
+
+  test.each([
+    ["another task's", OTHER, "message"],
+    ["another part's", TASK, "outcome"],
+  ])("opens nothing as %s", (_whose, taskId, part) => {
+    const codec = sealedContent();
+    const sealed = codec.of(TASK).seal("message", "a");
+    expect(() => codec.of(taskId).open(part, sealed)).toThrow(/does not open/);
+  });
+
+  test("opens nothing that was sealed with another key, that is cut, or that is no ciphertext, and its error repeats none of it", () => {
+    const content = sealedContent().of(TASK);
+    const sealed = content.seal("message", "a secret");
+    for (const wrong of [sealedContent().of(TASK).seal("message", "a secret"), sealed.slice(0, -1), sealed.slice(0, 27), "", "a secret"]) {
+      expect(() => content.open("message", wrong)).toThrow(`what the task ${TASK} holds as "message" does not open`);
+    }
+  });
+
+  test("leaves a task plain that was created before anything was sealed", () => {
+    const codec = sealedContent();
+    expect(codec.access(PLAIN)).toBe("open");
+    const content = codec.of(PLAIN);
+    expect(Buffer.from(content.seal("message", "☃"), "latin1").toString()).toBe("☃");
+    expect(content.open("message", Buffer.from("☃").toString("latin1"))).toBe("☃");
+    expect(content.sealWord("seed", "abc")).toBe("abc");
+    expect(content.fingerprint("entry ask:size", "yes")).toBe(plainContent.of(PLAIN).fingerprint("entry ask:size", "yes"));
+  });
+});
+
+describe("a fingerprint", () => {
+  test.each([
+    ["sealed", sealedContent(), TASK, OTHER],
+    ["plain", plainContent, PLAIN, `0-${"u".repeat(22)}`],
+  ])(
+    "of %s content is one for equal answers, and another one in another task, for another question, and for another answer",
+    (...given) => {
+      const [, codec, taskId, other] = given;
+      const print = (text: string, task = taskId, key = "size") => codec.of(task).fingerprint(`entry ask:${key}`, text);
+      expect(print("yes")).toBe(print("yes"));
+      expect(print("yes")).toMatch(/^[\w-]{22}$/);
+      expect(new Set([print("yes"), print("no"), print("yes", other), print("yes", taskId, "name")]).size).toBe(4);
+    },
+  );
+
+  test("cannot be made without the key", () => {
+    const prints = [sealedContent(), sealedContent(), plainContent].map((codec) => codec.of(TASK).fingerprint("entry ask:size", "yes"));
+    expect(new Set(prints).size).toBe(3);
+  });
+});
+
+test("the digest of a question is keyed where its task is sealed, one for each task, and the plain one elsewhere", () => {
+  const digest = sealedContent().digest((text) => `plain ${text}`);
+  expect(digest("Really?", TASK)).toBe(digest("Really?", TASK));
+  expect(digest("Really?", TASK)).toMatch(/^[\w-]{22}$/);
+  expect(new Set([digest("Really?", TASK), digest("Really?", OTHER), digest("Really!", TASK)]).size).toBe(3);
+  expect(digest("Really?", PLAIN)).toBe("plain Really?");
+  expect(digest("Really?")).toBe("plain Really?");
+});

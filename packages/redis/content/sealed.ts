@@ -1,0 +1,139 @@
+/**
+ * The codec that encrypts: AES-256-GCM with a random nonce for each text, bound to its task and its part.
+ *
+ *   data key of a tenant and epoch ── HMAC-SHA-512 with the task's id ──▶ one key to encrypt this task's content, one for its fingerprints
+ *
+ * A key of each task's own keeps random nonces safe: one key for all of a busy tenant's tasks would have met the 2^32 texts that NIST allows
+ * such a key within days (SP 800-38D, 8.3). It also makes the content of each task another cipher's, whatever the nonces.
+ *
+ *   S1  What is sealed is nonce, ciphertext, tag: 28 bytes more than the text in UTF-8, stored as bytes.
+ *   S2  A text opens in its own task and its own part alone.
+ *   S3  The key that a task needs follows from its id. A task without a word for one was created while nothing was sealed: it stays plain.
+ */
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomFillSync } from "node:crypto";
+import type { Digest } from "@parley/core";
+import { sealWordOf } from "../keys.ts";
+import { boundedMap } from "./bounded-map.ts";
+import { bytesOf, type Content, type ContentCodec, DamagedContent, plainFingerprint, textOf } from "./codec.ts";
+import type { DataKeys } from "./data-keys.ts";
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Tasks whose keys are kept: those that are at work in a process, and some. */
+const TASK_KEYS_MAX = 1_000;
+
+interface TaskKeys {
+  readonly dataKey: KeyObject;
+  readonly encryption: KeyObject;
+  readonly mac: KeyObject;
+}
+
+export interface SealedContent extends ContentCodec {
+  /** Core's digest, with a key where the task is sealed: who reads Redis could otherwise test what a question said by guessing it. */
+  digest(plain: Digest): Digest;
+}
+
+export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): SealedContent {
+  const kept = boundedMap<string, TaskKeys>(TASK_KEYS_MAX);
+
+  function keysOf(taskId: string, word: string): TaskKeys {
+    const dataKey = dataKeys.key(word);
+    // Whoever asked for access has it in the same turn; only a defect comes here without.
+    if (!dataKey) throw new Error(`the key of task ${taskId} is not at hand`);
+    const before = kept.get(taskId);
+    if (before?.dataKey === dataKey) return before;
+    const bytes = createHmac("sha512", dataKey).update(`parley task ${taskId}`).digest();
+    // Key objects, made once: from bytes each cipher would make one again, which takes longer than all else that it does.
+    const keys = { dataKey, encryption: createSecretKey(bytes.subarray(0, 32)), mac: createSecretKey(bytes.subarray(32)) };
+    kept.set(taskId, keys);
+    return keys;
+  }
+
+  return {
+    encoding: "latin1",
+
+    access(taskId) {
+      const word = sealWordOf(taskId);
+      return word === undefined ? "open" : dataKeys.find(word);
+    },
+
+    of(taskId) {
+      const word = sealWordOf(taskId);
+      if (word === undefined) return plainBytes(taskId);
+      let found: TaskKeys | undefined;
+      return sealedTask(taskId, () => (found ??= keysOf(taskId, word)));
+    },
+
+    digest: (plain) => (text, taskId) => {
+      const word = taskId === undefined ? undefined : sealWordOf(taskId);
+      return taskId === undefined || word === undefined ? plain(text) : mac(keysOf(taskId, word), `digest\n${text}`);
+    },
+  };
+}
+
+/** `keys` are asked for when they are needed: what is legible is read without. */
+function sealedTask(taskId: string, keys: () => TaskKeys): Content {
+  const boundTo = (part: string) => Buffer.from(`${taskId} ${part}`);
+
+  function seal(part: string, text: string): string {
+    const nonce = takeNonce();
+    const cipher = createCipheriv("aes-256-gcm", keys().encryption, nonce).setAAD(boundTo(part));
+    const sealed = cipher.update(text, "utf8");
+    cipher.final(); // Empty: GCM has no padding.
+    return nonce.toString("latin1") + sealed.toString("latin1") + cipher.getAuthTag().toString("latin1");
+  }
+
+  function open(part: string, sealed: string): string {
+    const bytes = Buffer.from(sealed, "latin1");
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new DamagedContent(taskId, part);
+    const { encryption } = keys();
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", encryption, bytes.subarray(0, NONCE_BYTES), LENGTHS)
+        .setAAD(boundTo(part))
+        .setAuthTag(bytes.subarray(-TAG_BYTES));
+      const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+      decipher.final();
+      return text.toString("utf8");
+    } catch {
+      throw new DamagedContent(taskId, part);
+    }
+  }
+
+  return {
+    seal,
+    open,
+    fingerprint: (part, text) => mac(keys(), `fingerprint ${part}\n${text}`),
+    sealWord: (part, text) => Buffer.from(seal(part, text), "latin1").toString("base64url"),
+    openWord: (part, sealed) => open(part, Buffer.from(sealed, "base64url").toString("latin1")),
+    toStored: bytesOf,
+    fromStored: textOf,
+  };
+}
+
+const LENGTHS = { authTagLength: TAG_BYTES };
+
+/** A task from before anything was sealed, as the plain codec writes it (S3). */
+function plainBytes(taskId: string): Content {
+  const seal = (_part: string, text: string) => bytesOf(text);
+  const open = (_part: string, stored: string) => textOf(stored);
+  const fingerprint = (part: string, text: string) => plainFingerprint(taskId, part, text);
+  return { seal, open, fingerprint, sealWord: seal, openWord: open, toStored: bytesOf, fromStored: textOf };
+}
+
+function mac({ mac: key }: TaskKeys, text: string): string {
+  return createHmac("sha256", key).update(text).digest("base64url").slice(0, 22);
+}
+
+const POOL_BYTES = 4_092;
+const pool = Buffer.allocUnsafe(POOL_BYTES);
+let taken = POOL_BYTES;
+
+/** Fetched from the system in bulk; none is given twice. Valid until the next is taken. */
+function takeNonce(): Buffer {
+  if (taken === POOL_BYTES) {
+    randomFillSync(pool);
+    taken = 0;
+  }
+  taken += NONCE_BYTES;
+  return pool.subarray(taken - NONCE_BYTES, taken);
+}

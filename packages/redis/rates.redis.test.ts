@@ -1,0 +1,179 @@
+import { type Caller, DEFAULT_TENANT, ParleyError } from "@parley/core";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { createKeys } from "./keys.ts";
+import { createRates } from "./rates.ts";
+
+const PER_SECOND = { calls: 20, reads: 100, answers: 1, sessions: 2 };
+
+function caller(principal: string, tenant = DEFAULT_TENANT): Caller {
+  return { principal, tenant, scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+}
+
+describe("rates", () => {
+  let opened: OpenRedis;
+  let nowMs: number;
+  beforeEach(async () => {
+    opened = await openRedis();
+    nowMs = 1_700_000_000_000;
+  });
+  afterEach(() => opened.close());
+
+  /** One front end, on a connection of its own. */
+  function frontEnd(tenantFactor = 1_000) {
+    const redis = new Redis(opened.url);
+    const send = vi.spyOn(redis, "sendCommand");
+    const rates = createRates({
+      redis,
+      keys: createKeys(opened.prefix),
+      limits: { perSecond: PER_SECOND, tenantFactor },
+      now: () => nowMs,
+    });
+    return {
+      ...rates,
+      close: () => redis.disconnect(),
+      get commands() {
+        return send.mock.calls.filter(([{ name }]) => name.startsWith("eval")).length;
+      },
+    };
+  }
+
+  /** How many of so many are let in, one after the other. */
+  async function letIn({ take }: Pick<ReturnType<typeof frontEnd>, "take">, who: Caller, what: keyof typeof PER_SECOND, count: number) {
+    let taken = 0;
+    for (let i = 0; i < count; i += 1) {
+      const refused = await take(who, what).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (refused === undefined) taken += 1;
+      else expect(refused).toMatchObject({ code: "QUOTA_EXCEEDED" });
+    }
+    return taken;
+  }
+
+  test("let in what fills a bucket in five seconds, then as much as the rate says, and no more", async () => {
+    const front = frontEnd();
+    const ann = caller("ann");
+    expect(await letIn(front, ann, "calls", 200)).toBe(100);
+    nowMs += 1_000;
+    expect(await letIn(front, ann, "calls", 200)).toBe(20);
+    nowMs += 3_600_000;
+    expect(await letIn(front, ann, "calls", 200)).toBe(100);
+    front.close();
+  });
+
+  test("say whose they are, how much they let in and when to come back", async () => {
+    const front = frontEnd();
+    await letIn(front, caller("ann"), "answers", 5);
+    const refused = front.take(caller("ann"), "answers");
+    await expect(refused).rejects.toBeInstanceOf(ParleyError);
+    await expect(refused).rejects.toMatchObject({
+      message: "the caller may have 1 answers per second (PARLEY_QUOTA_ANSWERS)",
+      data: { retryAfterMs: 1_000 },
+    });
+    nowMs += 999;
+    await expect(front.take(caller("ann"), "answers")).rejects.toMatchObject({ data: { retryAfterMs: 1 } });
+    nowMs += 1;
+    await front.take(caller("ann"), "answers");
+    front.close();
+  });
+
+  test("count each kind, and each caller, by itself", async () => {
+    const front = frontEnd();
+    await letIn(front, caller("ann"), "answers", 6);
+    await front.take(caller("ann"), "calls");
+    await front.take(caller("bob"), "answers");
+    front.close();
+  });
+
+  test("count on all front ends together, but for one portion each", async () => {
+    const fronts = [frontEnd(), frontEnd(), frontEnd()];
+    const taken = await Promise.all(fronts.map((front) => letIn(front, caller("ann"), "reads", 1_000)));
+    const all = taken.reduce((sum, each) => sum + each, 0);
+    expect(all).toBeGreaterThanOrEqual(500 - 3 * 10);
+    expect(all).toBeLessThanOrEqual(500);
+    for (const front of fronts) front.close();
+  });
+
+  test("count all callers of a tenant together", async () => {
+    const front = frontEnd(2);
+    const people = ["ann", "bob", "cat", "dan"].map((name) => caller(name, "acme"));
+    const taken: number[] = [];
+    for (const person of people) taken.push(await letIn(front, person, "answers", 10));
+    expect(taken).toEqual([5, 5, 0, 0]);
+    await expect(front.take(people[3]!, "answers")).rejects.toMatchObject({
+      message: "the caller's tenant may have 2 answers per second (PARLEY_QUOTA_ANSWERS)",
+    });
+    expect(await letIn(front, caller("eve", "umbrella"), "answers", 10)).toBe(5);
+    front.close();
+  });
+
+  test("cost a busy caller a round trip for each portion, and one that floods none at all until its time has come", async () => {
+    const front = frontEnd();
+    await letIn(front, caller("ann"), "reads", 500);
+    expect(front.commands).toBeLessThanOrEqual(2 * 51);
+    await letIn(front, caller("ann"), "reads", 1);
+    const before = front.commands;
+    expect(await letIn(front, caller("ann"), "reads", 1_000)).toBe(0);
+    expect(front.commands).toBe(before);
+    front.close();
+  });
+
+  test("share one portion among requests that come together, and lose none of them", async () => {
+    const front = frontEnd();
+    await front.take(caller("bob"), "reads");
+    const before = front.commands;
+    await Promise.all(Array.from({ length: 10 }, () => front.take(caller("ann"), "reads")));
+    expect(front.commands).toBe(before + 2);
+    const outcomes = await Promise.allSettled(Array.from({ length: 600 }, () => front.take(caller("ann"), "reads")));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(490);
+    front.close();
+  });
+
+  test("take several at once, or none of them", async () => {
+    const front = frontEnd();
+    await front.take(caller("ann"), "answers", 3);
+    await expect(front.take(caller("ann"), "answers", 3)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+    nowMs += 1_000;
+    await front.take(caller("ann"), "answers", 3);
+    front.close();
+  });
+
+  test("give up what a caller has not used within ten seconds", async () => {
+    const front = frontEnd();
+    await front.take(caller("ann"), "reads");
+    const before = front.commands;
+    nowMs += 9_999;
+    await front.take(caller("ann"), "reads");
+    expect(front.commands).toBe(before);
+    nowMs += 1;
+    await front.take(caller("ann"), "reads");
+    expect(front.commands).toBe(before + 2);
+    front.close();
+  });
+
+  test("are no more wrong with clocks that go back", async () => {
+    const front = frontEnd();
+    await letIn(front, caller("ann"), "answers", 5);
+    nowMs -= 60_000;
+    const other = frontEnd();
+    expect(await letIn(other, caller("ann"), "answers", 5)).toBe(0);
+    front.close();
+    other.close();
+  });
+
+  test("leave nothing behind that does not go by itself", async () => {
+    const front = frontEnd();
+    await front.take(caller("x".repeat(10_000)), "calls");
+    const keys = await opened.redis.keys(`${opened.prefix}:rate:*`);
+    expect(keys).toHaveLength(2);
+    for (const key of keys) {
+      expect(key.length).toBeLessThan(opened.prefix.length + 40);
+      expect(await opened.redis.pttl(key)).toBeGreaterThan(0);
+      expect(await opened.redis.pttl(key)).toBeLessThanOrEqual(5_000);
+    }
+    front.close();
+  });
+});

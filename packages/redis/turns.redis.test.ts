@@ -1,0 +1,68 @@
+/** The order in which a worker takes new tasks of several shares, through store, queue and BullMQ. */
+import { shareOf } from "@parley/core";
+import { expect, test } from "vitest";
+import { aCall, GRACE_MS, LEASE_MS, newTaskId, newToken } from "../../test/contract/builders.ts";
+import { openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
+
+const ROOMY = { tasks: 1_000_000, bytes: 1_000_000_000 };
+
+/** Creates so many tasks of each tenant, one after the other, and returns whose they are in the order in which a worker takes them. */
+async function taken(created: readonly (readonly [tenant: string, count: number])[], { counted = true, weights = {} } = {}) {
+  const opened = await openRedis({ weights: new Map(Object.entries(weights).map(([tenant, weight]) => [`tenant:${tenant}`, weight])) });
+  const tenants = new Map<string, string>();
+  for (const [tenant, count] of created) {
+    for (let task = 0; task < count; task += 1) {
+      const taskId = newTaskId();
+      const call = aCall({ principal: `u of ${tenant}`, tenant });
+      tenants.set(taskId, tenant);
+      await Promise.all([
+        opened.store.create({ taskId, call, graceMs: GRACE_MS, ...(counted && { quotas: { principal: ROOMY, tenant: ROOMY } }) }),
+        opened.queue.add({ taskId, run: 1, cause: "created", ...(counted && { share: shareOf(call) }) }),
+      ]);
+    }
+  }
+  const order: string[] = [];
+  await opened.consumeRuns({
+    concurrency: 1,
+    async run({ taskId }) {
+      order.push(tenants.get(taskId) ?? "nobody");
+      await opened.store.begin({ taskId, run: 1, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS });
+      await opened.store.cancel({ taskId, nowMs: Date.now(), message: "" });
+    },
+    sweep: async () => undefined,
+  });
+  await until(() => order.length === tenants.size);
+  await opened.close();
+  return order;
+}
+
+test("a tenant's few tasks come between those of one that has hundreds waiting, and not behind them", async () => {
+  const order = await taken([
+    ["noisy", 300],
+    ["quiet", 3],
+  ]);
+  expect(order.slice(0, 6).toSorted()).toEqual(["noisy", "noisy", "noisy", "quiet", "quiet", "quiet"]);
+});
+
+test("without a share to count them by they come in the order of their arrival", async () => {
+  const order = await taken(
+    [
+      ["noisy", 100],
+      ["quiet", 3],
+    ],
+    { counted: false },
+  );
+  expect(order.slice(-3)).toEqual(["quiet", "quiet", "quiet"]);
+});
+
+test("a tenant that weighs three times as much gets three turns to one", async () => {
+  const order = await taken(
+    [
+      ["light", 40],
+      ["heavy", 40],
+    ],
+    { weights: { heavy: 3 } },
+  );
+  expect(order.slice(0, 20).filter((tenant) => tenant === "heavy")).toHaveLength(15);
+});
