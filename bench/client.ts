@@ -50,7 +50,8 @@ export interface TaskState {
   readonly error?: { readonly message: string; readonly data?: { readonly code?: string } };
 }
 
-export function createClient(url: string, connections: number): Client {
+/** `token`: of clients that need one. */
+export function createClient(url: string, connections: number, token?: string): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const { hostname, port, pathname } = new URL(url);
 
@@ -62,7 +63,11 @@ export function createClient(url: string, connections: number): Client {
         port,
         path: pathname,
         method: "POST",
-        headers: { ...headers, "content-length": Buffer.byteLength(body) },
+        headers: {
+          ...headers,
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          "content-length": Buffer.byteLength(body),
+        },
       });
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {

@@ -22,6 +22,7 @@ import { parkedTasks } from "./benchmarks/parked.ts";
 import { pushes } from "./benchmarks/push.ts";
 import { resumes } from "./benchmarks/resume.ts";
 import { tasksGet } from "./benchmarks/tasks-get.ts";
+import { tasksGetToken } from "./benchmarks/tasks-get-token.ts";
 import { createClient } from "./client.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { inParallel } from "./measure.ts";
@@ -38,6 +39,7 @@ const { values } = parseArgs({
 const { quick, million, only } = values;
 const known: readonly Benchmark[] = [
   tasksGet,
+  tasksGetToken,
   create,
   ...lifecycles,
   ...resumes,

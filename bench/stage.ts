@@ -36,6 +36,8 @@ export interface Stage {
   readonly worker: Inspected;
   readonly floor: Served & Inspected;
   readonly peer: Served & Inspected;
+  /** One more front end, with other settings. */
+  startFrontEnd(settings: Readonly<Record<string, string>>): Promise<Served>;
   /** One more of each. */
   startPair(): Promise<Pair>;
   close(): Promise<void>;
@@ -73,10 +75,15 @@ export async function openStage(quick: boolean): Promise<Stage> {
   };
 
   const env = { REDIS_URL: redisUrl, PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname, PARLEY_LOG_LEVEL: "error" };
-  async function serve(script: string, portName: string, inspected = true): Promise<Served & Inspected> {
+  async function serve(script: string, portName: string, inspected = true, settings = {}): Promise<Served & Inspected> {
     const [port, inspectorPort] = [await freePort(), await freePort()];
     const inspect = inspected ? [`--inspect=127.0.0.1:${inspectorPort}`, "--inspect-publish-uid=http"] : [];
-    const launched = start({ command: node, args: [...inspect, script], env: { ...env, [portName]: String(port) }, ...serverCore });
+    const launched = start({
+      command: node,
+      args: [...inspect, script],
+      env: { ...env, ...settings, [portName]: String(port) },
+      ...serverCore,
+    });
     return { ...launched, url: `http://127.0.0.1:${port}`, inspectorPort };
   }
 
@@ -98,6 +105,11 @@ export async function openStage(quick: boolean): Promise<Stage> {
       worker,
       floor,
       peer,
+      async startFrontEnd(settings) {
+        const served = await serve("apps/server/main.ts", "PARLEY_PORT", false, settings);
+        await untilServed(`${served.url}/readyz`);
+        return served;
+      },
       async startPair() {
         const pair = {
           frontEnd: await serve("apps/server/main.ts", "PARLEY_PORT", false),

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { SERVER_SETTINGS } from "@parley/server";
+import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -21,6 +21,19 @@ test.each(settings)("$name is described as in its schema, and shown with its def
   if (name !== "REDIS_URL") expect(schema.parse(value === "" ? undefined : value)).toEqual(schema.parse(undefined));
 });
 
+test("what the provider of docker-compose.yml is tried with fits, and is for the resource that it issues tokens for", () => {
+  const given = Object.fromEntries(
+    [...read("deploy/provider/try.env").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  );
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(Object.keys(given)));
+  const { identity } = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost", PARLEY_HOST: "0.0.0.0", ...given }));
+  const { services } = parse(read("docker-compose.yml"), { merge: true }) as {
+    services: { provider: { environment: Record<string, string> } };
+  };
+  const { ISSUER, RESOURCE } = services.provider.environment;
+  expect(identity).toMatchObject({ issuers: [{ name: ISSUER, jwksUrl: "http://provider:3002/jwks" }], audiences: [RESOURCE] });
+});
+
 describe("docker-compose.yml", () => {
   const compose = read("docker-compose.yml");
 
@@ -37,8 +50,9 @@ describe("docker-compose.yml", () => {
     const { services } = parse(compose, { merge: true }) as { services: Record<string, { image: string }> };
     for (const [service, { image }] of Object.entries(services)) {
       if (service === "server" || service === "worker") expect(image).toBe(`parley:\${PARLEY_VERSION:-${version}}`);
+      else if (service === "provider") expect(image).toBe("parley-provider");
       else expect(image).toMatch(/@sha256:[0-9a-f]{64}\}$/);
     }
-    expect(Object.keys(services)).toHaveLength(7);
+    expect(Object.keys(services)).toHaveLength(8);
   });
 });

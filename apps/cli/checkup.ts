@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
-import { SERVER_SETTINGS } from "@parley/server";
+import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 
 export interface Finding {
@@ -55,9 +55,12 @@ function readable(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 function configuration(environment: NodeJS.ProcessEnv): Finding[] {
   const problems = new Set<string>();
-  for (const schema of [SERVER_SETTINGS, WORKER_SETTINGS]) {
+  for (const read of [
+    () => serverConfig(readEnvironment(SERVER_SETTINGS, environment)),
+    () => readEnvironment(WORKER_SETTINGS, environment),
+  ]) {
     try {
-      readEnvironment(schema, environment);
+      read();
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error;
       for (const problem of error.problems) problems.add(problem);

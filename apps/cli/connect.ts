@@ -8,6 +8,7 @@ import {
   type RawClientDispatch,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
+import { withFiles } from "@parley/node";
 
 const REVISION = "2026-07-28";
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
@@ -22,18 +23,25 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** As PARLEY_TOKEN or the file that PARLEY_TOKEN_FILE names: on a command line, other users of the machine would see it. */
+function credentials(): Record<string, string> {
+  const { PARLEY_TOKEN: token } = withFiles(["PARLEY_TOKEN"], process.env);
+  return token ? { authorization: `Bearer ${token}` } : {};
+}
+
 /** Throws an Error that says how to start a server when none answers at `url`. */
 export async function connect(url: string, { respond }: { respond?: Respond } = {}): Promise<Connection> {
   const client = new Client(CLIENT_INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: REVISION } } });
+  const headers = credentials();
   try {
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`no Parley answers at ${url} (${reason}). Start one with \`npm start\`, or name another with --url.`, { cause: error });
   }
   const session = createTaskSessionFromClient(client, {
     endpointId: url,
-    rawDispatch: dispatchTo(url),
+    rawDispatch: dispatchTo(url, headers),
     v2RequestFraming: { protocolVersion: REVISION, clientInfo: CLIENT_INFO, clientCapabilities: CAPABILITIES },
     ...(respond && { onInputRequest: respond }),
   });
@@ -53,12 +61,13 @@ interface Outgoing {
 }
 
 /** The client's own codecs do not know the extension's shapes, so its requests are sent by hand. */
-function dispatchTo(url: string): RawClientDispatch {
+function dispatchTo(url: string, credentialHeaders: Record<string, string>): RawClientDispatch {
   let ids = 0;
   return async (request, options = {}) => {
     const { method, params } = request as unknown as Outgoing;
     const id = `task-${(ids += 1)}`;
     const headers = new Headers({
+      ...credentialHeaders,
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "mcp-protocol-version": REVISION,

@@ -36,8 +36,6 @@ export interface Identity {
    * OVERLOADED, which say nothing about the credentials.
    */
   identify(request: Incoming): Caller | Promise<Caller>;
-  /** As it is now, whatever is remembered. Throws as `identify`. */
-  verify(token: string): Promise<Caller>;
   /** How many keys an issuer publishes. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   fetchKeys(issuer: string): Promise<number>;
 }
@@ -57,13 +55,9 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
     throw refuse("TOKEN_MALFORMED", "the token is no JWT, and no introspection is set up for others (PARLEY_AUTH_INTROSPECTION_URL)");
   }
 
-  async function verify(token: string): Promise<Caller> {
-    return callerOf(await vouched(token), settings);
-  }
-
   async function verifyAndRemember(token: string, digest: string): Promise<Caller> {
     const ttlMs = isJwt(token) ? settings.tokensTtlMs : (introspection?.ttlMs ?? 0);
-    const caller = await verify(token);
+    const caller = callerOf(await vouched(token), settings);
     verified.set(digest, caller, Math.min(caller.expiresAtMs ?? Infinity, now() + ttlMs));
     return caller;
   }
@@ -84,7 +78,6 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
       verifying.set(digest, running);
       return running;
     },
-    verify,
     async fetchKeys(issuer) {
       const set = keys.get(issuer);
       if (!set) throw refuse("TOKEN_ISSUER_UNKNOWN", `${JSON.stringify(issuer)} is none of PARLEY_AUTH_ISSUERS`);

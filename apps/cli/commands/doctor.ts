@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import type { Finding } from "../checkup.ts";
 
 const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 
@@ -6,12 +8,23 @@ export function addDoctor(program: Command): void {
   program
     .command("doctor")
     .description("checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 if Parley could not serve")
-    .action(async () => {
-      const { checkUp } = await import("../checkup.ts");
-      const findings = await checkUp(process.env);
+    .option("--auth", "checks who may call instead: settings of identity, and whether the providers answer")
+    .option("--token-file <file>", "with --auth: says what the server would say about the access token in that file")
+    .action(async ({ auth, tokenFile }: { readonly auth?: true; readonly tokenFile?: string }) => {
+      const findings = auth || tokenFile !== undefined ? await identityFindings(tokenFile) : await allFindings();
       for (const { level, about, says, cure } of findings) {
         process.stdout.write(`${SIGNS[level]} ${about}: ${says}\n${cure === undefined ? "" : `    ${cure}\n`}`);
       }
       process.exitCode = findings.some(({ level }) => level === "problem") ? 1 : 0;
     });
+}
+
+async function allFindings(): Promise<readonly Finding[]> {
+  const { checkUp } = await import("../checkup.ts");
+  return await checkUp(process.env);
+}
+
+async function identityFindings(tokenFile: string | undefined): Promise<readonly Finding[]> {
+  const { checkIdentity } = await import("../check-identity.ts");
+  return await checkIdentity(process.env, tokenFile === undefined ? undefined : readFileSync(tokenFile, "utf8").trim());
 }

@@ -13,7 +13,8 @@ import { type Call, type Dialect, failedWith, type Told, WITHOUT_TASKS } from ".
 import type { Reply } from "../scenarios.ts";
 
 const PACKAGES = ["mcp==2.3.0", "fastmcp==4.1.2", "fastmcp-tasks==4.1.2"];
-const ENVIRONMENT = join(tmpdir(), `parley-python-${PACKAGES.join("-").replaceAll(/[^\w.-]/g, "_")}`);
+/** Where their Python is, once it is installed. */
+export const ENVIRONMENT = join(tmpdir(), `parley-python-${PACKAGES.join("-").replaceAll(/[^\w.-]/g, "_")}`);
 const INSTALL_MS = 300_000;
 
 const run = promisify(execFile);
@@ -33,10 +34,7 @@ interface Running {
 export async function startPython(): Promise<
   { readonly dialects: readonly Dialect[]; close(): Promise<void> } | { readonly missing: string }
 > {
-  const missing = await install().then(
-    () => undefined,
-    (error: unknown) => `Python clients cannot be installed: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}`,
-  );
+  const missing = await missingPython();
   if (missing !== undefined) return { missing };
 
   const child = spawn(join(ENVIRONMENT, "bin/python"), [join(import.meta.dirname, "python-client.py")], {
@@ -99,6 +97,14 @@ export async function startPython(): Promise<
       await exit;
     },
   };
+}
+
+/** Installs them. Why that cannot be, where it cannot. */
+export async function missingPython(): Promise<string | undefined> {
+  return await install().then(
+    () => undefined,
+    (error: unknown) => `Python clients cannot be installed: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}`,
+  );
 }
 
 /** Made elsewhere and moved into place whole, so that a run that was broken off leaves no half of it. */

@@ -1,0 +1,96 @@
+/** What `parley doctor --auth` looks at: whether the providers answer, and what the server would say about a token. Nothing prints the token. */
+import { CLIENT_SCOPES, lackedScopes, ParleyError } from "@parley/core";
+import {
+  createIdentity,
+  type Identity,
+  identityEnvironment,
+  identityProblems,
+  identitySettings,
+  type IdentitySettings,
+} from "@parley/identity";
+import { readEnvironment, SettingsError } from "@parley/node";
+import { z } from "zod";
+import type { Finding } from "./checkup.ts";
+
+const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** `token`: as a client would send it. */
+export async function checkIdentity(given: NodeJS.ProcessEnv, token?: string): Promise<Finding[]> {
+  const about = "identity";
+  let environment: z.output<z.ZodObject<typeof identityEnvironment>>;
+  try {
+    environment = readEnvironment(z.object(identityEnvironment), given);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    return error.problems.map((says) => ({ level: "problem", about, says, cure: ".env.example describes every setting." }));
+  }
+  const problems = identityProblems(environment, given["PARLEY_HOST"] || "127.0.0.1");
+  if (problems.length > 0)
+    return problems.map((says) => ({ level: "problem", about, says, cure: "docs/security.md shows how to set it up." }));
+  const settings = identitySettings(environment);
+  if (!settings) {
+    const says = "none is required: whoever reaches the port sees and answers everything";
+    return [{ level: "advice", about, says, cure: "Set PARLEY_AUTH=required before anybody else can reach it." }];
+  }
+  const identity = createIdentity(settings, { log: SILENT, now: Date.now, elapsedMs: () => performance.now() });
+  return [
+    { level: "fine", about, says: `tokens must be for ${settings.audiences.join(" or ")} and nothing else` },
+    ...(await Promise.all(settings.issuers.map(async ({ name }) => await provider(identity, name)))),
+    ...(token === undefined ? [] : await judged(identity, settings, token)),
+  ];
+}
+
+async function provider(identity: Identity, issuer: string): Promise<Finding> {
+  const about = "provider";
+  try {
+    const keys = await identity.fetchKeys(issuer);
+    return { level: "fine", about, says: `${issuer} publishes ${keys} ${keys === 1 ? "key" : "keys"}` };
+  } catch (error) {
+    return refused(about, error);
+  }
+}
+
+async function judged(identity: Identity, { scopePrefix }: IdentitySettings, token: string): Promise<Finding[]> {
+  const about = "token";
+  try {
+    const {
+      principal,
+      tenant,
+      names,
+      scopes,
+      groups,
+      roles,
+      client,
+      expiresAtMs = Infinity,
+    } = await identity.identify({
+      rawHeaders: ["authorization", `Bearer ${token}`],
+      url: "/mcp",
+      address: undefined,
+    });
+    const minutes = Math.floor((expiresAtMs - Date.now()) / 60_000);
+    const facts = {
+      names,
+      tenant,
+      principal,
+      ...(client !== undefined && { client }),
+      scopes,
+      ...(groups.length > 0 && { groups }),
+      ...(roles.length > 0 && { roles }),
+    };
+    const lacked = lackedScopes(scopes, CLIENT_SCOPES);
+    return [
+      { level: "fine", about, says: `accepted for ${minutes} min more: ${JSON.stringify(facts)}` },
+      ...lacked.map((scope): Finding => {
+        const cure = `Have the client ask for ${scopePrefix}${scope}, and the provider grant it.`;
+        return { level: "advice", about, says: `it has no scope ${scope}`, cure };
+      }),
+    ];
+  } catch (error) {
+    return [refused(about, error)];
+  }
+}
+
+function refused(about: string, error: unknown): Finding {
+  if (!(error instanceof ParleyError)) throw error;
+  return { level: "problem", about, says: `${error.message} (${error.code})`, cure: error.hint };
+}

@@ -1,0 +1,15 @@
+/** The provider as a process: ISSUER and RESOURCE say what it is and for whom, HOST and PORT where it listens. */
+import { createProvider, PEOPLE } from "./provider.ts";
+
+const {
+  ISSUER: issuer = "http://localhost:3002",
+  RESOURCE: resource = "http://localhost:3000/mcp",
+  HOST: host = "127.0.0.1",
+  PORT: port = "3002",
+} = process.env;
+
+const provider = createProvider({ issuer, resource, scopes: ["tools:call", "tasks:read", "asks:answer"], tokenSeconds: () => 600 });
+provider.listen(Number(port), host, () => {
+  console.log(`${issuer} logs in ${Object.keys(PEOPLE).join(" and ")}, with any password, for ${resource}`);
+});
+process.once("SIGTERM", () => process.exit(0));
