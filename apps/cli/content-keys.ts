@@ -24,15 +24,14 @@ export async function rotate({ dataKeys }: { readonly dataKeys: boolean }): Prom
 
 export async function eraseTenant(tenant: string): Promise<void> {
   await withKeys(async (keys) => {
+    process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     if (erased.keys === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: nothing of it was sealed, or it was erased before\n`);
       process.exitCode = 1;
       return;
     }
-    process.stdout.write(
-      `${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now. Processes forget the keys within 10 seconds.\n`,
-    );
+    process.stdout.write(`${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now\n`);
   });
 }
 

@@ -10,7 +10,8 @@ import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { AskRequest, JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { createTask } from "./create-task.ts";
-import { getTask } from "./get-task.ts";
+import { cancelTask } from "./cancel-task.ts";
+import { getSettledTask, getTask } from "./get-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
 import { sweep } from "./sweep.ts";
@@ -192,6 +193,87 @@ describe("a poisonous task (P7)", () => {
       expect(await subject.task(taskId)).toMatchObject(end);
       expect(ran).toBe(deaths === 4 ? 1 : 0);
     }
+  });
+});
+
+describe("a task whose content cannot be read", () => {
+  const parked = async (given: Given) => {
+    const subject = deployment(async ({ ask }) => text((await ask("size", size, { timeoutMs: 3 * HOUR })).action), given);
+    const taskId = await subject.create();
+    await subject.work();
+    return { subject, taskId };
+  };
+
+  test("for want of its key is left as it is, comes up again after a while, and goes on when the key is back", async () => {
+    let isMissing = false;
+    const { subject, taskId } = await parked({
+      store: (memory) => ({
+        begin: async (request) => (isMissing ? { type: "refused", reason: "key_missing" } : await memory.begin(request)),
+      }),
+    });
+    await subject.answer(taskId, "size");
+    const before = await subject.task(taskId);
+    isMissing = true;
+    // Nobody took the run that the answer added: it comes due.
+    expect(await subject.work()).toEqual(["refused"]);
+    subject.skip(2_000);
+    expect(await subject.sweep()).toBe(1);
+    expect(await subject.work()).toEqual(["refused"]);
+    subject.skip(10_000);
+    expect(await subject.sweep()).toBe(0);
+    expect(await subject.task(taskId)).toEqual(before);
+    expect(subject.logged).toContainEqual({ message: "no key for what the task was told, run put off", fields: { taskId, run: 2 } });
+
+    isMissing = false;
+    subject.skip(10_000);
+    expect(await subject.sweep()).toBe(1);
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "completed" });
+  });
+
+  test.each([
+    ["erased", "CONTENT_ERASED"],
+    ["damaged", "CONTENT_DAMAGED"],
+  ] as const)("since it is %s ends with its own error, at once and once", async (reason, code) => {
+    const { subject, taskId } = await parked({
+      store: (memory) => ({
+        async begin(request) {
+          const begun = await memory.begin(request);
+          return begun.type === "begun" && request.run === 2 ? { type: "unreadable", task: begun.task, reason } : begun;
+        },
+      }),
+    });
+    await subject.answer(taskId, "size");
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { data: { code } } } });
+    subject.skip(HOUR);
+    expect(await subject.sweep()).toBe(0);
+  });
+
+  test.each([
+    ["key_missing", "CONTENT_KEY_MISSING"],
+    ["erased", "CONTENT_ERASED"],
+    ["damaged", "CONTENT_DAMAGED"],
+  ] as const)("(%s) says so to its owner alone, who can still cancel it", async (unreadable, code) => {
+    const { subject, taskId } = await parked({
+      store: (memory) => ({
+        async load(id) {
+          const task = await memory.load(id);
+          return task && { ...task, asks: [], unreadable };
+        },
+      }),
+    });
+    const { services } = subject;
+    const seenBy = (principal: string) => [
+      getTask(services, { taskId, principal }),
+      getSettledTask(services, { taskId, principal }),
+      answerTask(services, { taskId, principal, replies: { size: { action: "decline" } } }),
+    ];
+    for (const seen of seenBy("alice")) await expect(seen).rejects.toMatchObject({ code });
+    for (const seen of [...seenBy("mallory"), cancelTask(services, { taskId, principal: "mallory" })]) {
+      await expect(seen).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    }
+    expect(await cancelTask(services, { taskId, principal: "alice" })).toBe("cancelled");
   });
 });
 

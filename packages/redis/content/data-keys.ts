@@ -6,8 +6,7 @@
  *
  *   K1  A task's id names its key by a word, so a key is found by the id alone, weeks and epochs later.
  *   K2  A word means one key for ever. It is never given to another, and one that was erased stays erased.
- *   K3  A key that is known here is known for sure: what is in Redis is looked at again every LOOK_EVERY_MS while it is used, so that an erased
- *       one is forgotten and a new epoch is noticed.
+ *   K3  No process uses what it saw longer than LOOK_FIRST_MS ago: by then it knows that a key was erased, or that an epoch has begun.
  *
  * What is wrapped is bound to its word and its tenant: moved to another field it does not open.
  */
@@ -24,10 +23,10 @@ import type { KeyRing } from "./key-ring.ts";
 
 /** Keys, and tenants, that one process keeps in memory; about 500 bytes each. */
 export const KEYS_KEPT_MAX = 10_000;
-/** How old what is known here of Redis may be while it is used. */
-const LOOK_EVERY_MS = 10_000;
-/** After this long without use it is looked up before it is used. */
-const LOOK_FIRST_MS = 60_000;
+/** What is older than this and used is looked up again beside its use. */
+const LOOK_AGAIN_MS = 5_000;
+/** What is older than this is looked up before it is used: no process uses a key that was erased so long ago. */
+export const LOOK_FIRST_MS = 10_000;
 /** How often a key that cannot be had is asked for. */
 const MISSING_RETRY_MS = 2_000;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -43,8 +42,10 @@ export interface DataKeys {
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
   /** Begins the next epoch of one tenant, or of all of them. Returns how many. */
   nextEpoch(tenant?: string): Promise<number>;
-  /** Deletes all keys of the tenant for good. Returns their words. */
+  /** Deletes all keys of the tenant for good. Returns their words, which stay with the tenant until they are dropped. */
   erase(tenant: string): Promise<readonly string[]>;
+  /** Ends an erasure: the tenant no longer has these words. */
+  drop(tenant: string, words: readonly string[]): Promise<void>;
 }
 
 export interface DataKeysOptions {
@@ -129,7 +130,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const age = found ? performance.now() - found.lookedAtMs : Infinity;
     const isFresh = found?.access === "key_missing" ? age < MISSING_RETRY_MS : age < LOOK_FIRST_MS;
     if (!found || !isFresh) return once(`key ${word}`, () => lookUp(word)).then(({ access }) => access);
-    if (found.access === "open" && age > LOOK_EVERY_MS) inBackground(once(`key ${word}`, () => lookUp(word)));
+    if (found.access === "open" && age > LOOK_AGAIN_MS) inBackground(once(`key ${word}`, () => lookUp(word)));
     return found.access;
   }
 
@@ -139,7 +140,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const age = performance.now() - found.lookedAtMs;
     const isOpen = known.get(found.word)?.access === "open";
     if (!isOpen || age > LOOK_FIRST_MS || now() - found.createdAtMs > epochMs) return lookUpTenant(tenant);
-    if (age > LOOK_EVERY_MS) inBackground(lookUpTenant(tenant));
+    if (age > LOOK_AGAIN_MS) inBackground(lookUpTenant(tenant));
     return found.word;
   }
 
@@ -191,6 +192,11 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     } while (cursor !== "0");
   }
 
+  async function wordsOf(tenant: string): Promise<readonly string[]> {
+    const list = (await reached(redis.hget(hashKey, tenantField(tenantDigest(tenant))))) ?? "";
+    return list.split(" ").filter((word) => word !== "");
+  }
+
   return {
     current,
     find,
@@ -227,20 +233,21 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     },
 
     async erase(tenant) {
-      const field = tenantField(tenantDigest(tenant));
-      const erased = new Set<string>();
-      for (;;) {
-        const list = (await reached(redis.hget(hashKey, field))) ?? "";
-        // The keys before the list: what dies in between leaves a list by which it is done again.
-        for (const word of list.split(" ").filter((each) => each !== "")) {
-          await acknowledge(redis.hset(hashKey, keyField(word), `${ERASED} ${now()}`));
-          known.delete(word);
-          erased.add(word);
-        }
-        if (list === "" || (await reached(swap(field, list, "")))) break;
+      const words = await wordsOf(tenant);
+      for (const word of words) {
+        await acknowledge(redis.hset(hashKey, keyField(word), `${ERASED} ${now()}`));
+        known.delete(word);
       }
       tenants.delete(tenant);
-      return [...erased];
+      return words;
+    },
+
+    async drop(tenant, words) {
+      for (;;) {
+        const list = await wordsOf(tenant);
+        const left = list.filter((word) => !words.includes(word));
+        if (left.length === list.length || (await reached(swap(tenantField(tenantDigest(tenant)), list.join(" "), left.join(" "))))) return;
+      }
     },
   };
 }

@@ -1,12 +1,13 @@
 /** Content as a deployment's settings want it: plain, or sealed with the keys of its ring; and what operators do with those keys. */
-import { type Digest, type Log } from "@parley/core";
+import { setTimeout } from "node:timers/promises";
+import type { Digest, Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
 import type { Acknowledge } from "../replicas.ts";
 import type { RedisSettings } from "../settings.ts";
 import { reached } from "../unavailable.ts";
 import { type ContentCodec, plainContent } from "./codec.ts";
-import { createDataKeys } from "./data-keys.ts";
+import { createDataKeys, LOOK_FIRST_MS } from "./data-keys.ts";
 import { fileKeyRing, fixedKeyRing, type KeyRing } from "./key-ring.ts";
 import { createSealedContent } from "./sealed.ts";
 
@@ -25,8 +26,11 @@ export interface ContentKeys {
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
   /** New tasks of a tenant, or of all of them, are sealed with a new data key. Returns for how many. */
   nextEpoch(tenant?: string): Promise<number>;
-  /** Nobody reads again what was said in the tenant's tasks until now; those that wait become due, so that they end. */
-  erase(tenant: string): Promise<{ readonly keys: number; readonly waiting: number }>;
+  /**
+   * Nobody reads again what was said in the tenant's tasks until now. Resolves when no process has the keys in memory any more, some seconds
+   * later, and the tasks that wait are due, so that they end. Interrupted, it is done again. `sleep` is how those seconds are waited for.
+   */
+  erase(tenant: string, sleep?: (ms: number) => Promise<unknown>): Promise<{ readonly keys: number; readonly waiting: number }>;
 }
 
 export interface OpenContent {
@@ -40,6 +44,9 @@ export interface OpenContent {
   readonly acknowledge: Acknowledge;
   readonly log: Log;
 }
+
+/** For a write that was under way. */
+const MARGIN_MS = 1_000;
 
 export function openContent({ ring, epochMs, redis, keys, partitions, now, acknowledge, log }: OpenContent): StoredContent {
   if (!ring) return { codec: plainContent, digest: (plain) => plain };
@@ -70,9 +77,14 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
     keys: {
       wrapAnew: dataKeys.wrapAnew,
       nextEpoch: dataKeys.nextEpoch,
-      async erase(tenant) {
+      async erase(tenant, sleep = setTimeout) {
         const words = await dataKeys.erase(tenant);
-        return { keys: words.length, waiting: words.length === 0 ? 0 : await wake(words) };
+        if (words.length === 0) return { keys: 0, waiting: 0 };
+        // A worker that still has the key would run the task, and park it again.
+        await sleep(LOOK_FIRST_MS + MARGIN_MS);
+        const waiting = await wake(words);
+        await dataKeys.drop(tenant, words);
+        return { keys: words.length, waiting };
       },
     },
   };
