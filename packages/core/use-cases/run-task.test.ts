@@ -265,15 +265,15 @@ describe("a task whose content cannot be read", () => {
     });
     const { services } = subject;
     const seenBy = (principal: string) => [
-      getTask(services, { taskId, principal }),
-      getSettledTask(services, { taskId, principal }),
-      answerTask(services, { taskId, principal, replies: { size: { action: "decline" } } }),
+      getTask(services, { taskId, caller: callerNamed(principal) }),
+      getSettledTask(services, { taskId, caller: callerNamed(principal) }),
+      answerTask(services, { taskId, caller: callerNamed(principal), replies: { size: { action: "decline" } } }),
     ];
     for (const seen of seenBy("alice")) await expect(seen).rejects.toMatchObject({ code });
-    for (const seen of [...seenBy("mallory"), cancelTask(services, { taskId, principal: "mallory" })]) {
+    for (const seen of [...seenBy("mallory"), cancelTask(services, { taskId, caller: callerNamed("mallory") })]) {
       await expect(seen).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     }
-    expect(await cancelTask(services, { taskId, principal: "alice" })).toBe("cancelled");
+    expect(await cancelTask(services, { taskId, caller: callerNamed("alice") })).toBe("cancelled");
   });
 });
 
