@@ -170,9 +170,20 @@ describe("steps", () => {
 
   test("a step in flight is finished and recorded before the run parks (R3)", async () => {
     const slow = Promise.withResolvers<number>();
+<<<<<<< HEAD
     const begun = Promise.withResolvers<void>();
     const task = subject(async ({ ask, step }) => {
       await Promise.all([ask("size", form("?")), step("slow", () => (begun.resolve(), slow.promise))]);
+=======
+    const told: boolean[] = [];
+    const work = async ({ signal }: { readonly signal: AbortSignal }) => {
+      const value = await slow.promise;
+      told.push(signal.aborted);
+      return value;
+    };
+    const task = subject(async ({ ask, step }) => {
+      await Promise.all([ask("size", form("?")), step("slow", work)]);
+>>>>>>> wt-sim
       return {};
     });
     const end = task.run();
@@ -182,6 +193,42 @@ describe("steps", () => {
     slow.resolve(1);
     expect(askKeys(await end)).toEqual(["size"]);
     expect(task.journal.has("step:slow")).toBe(true);
+    expect(told).toEqual([false]); // nobody asked it to stop
+  });
+
+  test("a step behind an await of something outside ctx is written before its work, and done again by a run that finds no more (R3)", async () => {
+    const found: unknown[] = [];
+    const dies = new AbortController();
+    const task = subject(async ({ step }) => {
+      await systemClock.sleep(1);
+      await step("charge", ({ idempotencyKey }) => {
+        found.push([task.journal.get("step:charge")?.outcome.type, idempotencyKey]);
+        dies.abort();
+      });
+      return {};
+    });
+    expect(await task.run(dies.signal)).toMatchObject({ type: "aborted" });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(found).toEqual([
+      ["begun", "0-task.charge"],
+      ["begun", "0-task.charge"],
+    ]);
+    expect(task.journal.get("step:charge")?.outcome).toEqual({ type: "value" });
+  });
+
+  test("a result is as large as a stored value may be, and not one character larger", async () => {
+    const result = async (characters: number) => {
+      const task = subject(async ({ step }) => ({ text: (await step("write", () => "x".repeat(characters))) ?? null }), {
+        storedValueMax: 30,
+      });
+      return await task.run();
+    };
+    const quotes = 2;
+    expect(await result(30 - quotes - '{"text":}'.length)).toMatchObject({ type: "returned" });
+    expect(await result(30 - quotes + 1)).toMatchObject({
+      type: "threw",
+      error: { message: expect.stringContaining("the limit is 30 (PARLEY_STORED_VALUE_MAX)") },
+    });
   });
 
   test("a step is tried again, with the same idempotency key, and fails for good after its attempts", async () => {

@@ -30,8 +30,9 @@ interface Given {
 
 function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObject>, given: Given = {}) {
   let skippedMs = 0;
+  let stoppedAtMs: number | undefined;
   let ids = 0;
-  const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  const clock: Clock = { ...systemClock, now: () => (stoppedAtMs ?? Date.now()) + skippedMs };
   const events = createMemoryEvents();
   const memory = createMemoryStore({ clock, events });
   const runs = new Map<string, RunRef>();
@@ -74,6 +75,8 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     tool,
     logged,
     skip: (ms: number) => (skippedMs += ms),
+    /** From now on time passes only by `skip`. */
+    stopClock: () => (stoppedAtMs = Date.now()),
     create: async (args: JsonObject = {}, retentionMs?: number) =>
       (
         await createTask(services, tool, {
@@ -368,6 +371,92 @@ describe("attempts", () => {
     await subject.sweep();
     expect(await subject.work()).toEqual(["finished"]);
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "timeout" }] } } });
+  });
+});
+
+describe("questions whose deadline has passed", () => {
+  const twice = (handler: (effects: Effects, first: string) => Promise<JsonObject>, given: Given = {}) => {
+    const subject = deployment(async (effects) => {
+      const { ask } = effects;
+      const first = await Promise.race(
+        ["z", "a"].map((name) => ask(name, size, { timeoutMs: MINUTE }).then(({ action }) => `${name} ${action}`)),
+      );
+      return await handler(effects, first);
+    }, given);
+    subject.stopClock();
+    return subject;
+  };
+
+  test("are over at their deadline, and not a millisecond before", async () => {
+    const subject = twice(async (_, first) => text(first));
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE - 1);
+    expect(await subject.run(taskId, 2)).toEqual({ type: "parked" });
+    subject.skip(1);
+    expect(await subject.run(taskId, 3)).toEqual({ type: "finished", status: "completed" });
+  });
+
+  test("are over in the order in which they were put, if they have one deadline", async () => {
+    const subject = twice(async (_, first) => text(first));
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    await subject.run(taskId, 2);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "z timeout" }] } } });
+  });
+
+  test("bring no next try forward", async () => {
+    const subject = twice(() => Promise.reject(new Error("network")), { tool: { attempts: 2, backoffMs: HOUR } });
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    expect(await subject.run(taskId, 2)).toEqual({ type: "retrying" });
+    const due = () => subject.services.store.overdue({ partition: 0, nowMs: subject.services.clock.now(), limit: 10 });
+    subject.skip(HOUR - 1);
+    expect(await due()).toEqual([]);
+    subject.skip(1);
+    expect(await due()).toEqual([{ taskId, run: 3 }]);
+  });
+
+  test("are closed by the holder of the task alone, once, however often that is sent", async () => {
+    const closed: unknown[] = [];
+    const subject = twice(async (_, first) => text(first), {
+      store: (memory) => ({
+        async answer(request) {
+          closed.push({ key: request.key, token: request.token });
+          await memory.answer(request);
+          return await memory.answer(request); // its first reply was lost
+        },
+      }),
+    });
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    let token = "";
+    const begin = subject.services.store.begin.bind(subject.services.store);
+    Object.assign(subject.services.store, {
+      begin: (request: Parameters<typeof begin>[0]) => begin({ ...request, token: (token = request.token) }),
+    });
+    expect(await subject.run(taskId, 2)).toEqual({ type: "finished", status: "completed" });
+    expect(closed).toEqual(["z", "a"].map((key) => ({ key, token })));
+  });
+
+  test("are answered by who came a moment earlier", async () => {
+    const subject = twice(async (_, first) => text(first), {
+      store: (memory) => ({
+        async answer({ token, ...request }) {
+          if (token !== undefined) await memory.answer({ ...request, answer: { action: "decline" } });
+          return await memory.answer({ ...request, ...(token !== undefined && { token }) });
+        },
+      }),
+    });
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    await subject.run(taskId, 2);
+    await subject.run(taskId, 3);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "z decline" }] } } });
   });
 });
 

@@ -157,7 +157,7 @@ async function closeOverdueAsks(
 ): Promise<{ readonly journal: Journal; readonly asks: readonly Ask[] }> {
   const { store, clock, settings } = services;
   const nowMs = clock.now();
-  const overdue = task.asks.filter((ask) => ask.deadlineMs <= nowMs).toSorted((a, b) => a.deadlineMs - b.deadlineMs);
+  const overdue = task.asks.filter((ask) => ask.deadlineMs <= nowMs);
   const asks = task.asks.filter((ask) => ask.deadlineMs > nowMs);
   if (overdue.length === 0) return { journal: before, asks };
   const journal = new Map(before);

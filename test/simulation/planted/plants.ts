@@ -98,9 +98,9 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "what was called behind an await of something outside ctx is not waited for",
     finding: 7,
-    file: "packages/core/replay/recollection.ts",
-    find: "      return next.length > 0 && next.every(isFromOutside);",
-    replace: "      return false;",
+    file: "packages/core/replay.ts",
+    find: "      if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {\n",
+    replace: "      if (clock.now() - stuckAtMs >= 1_000) {\n",
     breaks: ["failure"],
   },
   {
