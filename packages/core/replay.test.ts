@@ -170,20 +170,16 @@ describe("steps", () => {
 
   test("a step in flight is finished and recorded before the run parks (R3)", async () => {
     const slow = Promise.withResolvers<number>();
-<<<<<<< HEAD
     const begun = Promise.withResolvers<void>();
-    const task = subject(async ({ ask, step }) => {
-      await Promise.all([ask("size", form("?")), step("slow", () => (begun.resolve(), slow.promise))]);
-=======
     const told: boolean[] = [];
     const work = async ({ signal }: { readonly signal: AbortSignal }) => {
+      begun.resolve();
       const value = await slow.promise;
       told.push(signal.aborted);
       return value;
     };
     const task = subject(async ({ ask, step }) => {
       await Promise.all([ask("size", form("?")), step("slow", work)]);
->>>>>>> wt-sim
       return {};
     });
     const end = task.run();
