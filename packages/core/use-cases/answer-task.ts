@@ -1,5 +1,6 @@
 import type { Caller } from "../caller.ts";
 import { may, seenByAsked, viewOf } from "../policy.ts";
+import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
@@ -165,6 +166,9 @@ async function compareReply(
   return receipt;
 }
 
+/** In the log. After a restart any key that names no later generation is one of an ask that may have been. */
+const KEY_CHARS = 200;
+
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(
   { store, queue, clock, settings, log }: Services,
@@ -174,6 +178,7 @@ export async function compareAnswer(
   const recorded = await store.answer({ taskId, key, ...same, nowMs: clock.now(), graceMs: settings.graceMs });
   // The front end that recorded it may have died before it added the run: adding it again is adding it once.
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
-  log.info({ taskId, key, receipt: recorded.receipt }, "answer received");
+  // Names that nothing here has are their sender's, of any length, and changed nothing.
+  if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
   return { type: recorded.receipt };
 }

@@ -577,6 +577,25 @@ describe("tools that fail", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { isError: true } } });
   });
 
+  test("names of tasks and questions that are not there stay out of the log, and no line grows with them", async () => {
+    let restarts = 0;
+    const subject = deployment(async ({ ask, restart }) => {
+      if ((restarts += 1) === 1) await restart({});
+      await ask("size", size);
+      return { content: [] };
+    });
+    const taskId = await subject.create();
+    await subject.work();
+    const long = "k4y".repeat(5_000);
+    const reply = { action: "decline" };
+    expect(await subject.answer(taskId, { [long]: reply, [`${long}@7`]: reply })).toEqual({
+      [long]: { type: "late" },
+      [`${long}@7`]: { type: "unknown" },
+    });
+    await expect(subject.answer(`0-${long}`, { size: reply })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    for (const line of subject.logged) expect(line.length).toBeLessThan(1_000);
+  });
+
   test("answers and arguments stay out of the log, also those that hang on an error", async () => {
     const subject = deployment(async ({ ask }) => {
       const answer = await ask("size", size);

@@ -78,7 +78,8 @@ export const sessions: Door<Sent> = {
         { method: "POST", path: "/mcp", headers: finished.headers, body: finished.body },
         {
           timeoutMs: REPLY_TIMEOUT_MS,
-          bytesMax: kind.includes("/list") || kind === "batch" ? LIST_BYTES_MAX : REPLY_BYTES_MAX,
+          // A batch may hold as many lists as messages.
+          bytesMax: kind === "batch" ? BATCH_MAX * REPLY_BYTES_MAX : kind.includes("/list") ? LIST_BYTES_MAX : REPLY_BYTES_MAX,
           // Asked, answered, or on its way.
           enough: (messages) => kind !== "batch" && messages.some(({ method, result, error }) => method ?? result ?? error),
           lingerMs: kind === "batch" ? REPLY_TIMEOUT_MS : 60,

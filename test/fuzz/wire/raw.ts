@@ -63,7 +63,8 @@ export async function exchangeRaw({ port, pieces, afterwards, replies, timeoutMs
   socket.on("close", onClosed);
   const deadlineMs = startedAtMs + timeoutMs;
   const read = () => parseResponses(Buffer.concat(chunks), closed);
-  const final = () => read().responses.filter(({ informational }) => !informational).length;
+  // A reply that has become a stream is one when it has ended.
+  const final = () => read().responses.filter(({ informational, outcome }) => !informational && outcome === "complete").length;
   let timedOut = false;
   try {
     for (const { bytes, pauseMs = 0 } of pieces) {
