@@ -49,6 +49,15 @@ const connectionsOf = async ({ app }: Front): Promise<number> =>
 const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 const call = (name: string) => ({ name, arguments: {} });
 
+/** Its answer has two thousand characters. */
+function listTools() {
+  const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
+  return {
+    headers: "Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n",
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta } }),
+  };
+}
+
 describe("a method", () => {
   test("that MCP does not have is refused with 405 and changes nothing", async () => {
     const here = await one();
@@ -355,11 +364,12 @@ describe("a connection", () => {
     const day = 24 * 60 * 60_000;
     const here = await one({ times: { ...times, headersTimeoutMs: day, requestTimeoutMs: day, idleTimeoutMs: day } });
     const get = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    const list = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    const { body, headers } = listTools();
+    const list = `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
     const seen = await raw(here, "");
     seen.socket.pause();
-    // Far more replies than the buffers of two sockets hold.
-    for (let count = 0; count < 400; count += 1) seen.socket.write((get + list).repeat(50));
+    // Some twenty megabytes of replies: more than the buffers of two sockets hold.
+    for (let count = 0; count < 150; count += 1) seen.socket.write(get + list.repeat(60));
     await until(async () => (await connectionsOf(here)) === 0, { timeoutMs: 20_000 });
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });

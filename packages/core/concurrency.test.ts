@@ -42,7 +42,8 @@ describe("the order in which effects settle (P1)", () => {
       await Promise.all(
         ["slow", "fast"].map(async (item) => {
           await step("fetch", async () => {
-            await wait(item === "slow" ? 60 : 1);
+            // However busy the machine is: what was in flight when the worker died may rightly be done again.
+            while (item === "slow" && !task.journal.has("step:charge")) await wait(1);
             return item;
           });
           await step("charge", async ({ idempotencyKey }) => {
@@ -751,9 +752,10 @@ describe("bounds (P10)", () => {
     await task.run();
     task.answer("go", accept(1));
     await task.run();
-    const began = performance.now();
+    const before = process.cpuUsage();
     await task.run();
-    // 10 ms is the target, measured by the benchmark; a test machine may be busy.
-    expect(performance.now() - began).toBeLessThan(500);
+    const { user, system } = process.cpuUsage(before);
+    // 10 ms is the target, measured by the benchmark. Here it is the work that counts: a test machine may be busy.
+    expect((user + system) / 1_000).toBeLessThan(500);
   });
 });

@@ -27,7 +27,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   let revision = 0;
   let generation = 0;
   let skippedMs = 0;
-  const clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  let stoppedAtMs: number | undefined;
+  const clock = { ...systemClock, now: () => stoppedAtMs ?? Date.now() + skippedMs };
   const save = (entries: readonly KeyedEntry[]) =>
     entries.forEach(({ key, entry }) => {
       const before = journal.get(key);
@@ -47,6 +48,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     open,
     /** Lets time pass between two runs. */
     skip: (ms: number) => (skippedMs += ms),
+    /** From now on the clock stands still, while timers run: for limits that are met to the millisecond. */
+    stopClock: () => (stoppedAtMs = clock.now()),
     /** A new deployment: from now on the handler is this one. */
     deploy: (changed: typeof handler) => (current = changed),
     /** The same, with other settings. */

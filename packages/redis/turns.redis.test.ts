@@ -8,8 +8,11 @@ import { until } from "../../test/support/until.ts";
 const ROOMY = { tasks: 1_000_000, bytes: 1_000_000_000 };
 
 /** Creates so many tasks of each tenant, one after the other, and returns whose they are in the order in which a worker takes them. */
-async function taken(created: readonly (readonly [tenant: string, count: number])[], { counted = true, weights = {} } = {}) {
-  const opened = await openRedis({ weights: new Map(Object.entries(weights).map(([tenant, weight]) => [`tenant:${tenant}`, weight])) });
+async function taken(
+  created: readonly (readonly [tenant: string, count: number])[],
+  { counted = true, weights = new Map<string, number>() } = {},
+) {
+  const opened = await openRedis({ weights });
   const tenants = new Map<string, string>();
   for (const [tenant, count] of created) {
     for (let task = 0; task < count; task += 1) {
@@ -62,7 +65,7 @@ test("a tenant that weighs three times as much gets three turns to one", async (
       ["light", 40],
       ["heavy", 40],
     ],
-    { weights: { heavy: 3 } },
+    { weights: new Map([["tenant:heavy", 3]]) },
   );
   expect(order.slice(0, 20).filter((tenant) => tenant === "heavy")).toHaveLength(15);
 });

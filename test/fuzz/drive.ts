@@ -13,8 +13,10 @@ export interface Drive {
   readonly seed: number;
   /** Of a finding: that one case, and nothing else. */
   readonly path?: string | undefined;
-  /** False once nothing that is sent means anything any more. */
+  /** False once nothing that is sent means anything any more, or the run is to end. */
   readonly isAlive: () => boolean;
+  /** Called with each finding, once it is shrunk. */
+  readonly found: (finding: Finding) => void;
 }
 
 export interface Finding {
@@ -37,15 +39,17 @@ export interface Driven {
 
 /** More than this is one broken thing in many guises. */
 const FINDINGS_MAX = 12;
+/** Cases of one seed. A run that is to end early draws no more than the rest of them. */
+const ROUND_MAX = 2_000;
 /** What hangs takes five seconds with each step of shrinking. */
 const SHRINK_MS = 15_000;
 const SHOWN_CHARS = 2_500;
 
-export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed, path, isAlive }: Drive): Promise<Driven> {
+export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed, path, isAlive, found }: Drive): Promise<Driven> {
   const findings: Finding[] = [];
   let sent = 0;
   let round = 0;
-  while (sent < requests && findings.length < FINDINGS_MAX) {
+  while (sent < requests && findings.length < FINDINGS_MAX && isAlive()) {
     const roundSeed = (seed + round * 7_919) | 0;
     round += 1;
     let first: Broken | undefined;
@@ -71,14 +75,15 @@ export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed
     });
     const details = await fc.check(property, {
       seed: roundSeed,
-      numRuns: path === undefined ? requests - sent : 1,
+      numRuns: path === undefined ? Math.min(requests - sent, ROUND_MAX) : 1,
       ...(path !== undefined && { path, endOnFailure: true }),
     });
     sent += passed;
+    if (!details.failed && path === undefined) continue;
     if (!details.failed) break;
     if (details.counterexample === null) throw details.errorInstance ?? new Error(`door ${name} ended without a case`);
     const broken = asBroken(details.errorInstance);
-    findings.push({
+    const finding = {
       door: name,
       rule: broken.rule,
       kind: broken.kind,
@@ -88,7 +93,9 @@ export async function drive<Case>(opened: OpenDoor<Case>, { name, requests, seed
       path: details.counterexamplePath ?? "0",
       shrunk: short(fc.stringify(details.counterexample[0])),
       shrinks: details.numShrinks,
-    });
+    };
+    findings.push(finding);
+    found(finding);
     if (path !== undefined) break;
   }
   return { requests: sent, findings };

@@ -5,11 +5,12 @@
  *   npm run test:fuzz -- --door NAME --seed N --path PATH      one finding again, and nothing else
  *
  * --requests are those of each door; 2,000 when absent. --lanes says how many work at each door at once, whose seeds count from --seed.
- * --report writes vitest's totals, for .ci/run.
+ * --report writes vitest's totals, for .ci/run. SIGINT or SIGTERM ends a run early, with its report; a second one ends it at once.
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { DOORS } from "./doors/index.ts";
+import type { Finding } from "./drive.ts";
 import { REPLY_RULES, RUN_RULES } from "./rules.ts";
 import { runFuzz } from "./run.ts";
 
@@ -26,8 +27,14 @@ const { values } = parseArgs({
 
 // One listener for each process of the run.
 process.setMaxListeners(0);
-// Ends in the way that takes all processes along.
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
+const end = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.on(signal, () => {
+    // Ends in the way that takes all processes along.
+    if (end.signal.aborted) process.exit(1);
+    end.abort();
+  });
+}
 
 const names = values.door?.split(",") ?? DOORS.map(({ name }) => name);
 const unknown = names.find((name) => DOORS.every((door) => door.name !== name));
@@ -41,16 +48,11 @@ const { findings, runFindings, facts } = await runFuzz({
   path: values.path,
   lanes: Number(values.lanes),
   progress: (line) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`),
+  found: tell,
+  end: end.signal,
 });
 
 for (const [name, value] of Object.entries(facts)) console.log(`${name.padEnd(18)} ${value}`);
-for (const { door, rule, kind, changes, what, seed, path, shrunk, shrinks } of findings) {
-  console.log(`\n${door}: ${rule}: ${REPLY_RULES[rule]}`);
-  console.log(`  request  ${[kind, ...changes].join(" + ")}`);
-  console.log(`  ${what}`);
-  console.log(`  case     ${shrunk}`);
-  console.log(`  again    npm run test:fuzz -- --door ${door} --seed ${seed} --path ${path}    (shrunk in ${shrinks} steps)`);
-}
 for (const { rule, what } of runFindings) console.log(`\n${rule}: ${RUN_RULES[rule]}\n  ${what}`);
 
 // Each door is a test, and each rule of the run.
@@ -59,3 +61,12 @@ const passed = names.length + Object.keys(RUN_RULES).length - failed;
 console.log(`\n${passed} passed, ${failed} failed`);
 if (values.report !== undefined) await writeFile(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
 process.exit(failed === 0 ? 0 : 1);
+
+/** As soon as it is found: a run may take hours. */
+function tell({ door, rule, kind, changes, what, seed, path, shrunk, shrinks }: Finding): void {
+  console.log(`\n${door}: ${rule}: ${REPLY_RULES[rule]}`);
+  console.log(`  request  ${[kind, ...changes].join(" + ")}`);
+  console.log(`  ${what}`);
+  console.log(`  case     ${shrunk}`);
+  console.log(`  again    npm run test:fuzz -- --door ${door} --seed ${seed} --path ${path}    (shrunk in ${shrinks} steps)\n`);
+}

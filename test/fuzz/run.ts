@@ -21,6 +21,9 @@ export interface RunOptions {
   /** How many work at each door at once, each with a seed of its own. */
   readonly lanes: number;
   readonly progress: (line: string) => void;
+  readonly found: (finding: Finding) => void;
+  /** Ends the run early: what was sent until then is judged and reported. */
+  readonly end: AbortSignal;
 }
 
 export interface RunReport {
@@ -31,7 +34,7 @@ export interface RunReport {
 
 const LIFECYCLE_EVERY_MS = 1_000;
 
-export async function runFuzz({ doors, requests, seed, path, lanes, progress }: RunOptions): Promise<RunReport> {
+export async function runFuzz({ doors, requests, seed, path, lanes, progress, found, end }: RunOptions): Promise<RunReport> {
   const startedAtMs = performance.now();
   const system = await startSystem();
   try {
@@ -64,7 +67,8 @@ export async function runFuzz({ doors, requests, seed, path, lanes, progress }: 
           requests: share,
           seed: seed + lane,
           path,
-          isAlive: () => ended(system).length === 0,
+          isAlive: () => !end.aborted && ended(system).length === 0,
+          found,
         });
         await open.close();
         progress(

@@ -6,6 +6,7 @@
  *   npm run test:mutation -- protocol packages/protocol/params.ts:10-20 these lines
  *   --force         runs again what the last run has settled
  *   --concurrency   mutants at a time, 1 unless told: each has a worker of its own
+ *   --own           only the package's own tests may notice: quicker, and stricter
  *   --dry-run       only the tests without any mutant, in the sandbox
  *
  * The reports are out/mutation/<package>.html and .json. Fails below a score of 90. README.md beside this file has the scores and the
@@ -22,18 +23,23 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     force: { type: "boolean", default: false },
+    own: { type: "boolean", default: false },
     "dry-run": { type: "boolean", default: false },
     concurrency: { type: "string", default: "1" },
   },
 });
 const [name = "", ...files] = positionals;
 if (!isMutated(name)) {
-  console.error(`usage: npm run test:mutation -- ${Object.keys(MUTATED).join("|")} [file…] [--force] [--concurrency n] [--dry-run]`);
+  console.error(
+    `usage: npm run test:mutation -- ${Object.keys(MUTATED).join("|")} [file…] [--own] [--force] [--concurrency n] [--dry-run]`,
+  );
   process.exit(1);
 }
 
 const folder = "out/mutation";
-process.env["MUTATED_PACKAGE"] = name; // for vitest.config.ts, which the workers of Stryker read
+// For vitest.config.ts, which the workers of Stryker read.
+process.env["MUTATED_PACKAGE"] = name;
+if (values.own) process.env["OWN_TESTS"] = "yes";
 
 await new Stryker({
   testRunner: "vitest",
@@ -47,7 +53,7 @@ await new Stryker({
   tsconfigFile: "none",
   symlinkNodeModules: false,
   buildCommand: "node test/mutation/own-packages.ts",
-  incremental: files.length === 0,
+  incremental: files.length === 0 && !values.own,
   incrementalFile: `${folder}/${name}.incremental.json`,
   force: values.force,
   dryRunOnly: values["dry-run"],

@@ -7,6 +7,7 @@ import { isMutated, MUTATED } from "./mutated.ts";
 const name = process.env["MUTATED_PACKAGE"] ?? "";
 if (!isMutated(name)) throw new Error("MUTATED_PACKAGE must name a package of mutated.ts: main.ts sets it");
 const chosen: readonly string[] = MUTATED[name];
+const isOwnOnly = process.env["OWN_TESTS"] !== undefined;
 
 /** The first failing test ends a mutant, and the package's own tests are the quickest to begin. */
 class OwnTestsFirst extends BaseSequencer {
@@ -16,11 +17,20 @@ class OwnTestsFirst extends BaseSequencer {
   }
 }
 
+function own(files: string): string {
+  return files.replace("packages/", `packages/${name}/`);
+}
+
 export default defineConfig({
   test: {
     // Loading modules is most of the time that a mutant takes: once per mutant, not once per test file.
     isolate: false,
     sequence: { sequencer: OwnTestsFirst },
-    projects: projects.filter(({ test }) => chosen.includes(test.name)).map(({ test }) => ({ extends: true, test })),
+    projects: projects
+      .filter(({ test }) => chosen.includes(test.name))
+      .map(({ test }) => {
+        const include = isOwnOnly ? test.include.filter((files) => files.startsWith("packages/")).map(own) : test.include;
+        return { extends: true, test: { ...test, include } };
+      }),
   },
 });

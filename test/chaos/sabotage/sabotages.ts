@@ -40,9 +40,9 @@ export const SABOTAGES: readonly Sabotage[] = [
       "  return await holdOpen(route, taskId, async (watch) => {\n" +
       "    // The client may have left while this waited for Redis, and may have called again.\n" +
       "    if (exchange.channel.closed.aborted) return abandon(exchange);\n" +
-      "    const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });\n",
+      "    const task = await createTask(services, runnable, { ...creation(called, exchange), hidden: true, taskId });\n",
     replace:
-      "  const task = await createTask(services, called.runnable, { ...creation(called, exchange), hidden: true, taskId });\n" +
+      "  const task = await createTask(services, runnable, { ...creation(called, exchange), hidden: true, taskId });\n" +
       "  return await holdOpen(route, taskId, async (watch) => {\n",
     breaks: "wake-ups",
     lifecycles: 20,

@@ -66,8 +66,9 @@ export const sessions: Door<Sent> = {
 
     async function send({ revision, kind, body, changes, due }: Sent): Promise<void> {
       turn += 1;
-      const session = await sessionOf(revision);
+      // The task first: asking for its session may end the one before it.
       const task = JSON.stringify(body).includes(TASK) ? await taskOf(await sessionOf("2025-11-25")) : "";
+      const session = await sessionOf(revision);
       const finished = finish(draftOf(session, kind, body), changes, {
         due,
         fill: (text) => text.replaceAll(TASK, task).replaceAll(ID, String(turn)),

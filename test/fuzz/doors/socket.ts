@@ -131,7 +131,11 @@ interface Served {
   readonly mayBeSilent?: boolean;
 }
 
-function judgeAll(drawn: Case, { responses, closed, timedOut, rest, ms }: RawResult, { ids, due, mayBeSilent = false }: Served): void {
+function judgeAll(
+  drawn: Case,
+  { responses, closed, timedOut, rest, ms, error }: RawResult,
+  { ids, due, mayBeSilent = false }: Served,
+): void {
   const { kind } = drawn;
   const changes = "name" in drawn ? [drawn.name] : "afterwards" in drawn ? [drawn.afterwards] : [];
   const broken = (rule: ReplyRule, what: string) => new Broken(rule, { kind, changes, what: `${what}\n  reply    ${rest.slice(0, 300)}` });
@@ -141,7 +145,10 @@ function judgeAll(drawn: Case, { responses, closed, timedOut, rest, ms }: RawRes
   const answered = final.filter(({ status }) => status === 200).map(({ messages }) => messages[0]?.id);
   if (answered.includes(SMUGGLED)) throw broken("wrongly-accepted", "a request within another one's body was served");
   if (due === "accepted" && answered.join() !== ids.join())
-    throw broken("dropped", `of the requests ${ids.join()} these were answered: ${answered.join()}`);
+    throw broken(
+      "dropped",
+      `of the requests ${ids.join()} these were answered: ${answered.join() || "none"}, and others by ${final.map(({ status }) => status).join() || "nothing"}; ${closed ? "closed" : "open"} after ${Math.round(ms)} ms, ${error ?? "without an error"}`,
+    );
   if (answered.some((id, index) => id !== ids[index]))
     throw broken("wrongly-accepted", `${answered.join()} were answered, of ${ids.join()}`);
   const last = final.at(-1);

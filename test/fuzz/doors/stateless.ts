@@ -285,7 +285,8 @@ const METHODS: { readonly [method: string]: Method } = {
     }),
     fields: [
       { path: ["params", "notifications"], is: "object", required: true },
-      { path: ["params", "notifications", "taskIds"], is: "array" },
+      // A client without tasks may listen, but not to tasks.
+      { path: ["params", "notifications", "taskIds"], is: "array", missing: "any" },
       { path: ["params", "notifications", "toolsListChanged"], is: "boolean" },
       { path: ["params", "notifications", "resourceSubscriptions"], is: "array" },
     ],

@@ -12,6 +12,8 @@ export interface Field {
   readonly codes?: readonly number[];
   /** null stands for a member that is absent. */
   readonly nullable?: boolean;
+  /** What is due where it is missing; for a member that is not required `accepted`. */
+  readonly missing?: Due;
 }
 
 const INVALID_REQUEST = [-32_600];
@@ -82,13 +84,13 @@ export function oddMember(path: Path): fc.Arbitrary<AnyChange> {
 
 /** To members whose types are known. */
 export function fieldChanges(fields: readonly Field[]): fc.Arbitrary<AnyChange> | undefined {
-  const ways = fields.flatMap(({ path, is, required = false, codes = INVALID_PARAMS, nullable = false }) => {
+  const ways = fields.flatMap(({ path, is, required = false, codes = INVALID_PARAMS, nullable = false, missing = "accepted" }) => {
     const name = path.slice(1).join(".");
     const values = nullable ? notOf(is).filter((value) => value !== null) : notOf(is);
     return [
       set(`${name}: wrong type`, path, values, { due: "refused", codes }),
       ...(nullable ? [set(`${name}: null`, path, fc.constant(null), { due: "accepted" })] : []),
-      drop(`${name}: missing`, path, required ? { due: "refused", codes } : { due: "accepted" }),
+      drop(`${name}: missing`, path, required ? { due: "refused", codes } : { due: missing }),
     ];
   });
   return ways.length === 0 ? undefined : fc.oneof(...ways);

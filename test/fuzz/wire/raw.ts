@@ -26,6 +26,8 @@ export interface RawResult {
   readonly responses: readonly RawResponse[];
   /** The server has closed the connection. */
   readonly closed: boolean;
+  /** The code of the socket's error, if it had one. */
+  readonly error?: string;
   readonly timedOut: boolean;
   /** What came and is no response. */
   readonly rest: string;
@@ -42,6 +44,7 @@ export async function exchangeRaw({ port, pieces, afterwards, replies, timeoutMs
   const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
   const chunks: Buffer[] = [];
   let closed = false;
+  let failed: NodeJS.ErrnoException | undefined;
   let wake: () => void = () => undefined;
   const onData = (chunk: Buffer) => {
     chunks.push(chunk);
@@ -53,7 +56,10 @@ export async function exchangeRaw({ port, pieces, afterwards, replies, timeoutMs
   };
   socket.on("data", onData);
   socket.on("end", onClosed);
-  socket.on("error", onClosed);
+  socket.on("error", (error) => {
+    failed ??= error;
+    onClosed();
+  });
   socket.on("close", onClosed);
   const deadlineMs = startedAtMs + timeoutMs;
   const read = () => parseResponses(Buffer.concat(chunks), closed);
@@ -83,7 +89,7 @@ export async function exchangeRaw({ port, pieces, afterwards, replies, timeoutMs
   } finally {
     socket.destroy();
   }
-  return { ...read(), closed, timedOut, ms: performance.now() - startedAtMs };
+  return { ...read(), closed, timedOut, ms: performance.now() - startedAtMs, ...(failed && { error: failed.code ?? failed.message }) };
 }
 
 function written(socket: ReturnType<typeof connect>, bytes: Buffer, deadlineMs: number): Promise<void> {

@@ -68,7 +68,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
       }
       case "record": {
         const { entries } = request as unknown as { entries: readonly KeyedEntry[] };
-        return next && entries.every(({ key }) => next.journal.has(key)) ? "recorded" : undefined;
+        return next && entries.every((written) => holds(next.journal, written)) ? "recorded" : undefined;
       }
       case "answer": {
         const { key, answer } = request as unknown as AnswerRequest;
@@ -192,6 +192,12 @@ function beganRun(line: Line, at: number, sent: ReadonlyMap<string, Sent>): Bega
   if (change?.name !== "begin" || result?.type !== "begun") return [];
   const { token, run } = change.request as { token: string; run: number };
   return [{ token, run, at, journal: new Map(result.journal) }];
+}
+
+/** Whether the journal has what was written: the same key may have been there before, for a step that had only begun or without its place. */
+function holds(journal: ReadonlyMap<string, Entry>, { key, entry: { outcome, place } }: KeyedEntry): boolean {
+  const found = journal.get(key);
+  return found?.outcome.type === outcome.type && (place === undefined || found.place === place);
 }
 
 function answerOf(entry: Entry | undefined): Answer | undefined {

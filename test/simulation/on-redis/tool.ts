@@ -62,15 +62,16 @@ function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
 function createStage(directory: string, taskId: string, generation: number): Stage {
   const token = runs.getStore() ?? "";
   const tell = (happening: Happening) => write(directory, taskId, happening);
-  const count = (type: Happening["type"], path: string) =>
-    readLines(directory, taskId).filter((line) => line.type === type && "path" in line && line.path === path).length;
+  const linesOf = (type: Happening["type"], path: string) =>
+    readLines(directory, taskId).filter((line) => line.type === type && "path" in line && line.path === path);
   tell({ type: "started", token, generation });
 
   async function work({ path, data, fails, deaf }: StepCall, { attempt, idempotencyKey, signal }: StepAttempt): Promise<Json> {
-    const before = count("tries", path);
     const id = randomUUID();
     const shownFails = fails === Infinity ? null : fails;
+    // First of all: the engine has just seen that the run holds its task, and what is done before this line makes that older.
     tell({ type: "tries", token, id, path, data, fails: shownFails, deaf, attempt, idempotencyKey });
+    const before = linesOf("tries", path).findIndex((line) => "id" in line && line.id === id);
     try {
       const workMs = pick(WORK_MS);
       if (workMs > 0) await sleep(workMs, undefined, deaf ? {} : { signal });
@@ -99,7 +100,7 @@ function createStage(directory: string, taskId: string, generation: number): Sta
       cache.add(key);
     },
     throws(path, first) {
-      if (count("threw", path) >= first) return false;
+      if (linesOf("threw", path).length >= first) return false;
       tell({ type: "threw", token, path, first });
       return true;
     },
