@@ -407,6 +407,16 @@ describe("scopes", () => {
     expect(await asked("tools tasks asks", "tools/call", { name: "pay", arguments: {} })).toBe("tools tasks asks payments:approve");
   });
 
+  test("of a token are repeated as far as a header takes them", async () => {
+    const { here } = await guarded();
+    const asked = async (scp: readonly string[]) =>
+      challengeOf(await post(here, "tasks/get", { taskId: "0-x" }, bearing(await issuer.token({ scope: undefined, scp }))))["scope"];
+    expect(await asked(["openid", 'a"b', "c\r\nd", "e f", "ü", ""])).toBe("openid tasks:read");
+    const long = Array.from({ length: 10 }, (_, index) => `${index}`.padEnd(191, "x"));
+    expect(await asked([...long, "y".repeat(80)])).toMatch(/^0x+ .* y+ tasks:read$/);
+    expect(await asked([...long, "y".repeat(81)])).toBe("tasks:read");
+  });
+
   test("that are granted later let the same task continue", async () => {
     const { here, there } = await guarded();
     const weak = bearing(await issuer.token({ scope: "tools:call tasks:read" }));

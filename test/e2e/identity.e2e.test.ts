@@ -238,7 +238,7 @@ test("FastMCP's client logs in, calls, is asked and answers", async (context) =>
   const missing = await missingPython();
   if (missing !== undefined) return context.skip(missing);
   const script = join(import.meta.dirname, "identity-client.py");
-  const { stdout } = await promisify(execFile)(join(ENVIRONMENT, "bin/python"), [script, url.href, "bob"], { timeout: 60_000 });
+  const { stdout } = await promisify(execFile)(join(ENVIRONMENT, "bin/python"), [script, url.href, "bob"], { timeout: 100_000 });
   expect(JSON.parse(stdout)).toEqual({ asked: expect.stringContaining(ALL.join(" ")), text: "Hello, Alice!" });
 });
 

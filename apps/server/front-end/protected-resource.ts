@@ -24,6 +24,10 @@ export interface ProtectedResource {
 
 /** RFC 9728, 3: what follows it is the path of the resource. */
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
+/** What may stand in a challenge (RFC 6749, 3.3). A provider may put anything into its tokens. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+/** Characters of the scopes that a token has, for a challenge to repeat them: some proxies take no headers beyond 4 kB. */
+const HELD_CHARS = 2_000;
 /** Characters of an error_description. The message stands in the body as a whole. */
 const DESCRIPTION_CHARS = 300;
 
@@ -93,7 +97,8 @@ export function requireScopes({ scopes: held }: Caller, needed: readonly string[
   const lacked = lackedScopes(held, needed);
   if (lacked.length === 0) return;
   const through = needed.includes(SCOPES.call) ? lackedScopes(held, CLIENT_SCOPES) : [];
-  const scopes = [...new Set([...held, ...lacked, ...through])];
+  const kept = held.filter((scope) => SCOPE.test(scope));
+  const scopes = [...new Set([...(kept.join(" ").length > HELD_CHARS ? [] : kept), ...lacked, ...through])];
   throw new ParleyError(
     "SCOPE_INSUFFICIENT",
     `${what} needs the scope ${lacked.join(" and ")}; the token has ${held.join(" ") || "none"}`,
