@@ -4,6 +4,7 @@
  * packages/core/memory holds the readable reference of every port, packages/redis the real one; test/contract holds both to one suite.
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
+import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal } from "./journal.ts";
 import type { TaskSummary } from "./summary.ts";
 import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
@@ -60,6 +61,7 @@ export interface TaskStore {
     readonly taskId: string;
     readonly nowMs: number;
     readonly message: string;
+    readonly audit?: AuditFact;
   }): Promise<"cancelled" | "finished" | "unknown">;
 
   /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
@@ -86,6 +88,8 @@ export interface CreateRequest {
   readonly call: Call;
   /** How long nothing may happen before the sweep looks after the first run. */
   readonly graceMs: number;
+  /** Written with the change, whatever becomes of it. Nothing is written when the task exists. */
+  readonly audit?: AuditFact;
 }
 
 export interface RunRef {
@@ -193,6 +197,8 @@ export interface AnswerRequest {
   readonly graceMs: number;
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
+  /** Written with what became of the answer, in one change. */
+  readonly audit?: AuditFact;
 }
 
 export interface RefuseRequest {
@@ -202,6 +208,7 @@ export interface RefuseRequest {
   readonly digest: string;
   readonly violations: readonly Violation[];
   readonly nowMs: number;
+  readonly audit?: AuditFact;
 }
 
 export interface AnswerRecorded {

@@ -67,6 +67,17 @@ export const redisSettings = z.object({
   PARLEY_CONTENT_EPOCH: duration
     .default(30 * DAY_MS)
     .describe("How long a tenant's new content is sealed with one data key before the next."),
+  PARLEY_AUDIT: z
+    .stringbool()
+    .default(false)
+    .describe("Keep a record of each call, question shown, answer, refusal and cancellation, for `parley audit export`."),
+  PARLEY_AUDIT_LENGTH_MAX: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(100_000_000)
+    .default(100_000)
+    .describe("Audit records that each partition keeps in Redis until they are exported."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 
@@ -88,6 +99,10 @@ export interface RedisSettings {
   readonly contentRing?: string | undefined;
   /** How long new content of a tenant is sealed with one data key. */
   readonly contentEpochMs: number;
+  /** Whether calls, answers and cancellations are recorded for auditors. */
+  readonly audit: boolean;
+  /** Records that each partition keeps. */
+  readonly auditLengthMax: number;
 }
 
 export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
@@ -102,6 +117,8 @@ export function toRedisSettings(environment: RedisEnvironment): RedisSettings {
     contentKeys: environment.PARLEY_CONTENT_KEYS,
     contentRing: environment.PARLEY_CONTENT_RING,
     contentEpochMs: environment.PARLEY_CONTENT_EPOCH,
+    audit: environment.PARLEY_AUDIT,
+    auditLengthMax: environment.PARLEY_AUDIT_LENGTH_MAX,
   };
 }
 
@@ -113,4 +130,6 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   replicas: 0,
   allowEviction: false,
   contentEpochMs: 30 * DAY_MS,
+  audit: false,
+  auditLengthMax: 100_000,
 };

@@ -24,6 +24,8 @@ export const WITHOUT_TTL = [
   /:sweep:repeat:sweep:\d+$/,
   // One small record for each tenant and epoch.
   /^[^:]+:content$/,
+  // Records for auditors, as many as a setting says.
+  /:audit$/,
   // What seals requestState.
   /^[^:]+:secret$/,
 ];

@@ -1,3 +1,5 @@
+import { type Actor, type AuditFact, boundTo, noteAudit, withAudit } from "../audit.ts";
+import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
@@ -44,7 +46,7 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
     keys.map(async (key) => {
       const ask = asks.get(key);
       const take = () =>
-        answerOne(services, { task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
+        answerOne(services, { actor: request, task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
       const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
       return [key, receipt] as const;
     }),
@@ -53,6 +55,7 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
 }
 
 interface One {
+  readonly actor: Actor;
   readonly task: Task;
   readonly key: string;
   /** Undefined when no such ask is open. */
@@ -61,10 +64,10 @@ interface One {
   readonly countRefusals: boolean;
 }
 
-async function answerOne(services: Services, { task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
+async function answerOne(services: Services, { actor, task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
   if (!ask) {
     const answer = readReplyByShape(reply);
-    return answer ? await compareAnswer(services, { task, key, answer }) : { type: "unknown" };
+    return answer ? await compareAnswer(services, { actor, task, key, answer }) : { type: "unknown" };
   }
   const { settings, validate } = services;
   // What is too large is not looked at any further.
@@ -74,8 +77,10 @@ async function answerOne(services: Services, { task, key, ask, reply, countRefus
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
-  if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer });
-  return countRefusals ? await refuse(services, { task, ask, violations }) : { type: "invalid", violations };
+  if (read.ok && violations.length === 0) return await recordAnswer(services, { actor, task, ask, answer: read.answer });
+  if (countRefusals) return await refuse(services, { actor, task, ask, violations });
+  noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
+  return { type: "invalid", violations };
 }
 
 /** A journal carries every answer through every run. */
@@ -84,16 +89,22 @@ function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violat
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 
+function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Ask): AuditFact {
+  return { action, taskId: task.id, tool: `${task.call.kind} ${task.call.name}`, ...boundTo(services, task.id, task.call, ask) };
+}
+
 /** Records the answer to an open ask and adds the next run. */
 export async function recordAnswer(
-  { store, queue, clock, settings, log }: Services,
-  { task, ask, answer }: { readonly task: Task; readonly ask: Ask; readonly answer: Answer },
+  services: Services,
+  { actor, task, ask, answer }: { readonly actor: Actor; readonly task: Task; readonly ask: Ask; readonly answer: Answer },
 ): Promise<Receipt> {
+  const { store, queue, clock, settings, log } = services;
+  const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));
   const { key, digest } = ask;
   // The answer and the run it most likely makes due travel together; the store's word below is what counts.
   const likelyRun = task.run + 1;
   const [recorded] = await Promise.all([
-    store.answer({ taskId: task.id, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs }),
+    store.answer({ taskId: task.id, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs, ...audit }),
     queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
   ]);
   if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
@@ -105,29 +116,42 @@ export async function recordAnswer(
 /** Has the ask put again, or ends it when that has not helped often enough. */
 async function refuse(
   services: Services,
-  { task, ask, violations }: { readonly task: Task; readonly ask: Ask; readonly violations: readonly Violation[] },
+  {
+    actor,
+    task,
+    ask,
+    violations,
+  }: { readonly actor: Actor; readonly task: Task; readonly ask: Ask; readonly violations: readonly Violation[] },
 ): Promise<Receipt> {
   const { store, clock, settings, log } = services;
   const { key, digest } = ask;
-  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now() });
+  const audit = withAudit(services, actor, () => factOf(services, "refuse", task, ask));
+  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now(), ...audit });
   if (count === undefined) return { type: "late" };
   if (count < settings.refusalsMax) {
     log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");
     return { type: "invalid", violations };
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
-  return await recordAnswer(services, { task, ask, answer: { action: "cancel" } });
+  return await recordAnswer(services, { actor, task, ask, answer: { action: "cancel" } });
 }
 
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(
-  { store, queue, clock, settings, log }: Services,
-  { task, key, answer }: { readonly task: Task; readonly key: string; readonly answer: Answer },
+  services: Services,
+  { actor, task, key, answer }: { readonly actor: Actor; readonly task: Task; readonly key: string; readonly answer: Answer },
 ): Promise<Receipt> {
-  const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs });
+  const { store, queue, clock, settings, log } = services;
+  const audit = withAudit(services, actor, () => ({ action: "answer", taskId: task.id, ask: printableKey(key), did: answer.action }));
+  const recorded = await store.answer({ taskId: task.id, key, answer, nowMs: clock.now(), graceMs: settings.graceMs, ...audit });
   // Whoever recorded it may have died before it added the run: adding it again is adding it once.
   if (recorded.nextRun !== undefined && !isFinished(task.status))
     await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
   log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
   return { type: recorded.receipt };
+}
+
+/** As a client named it, who may name whatever it likes. */
+function printableKey(key: string): string {
+  return cut(key, 100);
 }

@@ -1,3 +1,4 @@
+import { type Actor, bindingOfCall, withAudit } from "../audit.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import { describeViolations } from "../schema-violation.ts";
@@ -5,8 +6,7 @@ import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
-export interface CreateTask {
-  readonly principal: string;
+export interface CreateTask extends Actor {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
@@ -48,10 +48,17 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(replies && { replies }),
     ...(traceparent !== undefined && { traceparent }),
     ...(request.request && { request: request.request }),
+    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, args) }),
   };
+  const audit = withAudit(services, request, () => ({
+    action: "call",
+    taskId,
+    tool: `${call.kind} ${call.name}`,
+    ...(call.binding !== undefined && { call: call.binding }),
+  }));
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
   await Promise.all([
-    store.create({ taskId, call, graceMs: settings.graceMs }),
+    store.create({ taskId, call, graceMs: settings.graceMs, ...audit }),
     queue.add({ taskId, run: 1, cause: "created" }),
     request.beside?.(),
   ]);

@@ -1,12 +1,13 @@
+import type { Actor } from "../audit.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
-export interface TaskRef {
+/** A task, and who asks for it. */
+export interface TaskRef extends Actor {
   readonly taskId: string;
-  readonly principal: string;
 }
 
 /**

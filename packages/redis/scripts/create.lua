@@ -2,8 +2,10 @@
 
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
+      audit    stream  audit records of the partition
 ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
-      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever)
+      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever),
+      audit_record ('': none), audit_length_max
 
 Returns 'created' | 'exists' | 'expired'.
 
@@ -25,6 +27,7 @@ local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
   expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0,
 }
+audit(KEYS[6], ARGV[10], ARGV[11], created_at_ms, 'created')
 happens('created')
 tell(state, created_at_ms)
 write_state(state)

@@ -104,6 +104,18 @@ local function tell(state, now_ms)
   redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
+-- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
+-- number is the id in the stream. Its chain of hashes is made where it leaves Redis (docs/adr/0013-the-chain-is-made-outside.md).
+local function audit(stream, record, length_max, now_ms, verdict)
+  if record == '' then return end
+  local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+  local number = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
+  redis.call(
+    'XADD', stream, 'MAXLEN', '~', length_max, string.format('%.0f', number) .. '-1',
+    'at', now_ms, 'verdict', verdict, 'record', record
+  )
+end
+
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.

@@ -9,6 +9,7 @@
 import {
   declareUnavailable,
   isFinished,
+  noteShown,
   OVER,
   ParleyError,
   readable,
@@ -221,6 +222,7 @@ class CallStream {
     for (const { ask, requestId, moment } of toPut(this.#route, session.id, this.#task, seen)) {
       if (this.#canPut(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
+        noteShown(services, { principal: caller.principal, door: "session stream" }, this.#task, [ask]);
         await channel.drained();
         // Nobody else can be asked: the tool is told so.
       } else await declareUnavailable(services, { taskId, principal: caller.principal, key: ask.key });
