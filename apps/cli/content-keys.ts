@@ -1,15 +1,16 @@
 /** What an operator does with the keys that seal content. Each command works beside running front ends and workers. */
 import { randomBytes } from "node:crypto";
-import type { Log } from "@parley/core";
+import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type ContentKeys, redisSettings, toRedisSettings } from "@parley/redis";
+import { onStderr } from "./on-stderr.ts";
 
 export function printNewKey(): void {
   process.stdout.write(`${randomBytes(32).toString("base64")}\n`);
 }
 
 export async function rotate({ dataKeys }: { readonly dataKeys: boolean }): Promise<void> {
-  await withKeys(async (keys) => {
+  await withKeys({ action: "keys", verdict: dataKeys ? "rotated, new data keys" : "rotated" }, async (keys) => {
     const { wrapped, current, lacking } = await keys.wrapAnew();
     process.stdout.write(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already\n`);
     if (lacking > 0) {
@@ -23,7 +24,7 @@ export async function rotate({ dataKeys }: { readonly dataKeys: boolean }): Prom
 }
 
 export async function eraseTenant(tenant: string): Promise<void> {
-  await withKeys(async (keys) => {
+  await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys) => {
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     if (erased.keys === 0) {
@@ -35,16 +36,14 @@ export async function eraseTenant(tenant: string): Promise<void> {
   });
 }
 
-async function withKeys(work: (keys: ContentKeys) => Promise<void>): Promise<void> {
-  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
+async function withKeys(noted: AuditFact, work: (keys: ContentKeys) => Promise<void>): Promise<void> {
+  const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
+  const redis = await connectRedis(settings, { log: onStderr });
   try {
     if (!redis.content.keys) throw new Error("no content keys: set PARLEY_CONTENT_KEYS or PARLEY_CONTENT_RING as for the front ends");
     await work(redis.content.keys);
+    if (settings.audit) await redis.audit.note(noted);
   } finally {
     await redis.close();
   }
 }
-
-const nothing = () => undefined;
-const line = (fields: object, message: string) => void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
-const onStderr: Log = { debug: nothing, info: nothing, warn: line, error: line };

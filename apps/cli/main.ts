@@ -2,6 +2,7 @@
 /** `parley`: starts, checks and uses a Parley. Each command is a file in commands/. */
 import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";
+import { addAudit } from "./commands/audit.ts";
 import { addCall } from "./commands/call.ts";
 import { addContent } from "./commands/content.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -11,7 +12,7 @@ import { addTasks } from "./commands/tasks.ts";
 import { addWorker } from "./commands/worker.ts";
 
 const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
-for (const add of [addStart, addServer, addWorker, addCall, addTasks, addAnswer, addContent, addDoctor]) add(program);
+for (const add of [addStart, addServer, addWorker, addCall, addTasks, addAnswer, addAudit, addContent, addDoctor]) add(program);
 
 try {
   await program.parseAsync();

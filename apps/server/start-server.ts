@@ -49,6 +49,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       validate: createValidator(),
       log,
       settings: config.core,
+      ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;

@@ -28,6 +28,7 @@ export * from "./summary.ts";
 export * from "./task.ts";
 export * from "./turns.ts";
 export * from "./use-cases/answer-task.ts";
+export * from "./audit.ts";
 export * from "./use-cases/cancel-task.ts";
 export * from "./use-cases/create-task.ts";
 export * from "./use-cases/declare-unavailable.ts";

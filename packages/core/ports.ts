@@ -4,6 +4,7 @@
  * packages/core/memory holds the readable reference of every port, packages/redis the real one; test/contract holds both to one suite.
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
+import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
@@ -64,6 +65,7 @@ export interface TaskStore {
     readonly taskId: string;
     readonly nowMs: number;
     readonly message: string;
+    readonly audit?: AuditFact;
   }): Promise<"cancelled" | "finished" | "unknown">;
 
   /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
@@ -92,6 +94,8 @@ export interface CreateRequest {
   readonly graceMs: number;
   /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
   readonly quotas?: TaskQuotas;
+  /** Written with the change, whatever becomes of it. Nothing is written when the task exists. */
+  readonly audit?: AuditFact;
 }
 
 export interface RunRef {
@@ -201,6 +205,8 @@ export interface AnswerRequest {
   readonly graceMs: number;
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
+  /** Written with what became of the answer, in one change. */
+  readonly audit?: AuditFact;
 }
 
 export interface RefuseRequest {
@@ -210,6 +216,7 @@ export interface RefuseRequest {
   readonly digest: string;
   readonly violations: readonly Violation[];
   readonly nowMs: number;
+  readonly audit?: AuditFact;
 }
 
 export interface AnswerRecorded {

@@ -10,6 +10,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
 import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
@@ -39,6 +40,7 @@ export interface RedisBackend {
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
+  readonly audit: AuditTrail;
   /** Whether and how what is said is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
   /** The time by Redis' clock, for whatever is dated (see clock.ts). */
@@ -112,6 +114,7 @@ export async function connectRedis(
       turns,
       codec: content.codec,
       log,
+      auditLengthMax: settings.auditLengthMax,
     }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
@@ -119,6 +122,7 @@ export async function connectRedis(
     sessions: createRedisSessions({ redis, events, keys }),
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
     content,
+    audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,

@@ -1,4 +1,5 @@
 /** Every port of core on Redis. The only package that speaks to it. */
+export type { AuditTrail, StoredRecord } from "./audit.ts";
 export type { Census } from "./census.ts";
 export { connectRedis, type RedisBackend } from "./backend.ts";
 export { withoutPassword } from "./address.ts";

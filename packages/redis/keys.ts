@@ -6,6 +6,7 @@
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      how many asks are open, for those who watch
+ *   parley:{p0}:audit                       records for auditors
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
@@ -46,6 +47,7 @@ export interface Keys {
   taskPrefix(partition: number): string;
   due(partition: number): string;
   census(partition: number): string;
+  audit(partition: number): string;
   owner(partition: number, principal: string): string;
   /** `who` is `principal:…` or `tenant:…`. */
   rate(who: string): string;
@@ -72,6 +74,7 @@ export function createKeys(prefix = "parley"): Keys {
     taskPrefix: (partition) => `${slot(partition)}:task:`,
     due: (partition) => `${slot(partition)}:due`,
     census: (partition) => `${slot(partition)}:census`,
+    audit: (partition) => `${slot(partition)}:audit`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,

@@ -5,13 +5,29 @@ import type { TaskKeys } from "./keys.ts";
 import type { Encoding } from "./content/codec.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
 
-const SCRIPTS = ["create", "begin", "record", "report", "park", "answer", "refuse", "finish", "cancel", "postpone", "overdue"] as const;
+/** Those that have more keys than a task's own: the owner's list, the audit. */
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 6, answer: 5, refuse: 5, cancel: 5, note: 5 };
+
+const SCRIPTS = [
+  "create",
+  "begin",
+  "record",
+  "report",
+  "park",
+  "answer",
+  "refuse",
+  "finish",
+  "cancel",
+  "postpone",
+  "note",
+  "overdue",
+] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, args: CreateArguments): Promise<CreateReply>;
+  create(keys: TaskKeys, ownerKey: string, auditKey: string, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
@@ -19,12 +35,19 @@ export interface Scripts {
   ): Promise<"recorded" | "refused">;
   report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
-  answer(keys: TaskKeys, args: AnswerArguments): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
-  refuse(keys: TaskKeys, args: { key: string; digest: string; violations: string; nowMs: number }): Promise<number | null>;
+  answer(
+    keys: TaskKeys,
+    auditKey: string,
+    args: AnswerArguments,
+  ): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
+  refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
+  /** `dueKey` stands in for the keys of a task; it has the same slot. */
+  note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
   cancel(
     keys: TaskKeys,
-    args: { taskId: string; nowMs: number; message: string | undefined },
+    auditKey: string,
+    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined },
   ): Promise<"cancelled" | "finished" | "unknown">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
@@ -37,7 +60,19 @@ export type CreateReply =
   /** With how many tasks of its share never ran, if it is counted. */
   [type: "created", waiting?: number] | [type: "exists" | "expired"] | [type: "over", what: Over["over"], of: Over["of"]];
 
+/** As it is stored, and how many records the stream keeps; undefined: none is written. */
+export type AuditRecord = { readonly text: string; readonly lengthMax: number } | undefined;
+
+export interface RefuseArguments {
+  readonly key: string;
+  readonly digest: string;
+  readonly violations: string;
+  readonly nowMs: number;
+  readonly audit: AuditRecord;
+}
+
 export interface CreateArguments {
+  readonly audit: AuditRecord;
   readonly taskId: string;
   readonly facts: string;
   readonly given: string;
@@ -76,6 +111,7 @@ export interface ParkArguments {
 }
 
 export interface AnswerArguments {
+  readonly audit: AuditRecord;
   readonly taskId: string;
   readonly key: string;
   readonly digest: string | undefined;
@@ -103,7 +139,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     names: SCRIPTS,
     folder: "",
     shared: "task",
-    keyCount: (name) => (name === "create" ? 5 : 4),
+    keyCount: (name) => KEY_COUNTS[name] ?? 4,
     encoding,
   });
 
@@ -111,11 +147,13 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     create: (
       keys,
       ownerKey,
-      { taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+      auditKey,
+      { audit, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
     ) =>
       run.create([
         ...keys,
         ownerKey,
+        auditKey,
         taskId,
         facts,
         given,
@@ -125,6 +163,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         ownerExpiresAtMs ?? "",
         ownerLengthMax,
         notAfterMs ?? "",
+        ...record(audit),
         ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
@@ -136,12 +175,28 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, { taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token }) =>
-      run.answer([...keys, taskId, key, digest ?? "", fingerprint, outcome, isTimeout ? 1 : "", nowMs, readyAtMs, token ?? ""]) as never,
-    refuse: (keys, { key, digest, violations, nowMs }) => run.refuse([...keys, key, digest, violations, nowMs]) as never,
+    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token }) =>
+      run.answer([
+        ...keys,
+        auditKey,
+        taskId,
+        key,
+        digest ?? "",
+        fingerprint,
+        outcome,
+        isTimeout ? 1 : "",
+        nowMs,
+        readyAtMs,
+        token ?? "",
+        ...record(audit),
+      ]) as never,
+    refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
+      run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
+    note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
     finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
       run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, { taskId, nowMs, message }) => run.cancel([...keys, taskId, nowMs, message ?? ""]) as never,
+    cancel: (keys, auditKey, { taskId, nowMs, message, audit }) =>
+      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit)]) as never,
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
@@ -151,4 +206,8 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
 /** A list as the scripts read it: how many groups, then the groups. */
 function list(groups: readonly (readonly string[])[]): Argument[] {
   return [groups.length, ...groups.flat()];
+}
+
+function record(audit: AuditRecord): Argument[] {
+  return audit ? [audit.text, audit.lengthMax] : ["", 0];
 }

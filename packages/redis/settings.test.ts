@@ -12,6 +12,8 @@ describe("what the environment says about Redis", () => {
       replicas: 0,
       allowEviction: false,
       contentEpochMs: 2_592_000_000,
+      audit: false,
+      auditLengthMax: 100_000,
     });
   });
 
@@ -26,6 +28,8 @@ describe("what the environment says about Redis", () => {
       PARLEY_CONTENT_KEYS: "k".repeat(43),
       PARLEY_CONTENT_RING: "/run/ring",
       PARLEY_CONTENT_EPOCH: "1d",
+      PARLEY_AUDIT: "yes",
+      PARLEY_AUDIT_LENGTH_MAX: "100",
       PARLEY_PREFIX: "acme",
     };
 
@@ -40,6 +44,8 @@ describe("what the environment says about Redis", () => {
       contentKeys: environment.PARLEY_CONTENT_KEYS,
       contentRing: "/run/ring",
       contentEpochMs: 86_400_000,
+      audit: true,
+      auditLengthMax: 100,
     });
   });
 
@@ -52,6 +58,8 @@ describe("what the environment says about Redis", () => {
       PARLEY_ALLOW_EVICTION: "perhaps",
       PARLEY_CONTENT_KEYS: "too short",
       PARLEY_CONTENT_EPOCH: "long",
+      PARLEY_AUDIT: "perhaps",
+      PARLEY_AUDIT_LENGTH_MAX: "99",
       PARLEY_PREFIX: "a b",
     };
     const { error } = redisSettings.safeParse(wrong);

@@ -67,6 +67,17 @@ export const redisSettings = z.object({
   PARLEY_CONTENT_EPOCH: duration
     .default(30 * DAY_MS)
     .describe("How long a tenant's new content is sealed with one data key before the next."),
+  PARLEY_AUDIT: z
+    .stringbool()
+    .default(false)
+    .describe("Keep a record of each call, question shown, answer, refusal and cancellation, for `parley audit export`."),
+  PARLEY_AUDIT_LENGTH_MAX: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(100_000_000)
+    .default(100_000)
+    .describe("Audit records that each partition keeps in Redis until they are exported."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
 });
 
@@ -90,6 +101,10 @@ export interface RedisSettings {
   readonly contentEpochMs: number;
   /** Share → weight, for turns.ts. For front ends alone. */
   readonly weights: ReadonlyMap<string, number>;
+  /** Whether calls, answers and cancellations are recorded for auditors. */
+  readonly audit: boolean;
+  /** Records that each partition keeps. */
+  readonly auditLengthMax: number;
 }
 
 export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettings, "weights"> {
@@ -104,6 +119,8 @@ export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettin
     contentKeys: environment.PARLEY_CONTENT_KEYS,
     contentRing: environment.PARLEY_CONTENT_RING,
     contentEpochMs: environment.PARLEY_CONTENT_EPOCH,
+    audit: environment.PARLEY_AUDIT,
+    auditLengthMax: environment.PARLEY_AUDIT_LENGTH_MAX,
   };
 }
 
@@ -116,4 +133,6 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   allowEviction: false,
   contentEpochMs: 30 * DAY_MS,
   weights: new Map(),
+  audit: false,
+  auditLengthMax: 100_000,
 };

@@ -6,6 +6,7 @@
  */
 import {
   answerOutcome,
+  type AuditFact,
   type Begun,
   type Entry,
   entryKey,
@@ -27,10 +28,11 @@ import {
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
 import { createReads } from "./reads.ts";
-import type { Keys } from "./keys.ts";
+import { type Keys, partitionOf } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
-import { defineScripts, type Pair } from "./scripts.ts";
+import { type AuditRecord, defineScripts, type Pair } from "./scripts.ts";
+import { DEFAULT_REDIS_SETTINGS } from "./settings.ts";
 import { createSummaries } from "./summaries.ts";
 import {
   isEntryKey,
@@ -69,6 +71,8 @@ export interface RedisStoreOptions {
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
+  /** Audit records that each partition keeps. */
+  readonly auditLengthMax?: number;
 }
 
 export function createRedisStore({
@@ -80,6 +84,7 @@ export function createRedisStore({
   turns,
   codec = plainContent,
   log,
+  auditLengthMax = DEFAULT_REDIS_SETTINGS.auditLengthMax,
 }: RedisStoreOptions): TaskStore {
   const scripts = defineScripts(redis, codec.encoding);
   const reads = createReads(redis, codec.encoding);
@@ -169,16 +174,23 @@ export function createRedisStore({
     return { type: "unreadable", task: found.task, reason };
   }
 
+  const auditKey = (taskId: string) => keys.audit(partitionOf(taskId) ?? 0);
+
+  function auditRecord(content: Content, fact: AuditFact | undefined): AuditRecord {
+    return fact && { text: content.toStored(JSON.stringify(fact)), lengthMax: auditLengthMax };
+  }
+
   return {
     load,
 
-    async create({ taskId, call, graceMs, quotas }) {
+    async create({ taskId, call, graceMs, quotas, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
       const [created, ...more] = await withContent(taskId, (content) =>
         acknowledge(
-          scripts.create(taskKeys, ownerList.key(taskId, principal), {
+          scripts.create(taskKeys, ownerList.key(taskId, principal), auditKey(taskId), {
+            audit: auditRecord(content, audit),
             taskId,
             ...packCall(content, call),
             createdAtMs,
@@ -283,13 +295,14 @@ export function createRedisStore({
       });
     },
 
-    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
         const { mark, outcome } = packEntryOutcome(content, entryKey("ask", key), answerOutcome(answer, by));
         return acknowledge(
-          scripts.answer(taskKeys, {
+          scripts.answer(taskKeys, auditKey(taskId), {
+            audit: auditRecord(content, audit),
             taskId,
             // A client may name whatever it likes.
             key: content.toStored(key),
@@ -306,21 +319,31 @@ export function createRedisStore({
       return nextRun === undefined ? { receipt } : { receipt, nextRun };
     },
 
-    async refuse({ taskId, key, digest, violations, nowMs }) {
+    async refuse({ taskId, key, digest, violations, nowMs, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
       const count = await withContent(taskId, (content) =>
-        reached(scripts.refuse(taskKeys, { key, digest, violations: packViolations(content, key, violations), nowMs })),
+        reached(
+          scripts.refuse(taskKeys, auditKey(taskId), {
+            key,
+            digest,
+            violations: packViolations(content, key, violations),
+            nowMs,
+            audit: auditRecord(content, audit),
+          }),
+        ),
       );
       return count ?? undefined;
     },
 
-    async cancel({ taskId, nowMs, message }) {
+    async cancel({ taskId, nowMs, message, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
       return await withAccess(taskId, (content, access) => {
         const sealed = access === "open" ? content.seal("message", message) : undefined;
-        return acknowledge(scripts.cancel(taskKeys, { taskId, nowMs, message: sealed }));
+        return acknowledge(
+          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, audit: auditRecord(content, audit) }),
+        );
       });
     },
 

@@ -39,8 +39,9 @@ type PackedFacts = [
   capabilities: string,
   seed: string,
   traceparent?: string | null,
-  requestId?: string | number,
-  progressToken?: string | number,
+  requestId?: string | number | null,
+  progressToken?: string | number | null,
+  binding?: string,
 ];
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
@@ -53,15 +54,30 @@ type PackedRequest =
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
-  const { kind, name, principal, tenant, createdAtMs, hidden, capabilities, seed, arguments: args, replies, traceparent, request } = call;
+  const {
+    kind,
+    name,
+    principal,
+    tenant,
+    createdAtMs,
+    hidden,
+    capabilities,
+    seed,
+    arguments: args,
+    replies,
+    traceparent,
+    request,
+    binding,
+  } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
   const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.sealWord("seed", seed)];
-  if (traceparent ?? request) facts.push(traceparent ?? null);
-  if (request) facts.push(request.id);
-  if (request?.progressToken !== undefined) facts.push(request.progressToken);
+  const rest = [traceparent, request?.id, request?.progressToken, binding];
+  // Those at the end that are not there take no room.
+  const last = rest.findLastIndex((each) => each !== undefined);
+  const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
   const given: PackedGiven = replies ? [args, replies] : [args];
-  return { facts: content.toStored(JSON.stringify(facts)), given: content.seal("given", JSON.stringify(given)) };
+  return { facts: content.toStored(JSON.stringify(all)), given: content.seal("given", JSON.stringify(given)) };
 }
 
 /** The arguments that a task begins again with. */
@@ -281,7 +297,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken] = JSON.parse(
+  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken, binding] = JSON.parse(
     content.fromStored(facts),
   ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
@@ -295,8 +311,13 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     hidden: hidden === 1,
     seed,
     ...(typeof traceparent === "string" && { traceparent }),
-    ...(id !== undefined && { request: { id, ...(progressToken !== undefined && { progressToken }) } }),
+    ...(typeof binding === "string" && { binding }),
+    ...(isThere(id) && { request: { id, ...(isThere(progressToken) && { progressToken }) } }),
   };
+}
+
+function isThere<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
 }
 
 function unpackAsks(content: Content, fields: Fields): Ask[] {

@@ -26,6 +26,8 @@ export const WITHOUT_TTL = [
   /:usage:(principal|tenant):/,
   // One small record for each tenant and epoch.
   /^[^:]+:content$/,
+  // Records for auditors, as many as a setting says.
+  /:audit$/,
   // What seals requestState.
   /^[^:]+:secret$/,
 ];

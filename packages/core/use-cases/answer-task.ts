@@ -1,4 +1,4 @@
-import type { Caller } from "../caller.ts";
+import { type Actor, type AuditFact, boundTo, noteAudit, withAudit } from "../audit.ts";
 import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
@@ -52,7 +52,7 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
     keys.map(async (key) => {
       const ask = asks.get(key);
       const take = () =>
-        answerOne(services, { task, caller, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
+        answerOne(services, { actor: request, task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
       const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
       return [key, receipt] as const;
     }),
@@ -69,7 +69,9 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
     // All of them whatever comes back, so that a task that is there takes as long as one that is not.
-    const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
+    const given = readReplyByShape(reply).map((answer) =>
+      compareAnswer(services, { actor: request, taskId, key, answer, by: caller.principal }),
+    );
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
     if (found) mine.set(key, found);
   }
@@ -78,8 +80,8 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
 }
 
 interface One {
+  readonly actor: Actor;
   readonly task: Task;
-  readonly caller: Caller;
   readonly key: string;
   /** Undefined when no such ask is open. */
   readonly ask: Ask | undefined;
@@ -87,12 +89,13 @@ interface One {
   readonly countRefusals: boolean;
 }
 
-async function answerOne(services: Services, { task, caller, key, ask, reply, countRefusals }: One): Promise<Receipt> {
+async function answerOne(services: Services, { actor, task, key, ask, reply, countRefusals }: One): Promise<Receipt> {
+  const { caller } = actor;
   const isOwner = may(caller, "follow", task);
   const by = isOwner ? undefined : caller.principal;
   // Of what is put to others, those who are asked something else know nothing.
   if (!ask || (!isOwner && !may(caller, "answer", task, ask))) {
-    return await compareReply(services, { taskId: task.id, key, reply, by });
+    return await compareReply(services, { actor, taskId: task.id, key, reply, by });
   }
   if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
   const { settings, validate } = services;
@@ -103,8 +106,24 @@ async function answerOne(services: Services, { task, caller, key, ask, reply, co
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
-  if (read.ok && violations.length === 0) return await recordAnswer(services, { task, ask, answer: read.answer, by });
-  return countRefusals ? await refuse(services, { task, ask, by, violations }) : { type: "invalid", violations };
+  if (read.ok && violations.length === 0) return await recordAnswer(services, { actor, task, ask, answer: read.answer, by });
+  if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
+  noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
+  return { type: "invalid", violations };
+}
+
+/** An answer on its way to what is open. */
+interface Answering {
+  readonly actor: Actor;
+  readonly task: Task;
+  /** The principal that answers, where that is not the owner. */
+  readonly by?: string | undefined;
+}
+
+/** An answer to what is not open. */
+interface Comparing extends Omit<Answering, "task"> {
+  readonly taskId: string;
+  readonly key: string;
 }
 
 /** A journal carries every answer through every run. */
@@ -113,16 +132,31 @@ function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violat
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 
+function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Ask): AuditFact {
+  return { action, taskId: task.id, tool: `${task.call.kind} ${task.call.name}`, ...boundTo(services, task.id, task.call, ask) };
+}
+
 /** Records the answer to an open ask and adds the next run. */
 export async function recordAnswer(
-  { store, queue, clock, settings, log }: Services,
-  { task, ask, answer, by }: { readonly task: Task; readonly ask: Ask; readonly answer: Answer; readonly by?: string | undefined },
+  services: Services,
+  { actor, task, ask, answer, by }: Answering & { readonly ask: Ask; readonly answer: Answer },
 ): Promise<Receipt> {
+  const { store, queue, clock, settings, log } = services;
+  const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));
   const { key, digest } = ask;
   // The answer and the run it most likely makes due travel together; the store's word below is what counts.
   const likelyRun = task.run + 1;
   const [recorded] = await Promise.all([
-    store.answer({ taskId: task.id, key, digest, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs }),
+    store.answer({
+      taskId: task.id,
+      key,
+      digest,
+      answer,
+      ...(by !== undefined && { by }),
+      nowMs: clock.now(),
+      graceMs: settings.graceMs,
+      ...audit,
+    }),
     queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
   ]);
   if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
@@ -134,33 +168,26 @@ export async function recordAnswer(
 /** Has the ask put again, or ends it when that has not helped often enough. */
 async function refuse(
   services: Services,
-  {
-    task,
-    ask,
-    by,
-    violations,
-  }: Pick<One, "task"> & { readonly ask: Ask; readonly by: string | undefined; readonly violations: readonly Violation[] },
+  { actor, task, ask, by, violations }: Answering & { readonly ask: Ask; readonly violations: readonly Violation[] },
 ): Promise<Receipt> {
   const { store, clock, settings, log } = services;
   const { key, digest } = ask;
-  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now() });
+  const audit = withAudit(services, actor, () => factOf(services, "refuse", task, ask));
+  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now(), ...audit });
   if (count === undefined) return { type: "late" };
   if (count < settings.refusalsMax) {
     log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");
     return { type: "invalid", violations };
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");
-  return await recordAnswer(services, { task, ask, answer: { action: "cancel" }, by });
+  return await recordAnswer(services, { actor, task, ask, answer: { action: "cancel" }, by });
 }
 
 /** A reply to what is not open is a duplicate if one way to read it is what was recorded. */
-async function compareReply(
-  services: Services,
-  { taskId, key, reply, by }: { readonly taskId: string; readonly key: string; readonly reply: unknown; readonly by: string | undefined },
-): Promise<Receipt> {
+async function compareReply(services: Services, { reply, ...comparing }: Comparing & { readonly reply: unknown }): Promise<Receipt> {
   let receipt: Receipt = { type: "unknown" };
   for (const answer of readReplyByShape(reply)) {
-    receipt = await compareAnswer(services, { taskId, key, answer, by });
+    receipt = await compareAnswer(services, { ...comparing, answer });
     if (receipt.type !== "late") break;
   }
   return receipt;
@@ -171,11 +198,13 @@ const KEY_CHARS = 200;
 
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(
-  { store, queue, clock, settings, log }: Services,
-  { taskId, key, answer, by }: { readonly taskId: string; readonly key: string; readonly answer: Answer; readonly by?: string | undefined },
+  services: Services,
+  { actor, taskId, key, answer, by }: Comparing & { readonly answer: Answer },
 ): Promise<Receipt> {
-  const same = by === undefined ? { answer } : { answer, by };
-  const recorded = await store.answer({ taskId, key, ...same, nowMs: clock.now(), graceMs: settings.graceMs });
+  const { store, queue, clock, settings, log } = services;
+  const given = by === undefined ? { answer } : { answer, by };
+  const audit = withAudit(services, actor, () => ({ action: "answer", taskId, ask: cut(key, KEY_CHARS), did: answer.action }));
+  const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs, ...audit });
   // The front end that recorded it may have died before it added the run: adding it again is adding it once.
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
   // Names that nothing here has are their sender's, of any length, and changed nothing.

@@ -1,3 +1,4 @@
+import { withAudit } from "../audit.ts";
 import { ParleyError } from "../errors.ts";
 import { may } from "../policy.ts";
 import { knownTask, type TaskRef } from "./get-task.ts";
@@ -8,8 +9,10 @@ export async function cancelTask(services: Services, ref: TaskRef & { readonly r
   // A result that nobody wants need not wait for the key that would open it.
   const task = await knownTask(services, ref);
   if (!may(ref.caller, "cancel", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task cancels it");
+  const { call } = task;
   const message = ref.reason ?? "Cancelled by the client.";
-  const became = await services.store.cancel({ taskId: ref.taskId, nowMs: services.clock.now(), message });
+  const audit = withAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, tool: `${call.kind} ${call.name}` }));
+  const became = await services.store.cancel({ taskId: ref.taskId, nowMs: services.clock.now(), message, ...audit });
   services.log.info({ taskId: ref.taskId, became }, "cancellation received");
   return became === "cancelled" ? "cancelled" : "finished";
 }

@@ -1,4 +1,5 @@
-import { type Caller, DEFAULT_TENANT } from "../caller.ts";
+import { type Actor, bindingOfCall, withAudit } from "../audit.ts";
+import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
@@ -7,8 +8,7 @@ import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
-export interface CreateTask {
-  readonly caller: Caller;
+export interface CreateTask extends Actor {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
@@ -52,11 +52,18 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(replies && { replies }),
     ...(traceparent !== undefined && { traceparent }),
     ...(request.request && { request: request.request }),
+    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, args) }),
   };
+  const audit = withAudit(services, request, () => ({
+    action: "call",
+    taskId,
+    tool: `${call.kind} ${call.name}`,
+    ...(call.binding !== undefined && { call: call.binding }),
+  }));
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
   const counted = isCounted(caller);
   const [created] = await Promise.all([
-    store.create({ taskId, call, graceMs: settings.graceMs, ...(counted && { quotas: settings.taskQuotas }) }),
+    store.create({ taskId, call, graceMs: settings.graceMs, ...(counted && { quotas: settings.taskQuotas }), ...audit }),
     // A run of a task that is not there is none.
     queue.add({ taskId, run: 1, cause: "created", ...(counted && { share: shareOf(call) }) }),
     request.beside?.(),

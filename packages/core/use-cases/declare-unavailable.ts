@@ -12,5 +12,7 @@ export async function declareUnavailable(services: Services, { key, ...ref }: Ta
   const task = await getTask(services, ref);
   const ask = task.asks.find((open) => open.key === key);
   const answer = { action: "unavailable" } as const;
-  return ask ? await recordAnswer(services, { task, ask, answer }) : await compareAnswer(services, { taskId: task.id, key, answer });
+  return ask
+    ? await recordAnswer(services, { actor: ref, task, ask, answer })
+    : await compareAnswer(services, { actor: ref, taskId: task.id, key, answer });
 }

@@ -1,3 +1,4 @@
+import type { Actor } from "../audit.ts";
 import type { Caller } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
@@ -6,10 +7,9 @@ import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
-export interface TaskRef {
+/** A task, and who asks for it. */
+export interface TaskRef extends Actor {
   readonly taskId: string;
-  /** Who wants something of the task: policy.ts decides whether it may. */
-  readonly caller: Caller;
 }
 
 /** The task as it is now and as the caller may see it, also where what was said in it cannot be read; undefined where knownTask throws. */

@@ -1,3 +1,4 @@
+import type { Audit } from "../audit.ts";
 import type { Clock, Digest, Ids, Log, Observer, RunQueue, Scope, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
 import type { Settings } from "../settings.ts";
 import type { Suspects } from "./suspects.ts";
@@ -15,6 +16,8 @@ export interface Services {
   readonly log: Log;
   readonly settings: Settings;
   readonly observer?: Observer;
+  /** Without one nothing is audited. */
+  readonly audit?: Audit;
   /** Keeps suspects apart. Without it they run side by side. */
   readonly suspects?: Suspects;
 }

@@ -1,9 +1,11 @@
 --[[ answer.lua: records one answer to one open ask. The first answer wins (I2).
 
 KEYS  task journal feed due
+      audit    stream  audit records of the partition
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
       is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
-      token ('' unless the holder of the run closes an ask)
+      token ('' unless the holder of the run closes an ask),
+      audit_record ('': none), audit_length_max
 
 Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
 
@@ -17,44 +19,50 @@ local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], AR
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local field = 'ask:' .. key
 
-local state = read_state(task)
-if not state then return { 'unknown' } end
+local function answer()
+  local state = read_state(task)
+  if not state then return { 'unknown' } end
 
-local ask = digest ~= '' and redis.call('HGET', task, field)
-if ask then
-  if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
-  if token ~= '' and token ~= state.token then return { 'late' } end -- I5
+  local ask = digest ~= '' and redis.call('HGET', task, field)
+  if ask then
+    if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
+    if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
-  -- Removing the open ask is the claim: of racing answers only one finds it.
-  remove_ask(key, is_timeout and 'overdue' or 'answered')
-  state.status = status_by_asks()
-  tell(state, now_ms)
-  local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
-  local arrived_at_ms = is_timeout and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
-  local place = '?' .. arrived_at_ms .. '.' .. state.revision
-  redis.call('HSET', journal, field, table.concat({ place, called_at, digest, fingerprint, outcome }, ' '))
-  local next_run
-  if not state.token then
-    next_run = state.run + 1
-    redis.call('ZADD', due, ready_at_ms, task_id)
-  elseif token == '' then
-    state.answers = state.answers + 1
+    -- Removing the open ask is the claim: of racing answers only one finds it.
+    remove_ask(key, is_timeout and 'overdue' or 'answered')
+    state.status = status_by_asks()
+    tell(state, now_ms)
+    local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
+    local arrived_at_ms = is_timeout and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
+    local place = '?' .. arrived_at_ms .. '.' .. state.revision
+    redis.call('HSET', journal, field, table.concat({ place, called_at, digest, fingerprint, outcome }, ' '))
+    local next_run
+    if not state.token then
+      next_run = state.run + 1
+      redis.call('ZADD', due, ready_at_ms, task_id)
+    elseif token == '' then
+      state.answers = state.answers + 1
+    end
+    write_state(state)
+    return { 'accepted', next_run }
   end
-  write_state(state)
-  return { 'accepted', next_run }
+
+  local recorded = redis.call('HGET', journal, field)
+  if not recorded then
+    -- A restart emptied the journal, but the ask was put: name@2#3 is of the second restart, name of none.
+    local generation = tonumber(string.match(key, '@(%d+)') or 0)
+    return { generation < state.generation and 'late' or 'unknown' }
+  end
+  -- The texts may differ where the answers do not: a sealed text is another one each time.
+  local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
+  local same = recorded_fingerprint == fingerprint and (digest == '' or digest == recorded_digest)
+  if not same then return { 'late' } end
+
+  local due_at_ms = redis.call('ZSCORE', due, task_id)
+  local is_due = not state.token and not is_finished(state) and due_at_ms and tonumber(due_at_ms) <= tonumber(ready_at_ms)
+  return { 'duplicate', is_due and state.run + 1 or nil }
 end
 
-local recorded = redis.call('HGET', journal, field)
-if not recorded then
-  -- A restart emptied the journal, but the ask was put: name@2#3 is of the second restart, name of none.
-  local generation = tonumber(string.match(key, '@(%d+)') or 0)
-  return { generation < state.generation and 'late' or 'unknown' }
-end
--- The texts may differ where the answers do not: a sealed text is another one each time.
-local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
-local same = recorded_fingerprint == fingerprint and (digest == '' or digest == recorded_digest)
-if not same then return { 'late' } end
-
-local due_at_ms = redis.call('ZSCORE', due, task_id)
-local is_due = not state.token and not is_finished(state) and due_at_ms and tonumber(due_at_ms) <= tonumber(ready_at_ms)
-return { 'duplicate', is_due and state.run + 1 or nil }
+local reply = answer()
+audit(KEYS[5], ARGV[10], ARGV[11], now_ms, reply[1])
+return reply

@@ -1,7 +1,8 @@
 --[[ cancel.lua: ends the task as cancelled, whatever a run is doing.
 
 KEYS  task journal feed due
-ARGV  task_id, now_ms, message (sealed; '' where it cannot be)
+      audit    stream  audit records of the partition
+ARGV  task_id, now_ms, message (sealed; '' where it cannot be), audit_record ('': none), audit_length_max
 
 Returns 'cancelled' | 'finished' | 'unknown'.
 
@@ -10,8 +11,12 @@ local task_id, now_ms, message = ARGV[1], ARGV[2], ARGV[3]
 
 local state = read_state(task)
 if not state then return 'unknown' end
-if is_finished(state) then return 'finished' end -- I1
+if is_finished(state) then
+  audit(KEYS[5], ARGV[4], ARGV[5], now_ms, 'finished')
+  return 'finished' -- I1
+end
 
 if message ~= '' then write_field('message', message) end
 end_task(state, task_id, 'cancelled', now_ms)
+audit(KEYS[5], ARGV[4], ARGV[5], now_ms, 'cancelled')
 return 'cancelled'

@@ -2,8 +2,10 @@
 
 KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
+      audit    stream  audit records of the partition
 ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
       owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever),
+      audit_record ('': none), audit_length_max,
       most unfinished tasks of the owner, most bytes in them, the same of its tenant ('' for a task that is not counted)
 
 Returns {'created', how many tasks of its share never ran, if it is counted} | {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes',
@@ -24,9 +26,9 @@ if not_after_ms then
 end
 
 local waiting
-if ARGV[10] ~= '' then
+if ARGV[12] ~= '' then
   local usage = usage_keys(facts)
-  local counted = { { 'principal', ARGV[10], ARGV[11] }, { 'tenant', ARGV[12], ARGV[13] } }
+  local counted = { { 'principal', ARGV[12], ARGV[13] }, { 'tenant', ARGV[14], ARGV[15] } }
   for _, each in ipairs(counted) do
     local who, tasks_max, bytes_max = each[1], tonumber(each[2]), tonumber(each[3])
     local has = redis.call('HMGET', usage[who], 'tasks', 'bytes')
@@ -45,6 +47,7 @@ local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
   expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0, counted = waiting and 1 or 0,
 }
+audit(KEYS[6], ARGV[10], ARGV[11], created_at_ms, 'created')
 happens('created')
 tell(state, created_at_ms)
 write_state(state)

@@ -1,7 +1,9 @@
 --[[ refuse.lua: notes that a reply to an open ask did not fit, so that the ask is put again.
 
 KEYS  task journal feed due
-ARGV  key, digest (of the ask that the reply was judged by), violations (sealed), now_ms
+      audit    stream  audit records of the partition
+ARGV  key, digest (of the ask that the reply was judged by), violations (sealed), now_ms,
+      audit_record ('': none), audit_length_max
 
 Returns how often the ask was refused, this time included; nil when that ask is not open any more.
 
@@ -19,4 +21,5 @@ write_field('refused:' .. key, count .. ' ' .. state.revision + 1 .. ' ' .. viol
 happens('refused', key)
 tell(state, now_ms)
 write_state(state)
+audit(KEYS[5], ARGV[5], ARGV[6], now_ms, 'refused')
 return count

@@ -105,6 +105,18 @@ local function tell(state, now_ms)
   redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
+-- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
+-- number is the id in the stream. Its chain of hashes is made where it leaves Redis (docs/adr/0013-the-chain-is-made-outside.md).
+local function audit(stream, record, length_max, now_ms, verdict)
+  if record == '' then return end
+  local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+  local number = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
+  redis.call(
+    'XADD', stream, 'MAXLEN', '~', length_max, string.format('%.0f', number) .. '-1',
+    'at', now_ms, 'verdict', verdict, 'record', record
+  )
+end
+
 -- What the unfinished tasks of an owner, and of its tenant, take in this partition: hashes with `tasks`, `bytes` (what callers gave) and `waiting`
 -- (tasks that never ran), there as long as there are such tasks. Only tasks of callers that can be told apart are counted. The keys are in the
 -- task's slot by the due set's name, and known by the facts of the call.

@@ -10,6 +10,7 @@ import {
   declareUnavailable,
   findTask,
   isFinished,
+  noteShown,
   OVER,
   ParleyError,
   readable,
@@ -229,6 +230,7 @@ class CallStream {
     for (const { ask, requestId, moment } of toPut(this.#route, session.id, this.#task, seen)) {
       if (this.#canPut(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
+        noteShown(services, { caller, door: "session stream" }, this.#task, [ask]);
         await channel.drained();
         // Where nobody else is asked, the tool is told so.
       } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });

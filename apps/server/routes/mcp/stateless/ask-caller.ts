@@ -1,4 +1,4 @@
-import { cancelTask, type Task } from "@parley/core";
+import { cancelTask, noteShown, type Task } from "@parley/core";
 import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -47,6 +47,7 @@ export async function askCaller(
     expiresAtMs: deadlineMs + STATE_SLACK_MS,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
+  noteShown(services, { caller, door: "2026-07-28 tools/call" }, task, task.asks);
   return encode.inputRequired(task.asks, sealed);
 }
 

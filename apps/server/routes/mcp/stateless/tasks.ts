@@ -1,4 +1,4 @@
-import { answerTask, cancelTask as cancel, getSettledTask } from "@parley/core";
+import { answerTask, cancelTask as cancel, getSettledTask, noteShown } from "@parley/core";
 import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
 import { refuse } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -9,7 +9,9 @@ export async function getTask(
   { taskId }: GetTask,
   { caller, client, encode }: StatelessExchange,
 ): Promise<object> {
-  return encode.detailedTask(await getSettledTask(services, { taskId, caller }), client);
+  const task = await getSettledTask(services, { taskId, caller });
+  noteShown(services, { caller, door: "2026-07-28 tasks/get" }, task, task.asks);
+  return encode.detailedTask(task, client);
 }
 
 /**
@@ -21,7 +23,7 @@ export async function updateTask(
   { taskId, replies }: UpdateTask,
   { caller, encode }: StatelessExchange,
 ): Promise<object> {
-  const { receipts } = await answerTask(services, { taskId, caller, replies });
+  const { receipts } = await answerTask(services, { taskId, caller, door: "2026-07-28 tasks/update", replies });
   refuse(receipts);
   return encode.acknowledgement(receipts);
 }
@@ -32,6 +34,6 @@ export async function cancelTask(
   { taskId }: CancelTask,
   { caller, encode }: StatelessExchange,
 ): Promise<object> {
-  await cancel(services, { taskId, caller });
+  await cancel(services, { taskId, caller, door: "2026-07-28 tasks/cancel" });
   return encode.acknowledgement();
 }

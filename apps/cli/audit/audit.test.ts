@@ -1,0 +1,254 @@
+/** Files of audit records: written from a trail, verified offline, anchored by a signature. */
+import { generateKeyPairSync } from "node:crypto";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { canonicalJson } from "@parley/core";
+import type { StoredRecord } from "@parley/redis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Head, hashOf } from "./chain.ts";
+import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
+import { openExport } from "./export.ts";
+import { LINE_MAX, PROBLEMS_MAX, verifyFiles } from "./verify.ts";
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-audit-"));
+  file = join(folder, "audit.jsonl");
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** What Redis holds, by partition. */
+function aTrail(...counts: readonly number[]) {
+  const streams = counts.map((count) => Array.from({ length: count }, (_, i) => aRecord(i + 1)));
+  return {
+    streams,
+    read: async (partition: number, after: number, count: number) =>
+      (streams[partition] ?? []).filter(({ number }) => number > after).slice(0, count),
+    newest: async (partition: number) => streams[partition]?.at(-1)?.number ?? 0,
+  };
+}
+
+function aRecord(number: number): StoredRecord {
+  return { number, atMs: 1_000 + number, verdict: "accepted", fact: { action: "answer", principal: "zoë ☃", ask: `q${number}` } };
+}
+
+async function take(trail: ReturnType<typeof aTrail>, { to = file, after = [] as string[] } = {}): Promise<number> {
+  const exporter = await openExport({ trail, partitions: trail.streams.map((_, p) => p), file: to, after, now: () => 9_999 });
+  try {
+    return await exporter.take();
+  } finally {
+    await exporter.close();
+  }
+}
+
+const lines = async () => (await readFile(file, "utf8")).trimEnd().split("\n");
+const rewrite = (changed: readonly string[]) => writeFile(file, changed.map((line) => `${line}\n`).join(""));
+const problems = async (...files: string[]) =>
+  (await verifyFiles(files.length > 0 ? files : [file])).problems.map(({ line, says }) => `${line}: ${says}`);
+
+describe("an export", () => {
+  test("is whole, and goes on where the file ends, however often it is begun", async () => {
+    const trail = aTrail(3, 2);
+    expect(await take(trail)).toBe(5);
+    expect(await take(trail)).toBe(0);
+    trail.streams[0]?.push(aRecord(4));
+    expect(await take(trail)).toBe(1);
+    expect(await verifyFiles([file])).toMatchObject({ records: 6, problems: [] });
+    expect(JSON.parse((await lines())[0] ?? "")).toMatchObject({
+      p: 0,
+      n: 1,
+      at: 1_001,
+      verdict: "accepted",
+      principal: "zoë ☃",
+      ask: "q1",
+    });
+  });
+
+  test("takes more than one batch", async () => {
+    expect(await take(aTrail(2_001))).toBe(2_001);
+    expect(await verifyFiles([file])).toMatchObject({ records: 2_001, problems: [] });
+  });
+
+  test("cuts off what a crash left unfinished, and takes it again", async () => {
+    const trail = aTrail(3);
+    await take(trail);
+    const whole = await readFile(file, "utf8");
+    await writeFile(file, whole.slice(0, -20));
+    expect(await take(trail)).toBe(1);
+    expect(await readFile(file, "utf8")).toBe(whole);
+    await writeFile(file, whole.slice(0, 20));
+    expect(await take(trail)).toBe(3);
+    expect(await readFile(file, "utf8")).toBe(whole);
+  });
+
+  test("continues the chains of the files before it", async () => {
+    const trail = aTrail(2);
+    await take(trail);
+    trail.streams[0]?.push(aRecord(3));
+    const next = join(folder, "next.jsonl");
+    expect(await take(trail, { to: next, after: [file] })).toBe(1);
+    expect(await problems(file, next)).toEqual([]);
+    expect(await problems(next, file)).not.toEqual([]);
+    expect(await problems(next)).toEqual(["1: record 3 of partition 0 does not follow the beginning: records 1 to 2 are missing here"]);
+  });
+
+  test("says which records were gone before it came, and that a stream was deleted", async () => {
+    const trail = aTrail(2);
+    await take(trail);
+    trail.streams[0]?.splice(0, 2, aRecord(5), aRecord(6));
+    expect(await take(trail)).toBe(2);
+    trail.streams[0]?.splice(0, 2, aRecord(1));
+    expect(await take(trail)).toBe(1);
+    expect(await problems()).toEqual([
+      "3: records 3 to 4 of partition 0 were gone before they were exported",
+      "6: the stream of partition 0 began anew behind record 6: it was deleted in Redis",
+    ]);
+  });
+
+  test("refuses to go on behind what is broken", async () => {
+    const trail = aTrail(3);
+    await take(trail);
+    const [first = "", , third = ""] = await lines();
+    await rewrite([first, third]);
+    await expect(take(trail)).rejects.toThrow(/audit.jsonl:2: record 3 of partition 0 does not follow record 1.*Export to a new file/);
+  });
+});
+
+describe("verification finds", () => {
+  beforeEach(async () => {
+    await take(aTrail(5, 3));
+  });
+  const changing = (change: (all: string[]) => string[]) => async () => rewrite(change(await lines()));
+  const forged = (line: string, change: object) => {
+    const { hash: _, ...rest } = { ...(JSON.parse(line) as object), ...change } as Record<string, never>;
+    return canonicalJson({ ...rest, hash: hashOf(rest) });
+  };
+
+  test.each([
+    [
+      "a record that was changed",
+      (all: string[]) => all.with(1, all[1]?.replace("accepted", "declined") ?? ""),
+      ["2: record 2 of partition 0 was changed: it does not have the hash that it says"],
+    ],
+    [
+      "one that was changed and given a new hash",
+      (all: string[]) => all.with(1, forged(all[1] ?? "", { verdict: "late" })),
+      ["3: record 3 of partition 0 does not follow record 2: the record before it was changed, or another was put in its place"],
+    ],
+    [
+      "one that was dropped",
+      (all: string[]) => all.toSpliced(2, 1),
+      ["3: record 4 of partition 0 does not follow record 2: records 3 to 3 are missing here"],
+    ],
+    [
+      "the first, dropped",
+      (all: string[]) => all.toSpliced(0, 1),
+      ["1: record 2 of partition 0 does not follow the beginning: records 1 to 1 are missing here"],
+    ],
+    [
+      "one that was there twice",
+      (all: string[]) => all.toSpliced(2, 0, all[1] ?? ""),
+      ["3: record 2 of partition 0 does not follow record 2: records were reordered or inserted"],
+    ],
+    [
+      "a member that was written twice",
+      (all: string[]) => all.with(0, all[0]?.replace('"n":1', '"n":7,"n":1') ?? ""),
+      ["1: record 1 of partition 0 was changed: it does not have the hash that it says"],
+    ],
+    ["a line that is no JSON", (all: string[]) => all.with(4, "{"), ["5: is not JSON: the line was changed, or cut off"]],
+    ["a line that is no record", (all: string[]) => [...all, "null"], ["9: is no audit record: it lacks p, n, prev or hash"]],
+    [
+      "a line that is longer than any record",
+      (all: string[]) => [...all, "x".repeat(LINE_MAX + 1)],
+      [`9: is no audit record: it has ${LINE_MAX + 1} characters, and none has more than ${LINE_MAX}`],
+    ],
+  ])("%s, and says where", async (_what, change, told) => {
+    await changing(change)();
+    expect(await problems()).toEqual(told);
+  });
+
+  test("two that changed places", async () => {
+    await changing((all) => all.with(1, all[2] ?? "").with(2, all[1] ?? ""))();
+    expect((await problems()).map((says) => says.slice(0, 2))).toEqual(["2:", "3:", "4:"]);
+  });
+
+  test("every single byte that is changed, anywhere", async () => {
+    await rm(file);
+    await take(aTrail(2));
+    const whole = await readFile(file);
+    for (let at = 0; at < whole.length; at += 1) {
+      const changed = Buffer.from(whole);
+      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+      await writeFile(file, changed);
+      expect(await problems(), `byte ${at}`).not.toEqual([]);
+    }
+  });
+
+  test("as many problems as it tells, at the limit and one beyond", async () => {
+    for (const count of [PROBLEMS_MAX, PROBLEMS_MAX + 1]) {
+      await rewrite(Array.from({ length: count }, () => "{"));
+      expect(await problems()).toHaveLength(PROBLEMS_MAX);
+    }
+  });
+});
+
+describe("a checkpoint", () => {
+  const pem = async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const [priv, pub] = [join(folder, "private.pem"), join(folder, "public.pem")];
+    await writeFile(priv, privateKey.export({ type: "pkcs8", format: "pem" }));
+    await writeFile(pub, publicKey.export({ type: "spki", format: "pem" }));
+    return { priv, pub };
+  };
+
+  test("is read back by the public key, and by no other, and not when it was changed", async () => {
+    const heads = new Map<number, Head>([[0, { n: 5, hash: "h" }]]);
+    const { priv, pub } = await pem();
+    const signed = join(folder, "checkpoint.json");
+    const checkpoint = await signCheckpoint(heads, priv, new Date(0));
+    await writeFile(signed, JSON.stringify(checkpoint));
+    expect(await readCheckpoint(signed, pub)).toMatchObject({ heads: { 0: { n: 5, hash: "h" } }, at: "1970-01-01T00:00:00.000Z" });
+
+    await writeFile(signed, JSON.stringify({ ...checkpoint, heads: { 0: { n: 4, hash: "h" } } }));
+    await expect(readCheckpoint(signed, pub)).rejects.toThrow(/was not signed by the key/);
+    await writeFile(signed, JSON.stringify(checkpoint));
+    const other = await pem();
+    await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/was not signed by the key/);
+    await writeFile(signed, "{}");
+    await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/is no audit checkpoint/);
+  });
+
+  test("wants an Ed25519 key", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const key = join(folder, "rsa.pem");
+    await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
+    await expect(signCheckpoint(new Map(), key, new Date())).rejects.toThrow(/must hold an Ed25519 key/);
+  });
+
+  test("is what finds an end that was cut off, and a chain that was written anew from its beginning", async () => {
+    await take(aTrail(5));
+    const { heads } = await verifyFiles([file]);
+    const wanted = new Set(["0 5"]);
+    const signed = heads.get(0)?.hash;
+    expect((await verifyFiles([file], wanted)).found.get("0 5")).toBe(signed);
+
+    const whole = await lines();
+    await rewrite(whole.slice(0, 4));
+    expect(await verifyFiles([file], wanted)).toMatchObject({ problems: [], found: new Map() });
+    await rm(file);
+    const other = aTrail(5);
+    other.streams[0]?.splice(0, 1, { ...aRecord(1), verdict: "declined" });
+    await take(other);
+    const anew = await verifyFiles([file], wanted);
+    expect(anew.problems).toEqual([]);
+    expect(anew.found.get("0 5")).not.toBe(signed);
+  });
+});
+
+test("a file that was appended to by hand is told from one that was exported", async () => {
+  await take(aTrail(1));
+  await appendFile(file, `${canonicalJson({ action: "answer", n: 2, p: 0, prev: "x", hash: "y" })}\n`);
+  expect(await problems()).toHaveLength(2);
+});

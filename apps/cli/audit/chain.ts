@@ -1,0 +1,51 @@
+/**
+ * The chain of audit records in files: one JSON object a line, in canonical form, each with the hash of the one before it in its partition.
+ *
+ *   {"action":"answer",…,"at":…,"hash":"…","n":17,"p":0,"prev":"…","verdict":"accepted"}
+ *
+ *   A1  `hash` is SHA-256, in base64url, over the canonical JSON of the record without it.
+ *   A2  `prev` is the hash of the partition's record before; 43 zeros for the first.
+ *   A3  `n` grows by one. Where records were lost before they came here, a record of `missing` says so, and n goes on behind it.
+ */
+import { hash } from "node:crypto";
+import { canonicalJson, type Json } from "@parley/core";
+import type { StoredRecord } from "@parley/redis";
+
+export const GENESIS = "0".repeat(43);
+
+/** Where the chain of one partition ends. */
+export interface Head {
+  readonly n: number;
+  readonly hash: string;
+}
+
+export type Heads = Map<number, Head>;
+
+export function hashOf(link: { readonly [member: string]: Json }): string {
+  const { hash: _, ...rest } = link;
+  return hash("sha256", canonicalJson(rest), "base64url");
+}
+
+/** The line of a record behind `head`, and the head that it makes. */
+export function chained(
+  p: number,
+  { number, atMs, verdict, fact }: StoredRecord,
+  head: Head | undefined,
+): { readonly line: string; readonly head: Head } {
+  return close({ ...(fact as object), at: atMs, n: number, p, prev: head?.hash ?? GENESIS, ...(verdict !== "" && { verdict }) });
+}
+
+/** Says that records are missing: those up to `through` were gone before they could be taken, or numbering has begun again (`through` 0). */
+export function chainedGap(
+  p: number,
+  head: Head | undefined,
+  through: number,
+  atMs: number,
+): { readonly line: string; readonly head: Head } {
+  return close({ action: "missing", at: atMs, from: (head?.n ?? 0) + 1, n: through, p, prev: head?.hash ?? GENESIS });
+}
+
+function close(open: { readonly n: number; readonly [member: string]: Json }): { readonly line: string; readonly head: Head } {
+  const closed = hashOf(open);
+  return { line: canonicalJson({ ...open, hash: closed }), head: { n: open.n, hash: closed } };
+}

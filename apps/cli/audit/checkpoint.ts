@@ -1,0 +1,38 @@
+/** A signed statement of where the chains end, to be kept where nobody who can write the files can write. */
+import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { canonicalJson, type JsonObject } from "@parley/core";
+import type { Heads } from "./chain.ts";
+
+/** Canonical JSON without `signature` is what is signed. */
+export interface Checkpoint {
+  readonly parley: "audit checkpoint 1";
+  readonly at: string;
+  readonly heads: Readonly<Record<string, { readonly n: number; readonly hash: string }>>;
+  /** Ed25519, in base64url. */
+  readonly signature: string;
+}
+
+/** Throws an Error for a file that holds no Ed25519 key. */
+export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): Promise<Checkpoint> {
+  const key = createPrivateKey(await readFile(keyFile));
+  if (key.asymmetricKeyType !== "ed25519") throw new Error(`${keyFile} must hold an Ed25519 key: openssl genpkey -algorithm ed25519`);
+  const statement = { parley: "audit checkpoint 1" as const, at: at.toISOString(), heads: Object.fromEntries(heads) };
+  return { ...statement, signature: sign(null, toSign(statement), key).toString("base64url") };
+}
+
+/** Throws an Error when the file is no checkpoint, or was not signed by that key. */
+export async function readCheckpoint(file: string, publicKeyFile: string): Promise<Checkpoint> {
+  const checkpoint = JSON.parse(await readFile(file, "utf8")) as Checkpoint;
+  if (checkpoint.parley !== "audit checkpoint 1") throw new Error(`${file} is no audit checkpoint`);
+  const { signature, ...statement } = checkpoint;
+  const key = createPublicKey(await readFile(publicKeyFile));
+  if (key.asymmetricKeyType !== "ed25519") throw new Error(`${publicKeyFile} must hold an Ed25519 key`);
+  if (!verify(null, toSign(statement), key, Buffer.from(signature, "base64url")))
+    throw new Error(`${file} was not signed by the key in ${publicKeyFile}, or was changed`);
+  return checkpoint;
+}
+
+function toSign(statement: object): Buffer {
+  return Buffer.from(canonicalJson(statement as JsonObject));
+}

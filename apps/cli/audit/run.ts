@@ -1,0 +1,66 @@
+/** The commands `parley audit …`. */
+import { setTimeout } from "node:timers/promises";
+import { readEnvironment } from "@parley/node";
+import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
+import type { ExportCommand, VerifyCommand } from "../commands/audit.ts";
+import { onStderr } from "../on-stderr.ts";
+import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
+import { openExport } from "./export.ts";
+import { type Problem, verifyFiles } from "./verify.ts";
+
+/** How often an exporter that stays looks for more. */
+const LOOK_EVERY_MS = 1_000;
+
+export async function exportRecords({ out, after = [], follow = false }: ExportCommand): Promise<void> {
+  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  try {
+    const exporter = await openExport({ trail: redis.audit, partitions: redis.partitions, file: out, after, now: () => redis.now() });
+    let taken = 0;
+    do {
+      try {
+        taken += await exporter.take();
+      } catch (error) {
+        if (!follow) throw error;
+        // Redis is away; what was not written is still there when it is back.
+        onStderr.warn({ error: error instanceof Error ? error.message : String(error) }, "records could not be taken, trying again");
+      }
+      if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+    } while (follow && !stop.signal.aborted);
+    await exporter.close();
+    process.stdout.write(`${taken} records written to ${out}\n`);
+  } finally {
+    await redis.close();
+  }
+}
+
+export async function verifyRecords(files: readonly string[], { checkpoint: file, publicKey }: VerifyCommand): Promise<void> {
+  if ((file === undefined) !== (publicKey === undefined)) throw new Error("--checkpoint and --public-key go together");
+  const checkpoint = file !== undefined && publicKey !== undefined ? await readCheckpoint(file, publicKey) : undefined;
+  const anchored = Object.entries(checkpoint?.heads ?? {});
+  const { records, problems, found } = await verifyFiles(files, new Set(anchored.map(([p, { n }]) => `${p} ${n}`)));
+  const beside = anchored
+    .filter(([p, { n, hash }]) => found.get(`${p} ${n}`) !== hash)
+    .map(([p, { n }]): Problem => {
+      const isThere = found.has(`${p} ${n}`);
+      return {
+        file: String(file),
+        line: 0,
+        kind: "broken",
+        says: `record ${n} of partition ${p} ${isThere ? "is another one than was signed" : "is missing in the files"}`,
+      };
+    });
+  for (const problem of [...problems, ...beside]) process.stdout.write(`${problem.file}:${problem.line}: ${problem.says}\n`);
+  const count = problems.length + beside.length;
+  const against = checkpoint ? `, against the checkpoint of ${checkpoint.at}` : "";
+  process.stdout.write(`${records} records in ${files.length} files${against}: ${count === 0 ? "whole" : `${count} problems`}\n`);
+  if (count > 0) process.exitCode = 1;
+}
+
+export async function printCheckpoint(files: readonly string[], key: string): Promise<void> {
+  const { heads, problems } = await verifyFiles(files);
+  const first = problems.find(({ kind }) => kind === "broken");
+  if (first) throw new Error(`${first.file}:${first.line}: ${first.says}. Nothing was signed.`);
+  process.stdout.write(`${JSON.stringify(await signCheckpoint(heads, key, new Date()))}\n`);
+}

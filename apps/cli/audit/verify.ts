@@ -1,0 +1,108 @@
+/** Reads files of audit records, offline, and says what is wrong and where. */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { canonicalJson, type JsonObject } from "@parley/core";
+import { GENESIS, type Head, hashOf, type Heads } from "./chain.ts";
+
+export interface Problem {
+  readonly file: string;
+  /** From 1; 0 for what is about the whole file. */
+  readonly line: number;
+  readonly says: string;
+  /** `gap`: records were lost before they were exported, and the exporter said so. Nothing behind it is in doubt. */
+  readonly kind: "broken" | "gap";
+}
+
+export interface Verified {
+  readonly records: number;
+  readonly heads: Heads;
+  readonly problems: readonly Problem[];
+  /** Of every record that `wanted` names, by partition and number, the hash that it has here. */
+  readonly found: ReadonlyMap<string, string>;
+}
+
+/** Problems that are told; a file that is no audit at all has one in each line. */
+export const PROBLEMS_MAX = 1_000;
+/** Characters of a line; a record has some hundreds. */
+export const LINE_MAX = 65_536;
+
+/** Files in the order in which they were written. `wanted`: records whose hashes are needed, as `<p> <n>`. */
+export async function verifyFiles(files: readonly string[], wanted: ReadonlySet<string> = new Set()): Promise<Verified> {
+  const heads: Heads = new Map();
+  const problems: Problem[] = [];
+  const found = new Map<string, string>();
+  let records = 0;
+  for (const file of files) {
+    let line = 0;
+    const note = ({ kind, says }: Found) => {
+      if (problems.length < PROBLEMS_MAX) problems.push({ file, line, kind, says });
+    };
+    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+      line += 1;
+      const link = readLink(text);
+      if (typeof link === "string") {
+        note({ kind: "broken", says: link });
+        continue;
+      }
+      records += 1;
+      const head = heads.get(link.p);
+      for (const problem of problemsOf(link, head)) note(problem);
+      const key = `${link.p} ${link.n}`;
+      if (wanted.has(key)) found.set(key, link.hash);
+      // From here on what follows is held to this record, so that one change is told once.
+      heads.set(link.p, { n: link.n, hash: link.hash });
+    }
+  }
+  return { records, heads, problems, found };
+}
+
+interface ReadLink {
+  readonly text: string;
+  readonly whole: JsonObject;
+  readonly p: number;
+  readonly n: number;
+  readonly prev: string;
+  readonly hash: string;
+}
+
+function readLink(text: string): ReadLink | string {
+  if (text.length > LINE_MAX) return `is no audit record: it has ${text.length} characters, and none has more than ${LINE_MAX}`;
+  let whole: JsonObject;
+  try {
+    whole = JSON.parse(text) as JsonObject;
+  } catch {
+    return "is not JSON: the line was changed, or cut off";
+  }
+  const { p, n, prev, hash } = (typeof whole === "object" && whole) || {};
+  if (typeof p !== "number" || typeof n !== "number" || typeof prev !== "string" || typeof hash !== "string")
+    return "is no audit record: it lacks p, n, prev or hash";
+  return { text, whole, p, n, prev, hash };
+}
+
+type Found = Pick<Problem, "kind" | "says">;
+
+function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | undefined): Found[] {
+  const about = `record ${n} of partition ${p}`;
+  const problems: Found[] = [];
+  const broken = (says: string) => problems.push({ kind: "broken", says });
+  // A member that is there twice, or written otherwise, reads the same and is not what was written.
+  if (hashOf(whole) !== hash || canonicalJson(whole) !== text) broken(`${about} was changed: it does not have the hash that it says`);
+  const before = head?.n ?? 0;
+  const isNext = whole["action"] === "missing" ? whole["from"] === before + 1 : n === before + 1;
+  if (prev !== (head?.hash ?? GENESIS))
+    broken(`${about} does not follow ${head ? `record ${before}` : "the beginning"}: ${missingBetween(n, before)}`);
+  else if (!isNext) broken(`${about} follows record ${before}: the exporter never writes that`);
+  if (whole["action"] === "missing") {
+    const says =
+      n < before || n === 0
+        ? `the stream of partition ${p} began anew behind record ${before}: it was deleted in Redis`
+        : `records ${before + 1} to ${n} of partition ${p} were gone before they were exported`;
+    problems.push({ kind: "gap", says });
+  }
+  return problems;
+}
+
+function missingBetween(n: number, before: number): string {
+  if (n > before + 1) return `records ${before + 1} to ${n - 1} are missing here`;
+  return n <= before ? "records were reordered or inserted" : "the record before it was changed, or another was put in its place";
+}

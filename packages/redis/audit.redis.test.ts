@@ -1,0 +1,183 @@
+/** Records for auditors: each in the change that it tells of, numbered without a gap, and none while nobody wants them. */
+import {
+  answerTask,
+  type AuditFact,
+  cancelTask,
+  createTask,
+  DEFAULT_SETTINGS,
+  noteShown,
+  type Runnable,
+  type Services,
+} from "@parley/core";
+import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { accept, aCall, aLife, anAsk, GRACE_MS, HOUR_MS } from "../../test/contract/builders.ts";
+import { aContentKey } from "../../test/contract/content-keys.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
+import { createKeys } from "./keys.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+const tool: Runnable = {
+  kind: "tool",
+  name: "subject",
+  settings: { attempts: 1, backoffMs: 1, runTimeoutMs: 1, retentionMs: HOUR_MS },
+  earlyReplies: false,
+  readArguments: (args) => ({ ok: true, args }),
+  run: async () => ({}),
+};
+
+describe("audit records", () => {
+  let opened: OpenRedis;
+  beforeEach(async () => {
+    opened = await openRedis({ contentKeys: aContentKey() });
+  });
+  afterEach(() => opened.close());
+
+  const services = (isAudited = true): Services =>
+    ({
+      ...opened,
+      digest: opened.content.digest(sha256Digest),
+      clock: systemClock,
+      scope: createScope(),
+      validate: createValidator(),
+      log: silent,
+      settings: DEFAULT_SETTINGS,
+      audit: isAudited ? opened.audit : undefined,
+    }) as Services;
+  const records = async () => (await opened.audit.read(0, 0, 1_000)).map(({ number, verdict, fact }) => ({ number, verdict, ...fact }));
+  const actor = (principal: string) => ({
+    caller: { principal, tenant: "acme", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] },
+    door: "a door",
+  });
+  const alice = actor("alice");
+  const create = (of: Services) =>
+    createTask(of, tool, { ...alice, arguments: { secret: "MARKER" }, capabilities: {}, hidden: false }).then(({ id }) => id);
+  const ask = (key: string) =>
+    anAsk(key, { request: { type: "form", message: "MARKER?", schema: { type: "object", properties: { value: { type: "string" } } } } });
+  async function park(taskId: string): Promise<void> {
+    const life = aLife(opened.store);
+    await life.park(taskId, await life.begin({ taskId, run: 1 }), [ask("size"), ask("name")]);
+  }
+
+  test("tell of each call, answer and cancellation: who, by which door, what became of it, bound to what was called and asked, without content", async () => {
+    const audited = services();
+    const taskId = await create(audited);
+    await park(taskId);
+    const replying = { ...alice, taskId, replies: { size: accept("MARKER") } };
+    await answerTask(audited, replying);
+    await answerTask(audited, replying);
+    await answerTask(audited, { ...replying, replies: { size: accept("other") } });
+    await answerTask(audited, { ...replying, replies: { name: { action: "accept", content: { value: 1 } } }, countRefusals: true });
+    await cancelTask(audited, { ...alice, taskId });
+    await cancelTask(audited, { ...alice, taskId });
+
+    const all = await records();
+    const common = { taskId, principal: "alice", tenant: "acme", door: "a door" };
+    const digest = expect.stringMatching(/^[\w-]{22}$/) as string;
+    expect(all).toEqual([
+      { ...common, number: 1, action: "call", tool: "tool subject", call: digest, verdict: "created" },
+      {
+        ...common,
+        number: 2,
+        action: "answer",
+        tool: "tool subject",
+        ask: "size",
+        did: "accept",
+        verdict: "accepted",
+        question: "digest-of-size",
+        schema: digest,
+        version: 2,
+        call: digest,
+      },
+      { ...common, number: 3, action: "answer", ask: "size", did: "accept", verdict: "duplicate" },
+      { ...common, number: 4, action: "answer", ask: "size", did: "accept", verdict: "late" },
+      {
+        ...common,
+        number: 5,
+        action: "refuse",
+        tool: "tool subject",
+        ask: "name",
+        verdict: "refused",
+        question: "digest-of-name",
+        schema: digest,
+        version: 2,
+        call: digest,
+      },
+      { ...common, number: 6, action: "cancel", tool: "tool subject", verdict: "cancelled" },
+      { ...common, number: 7, action: "cancel", tool: "tool subject", verdict: "finished" },
+    ]);
+    expect(all[1]?.call).toBe(all[0]?.call);
+    expect(JSON.stringify(all)).not.toContain("MARKER");
+  });
+
+  test("bind an answer to its arguments: another call has another digest", async () => {
+    const audited = services();
+    await create(audited);
+    await createTask(audited, tool, { ...alice, arguments: { other: 1 }, capabilities: {}, hidden: false });
+    const [one, other] = await records();
+    expect(one?.call).not.toBe(other?.call);
+  });
+
+  test("are none while there is no audit, and the task is as small as without", async () => {
+    const taskId = await create(services(false));
+    await park(taskId);
+    await answerTask(services(false), { ...alice, taskId, replies: { size: accept("4") } });
+    await cancelTask(services(false), { ...alice, taskId });
+    expect(await records()).toEqual([]);
+    expect((await opened.store.load(taskId))?.call).not.toHaveProperty("binding");
+  });
+
+  test("of what is shown are one for each reader and putting, and of what did not fit one each time", async () => {
+    const audited = services();
+    const taskId = await create(audited);
+    await park(taskId);
+    const task = await aLife(opened.store).load(taskId);
+    for (const principal of ["alice", "alice", "bob"]) noteShown(audited, actor(principal), task, task.asks);
+    const wrong = { ...alice, taskId, replies: { name: { action: "accept", content: { value: 1 } } } };
+    await answerTask(audited, wrong);
+    await answerTask(audited, wrong);
+    await until(async () => (await records()).length === 7);
+    const told = (await records()).slice(1).map(({ action, principal, ask: key, verdict }) => [action, principal, key, verdict].join(" "));
+    expect(told).toEqual([
+      "shown alice size ",
+      "shown alice name ",
+      "shown bob size ",
+      "shown bob name ",
+      // What the fact itself says, where no script judged.
+      "refuse alice name invalid",
+      "refuse alice name invalid",
+    ]);
+  });
+
+  test("are numbered without a gap, whoever writes at once, in the same command as the change", async () => {
+    const audited = services();
+    const taskIds = await Promise.all(Array.from({ length: 50 }, () => create(audited)));
+    await Promise.all(taskIds.map((taskId) => cancelTask(audited, { ...alice, taskId })));
+    const all = await records();
+    expect(all.map(({ number }) => number)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+    expect(await opened.audit.newest(0)).toBe(100);
+    expect((await opened.audit.read(0, 98, 10)).map(({ number }) => number)).toEqual([99, 100]);
+  });
+
+  test("a call that is sent twice is recorded once", async () => {
+    const taskId = opened.newTaskId();
+    const fact: AuditFact = { action: "call", taskId };
+    const request = { taskId, call: aCall(), graceMs: GRACE_MS, audit: fact };
+    expect([await opened.store.create(request), await opened.store.create(request)]).toEqual(["created", "exists"]);
+    expect(await records()).toHaveLength(1);
+  });
+
+  test("leave, the oldest first, when there are more than are kept", async () => {
+    const bounded = await openRedis({ prefix: opened.prefix, auditLengthMax: 100 });
+    for (let count = 0; count < 400; count += 1) await bounded.audit.note({ action: "keys" });
+    const left = (await bounded.audit.read(0, 0, 1_000)).map(({ number }) => number);
+    expect(left.at(-1)).toBe(400);
+    // Redis drops them by the node of its tree, a hundred together.
+    expect(left.length).toBeGreaterThanOrEqual(100);
+    expect(left.length).toBeLessThanOrEqual(200);
+    expect(await opened.redis.ttl(createKeys(opened.prefix).audit(0))).toBe(-1);
+    await bounded.close();
+  });
+});

@@ -1,0 +1,64 @@
+/**
+ * Records for auditors: a stream for each partition, numbered without a gap, bounded. What changes a task is written by the script that makes the
+ * change; the rest here. An exporter takes the records out and chains them (docs/adr/0013-the-chain-is-made-outside.md).
+ */
+import type { Audit, AuditFact, Log } from "@parley/core";
+import type { Redis } from "ioredis";
+import { type Keys, partitionOf } from "./keys.ts";
+import { defineScripts } from "./scripts.ts";
+import { reached } from "./unavailable.ts";
+
+export interface StoredRecord {
+  readonly number: number;
+  /** By Redis' clock. */
+  readonly atMs: number;
+  /** What became of it, by the script; `""` where none says so. */
+  readonly verdict: string;
+  readonly fact: AuditFact;
+}
+
+export interface AuditTrail extends Audit {
+  /** Records of a partition behind the number `after`, oldest first. */
+  read(partition: number, after: number, count: number): Promise<readonly StoredRecord[]>;
+  /** The number of the newest record; 0 when there is none. */
+  newest(partition: number): Promise<number>;
+}
+
+export interface AuditTrailOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly now: () => number;
+  readonly lengthMax: number;
+  readonly log: Pick<Log, "error">;
+}
+
+export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrailOptions): AuditTrail {
+  const scripts = defineScripts(redis, "utf8");
+  return {
+    async note(fact) {
+      const partition = (fact.taskId === undefined ? undefined : partitionOf(fact.taskId)) ?? 0;
+      const audit = { text: JSON.stringify(fact), lengthMax };
+      try {
+        await reached(scripts.note(keys.due(partition), keys.audit(partition), { audit, nowMs: now() }));
+      } catch (error) {
+        log.error(
+          { action: fact.action, taskId: fact.taskId, error: error instanceof Error ? error.name : "" },
+          "audit record was not written",
+        );
+      }
+    },
+    async read(partition, after, count) {
+      const rows = await reached(redis.xrange(keys.audit(partition), `(${after}-1`, "+", "COUNT", count));
+      return rows.map(([id, [, at = "", , verdict = "", , record = ""]]) => ({
+        number: Number(id.split("-")[0]),
+        atMs: Number(at),
+        verdict,
+        fact: JSON.parse(record) as AuditFact,
+      }));
+    },
+    async newest(partition) {
+      const [row] = await reached(redis.xrevrange(keys.audit(partition), "+", "-", "COUNT", 1));
+      return row ? Number(row[0].split("-")[0]) : 0;
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/** From a call to a verified file: a deployment that records, the exporter, the verifier and the checkpoint, as an operator runs them. */
+import { execFile } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+let deployment: Deployment;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-audit-"));
+  deployment = await startDeployment({ workers: 1, tools: [join(import.meta.dirname, "tools/greet.ts")], env: { PARLEY_AUDIT: "true" } });
+});
+afterAll(async () => {
+  await deployment.close();
+  await rm(folder, { recursive: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+}
+
+function parley(...command: string[]): Promise<Ended> {
+  const env = { ...process.env, REDIS_URL: deployment.redis.url, PARLEY_PREFIX: deployment.redis.prefix };
+  return new Promise((done) => {
+    execFile(process.execPath, ["apps/cli/main.ts", "audit", ...command], { cwd: ROOT, env }, (error, stdout) =>
+      done({ code: error ? Number(error.code) : 0, stdout }),
+    );
+  });
+}
+
+test("calls, questions and answers of two front ends are exported once, verified, and held to a signed checkpoint", async () => {
+  const client = createClient(deployment.url, 4);
+  const { taskId } = await client.call("greet", { greeting: "MARKER" });
+  await until(async () => (await client.get(taskId)).status === "input_required");
+  await client.answer(taskId, { name: { action: "accept", content: { name: "MARKER" } } });
+  await until(async () => (await client.get(taskId)).status === "completed");
+  client.close();
+
+  const file = join(folder, "audit.jsonl");
+  expect(await parley("export", "--out", file)).toMatchObject({ code: 0 });
+  expect(await parley("export", "--out", file)).toEqual({ code: 0, stdout: `0 records written to ${file}\n` });
+  const text = await readFile(file, "utf8");
+  const records = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(text).not.toContain("MARKER");
+  expect(records.at(0)).toMatchObject({ action: "call", taskId, tool: "tool greet", verdict: "created" });
+  expect(records.filter(({ action }) => action === "shown").length).toBeGreaterThan(0);
+  const answer = records.find(({ action }) => action === "answer");
+  expect(answer).toMatchObject({
+    ask: "name",
+    did: "accept",
+    verdict: "accepted",
+    door: "2026-07-28 tasks/update",
+    call: records[0]?.["call"],
+  });
+
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const [key, pub, checkpoint] = ["private.pem", "public.pem", "checkpoint.json"].map((name) => join(folder, name));
+  await writeFile(key ?? "", privateKey.export({ type: "pkcs8", format: "pem" }));
+  await writeFile(pub ?? "", publicKey.export({ type: "spki", format: "pem" }));
+  await writeFile(checkpoint ?? "", (await parley("checkpoint", "--key", key ?? "", file)).stdout);
+  const verify = () => parley("verify", "--checkpoint", checkpoint ?? "", "--public-key", pub ?? "", file);
+  expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/: whole\n$/) as string });
+
+  await writeFile(file, text.replace('"accept"', '"decline"'));
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining("was changed") as string });
+  await writeFile(file, text.slice(0, text.trimEnd().lastIndexOf("\n") + 1));
+  expect(await parley("verify", file)).toMatchObject({ code: 0 });
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining("is missing in the files") as string });
+});
