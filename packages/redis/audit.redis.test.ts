@@ -91,8 +91,8 @@ describe("audit records", () => {
         version: 2,
         call: digest,
       },
-      { ...common, number: 3, action: "answer", ask: "size", did: "accept", verdict: "duplicate" },
-      { ...common, number: 4, action: "answer", ask: "size", did: "accept", verdict: "late" },
+      { ...common, number: 3, action: "answer", ask: "size", verdict: "duplicate" },
+      { ...common, number: 4, action: "answer", ask: "size", verdict: "late" },
       {
         ...common,
         number: 5,

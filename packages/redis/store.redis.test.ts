@@ -194,7 +194,7 @@ describe("the task store on Redis", () => {
 
     await store.begin({ taskId, run: 1, token: "token-a", nowMs, leaseMs: LEASE_MS });
     await store.begin({ taskId, run: 1, token: "token-b", nowMs: nowMs + LEASE_MS, leaseMs: LEASE_MS });
-    expect(await state()).toBe(`working 1 1 ${nowMs} 0 ${HOUR_MS} 0 0 1 token- 0`);
+    expect(await state()).toBe(`working 1 1 ${nowMs} 0 ${HOUR_MS} 0 0 1 0 token- 0`);
     const ask = { digest: "d", askedAtMs: nowMs, deadlineMs: nowMs + HOUR_MS, request: { type: "roots" } } as const;
     const asks = [anAsk("size", { ...ask, calledAt: "1o" }), anAsk("name", { ...ask, calledAt: "1" }), anAsk("colour", ask)];
     const value = { type: "value", value: 7 } as const;
@@ -230,7 +230,7 @@ describe("the task store on Redis", () => {
 
     const parked = { nowMs, dueAtMs: nowMs, graceMs: GRACE_MS, attempt: 0, entries: [], asks: [] };
     await store.park({ taskId, token: "token-c", ...parked, restart: { arguments: { round: 1 } } });
-    expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0`, arguments: '{"round":1}' });
+    expect(await redis.hgetall(task)).toMatchObject({ state: `working 6 2 ${nowMs} 0 ${HOUR_MS} 0 1 0 0`, arguments: '{"round":1}' });
     await store.begin({ taskId, run: 3, token: "token-d", nowMs, leaseMs: LEASE_MS });
     await store.park({ taskId, token: "token-d", ...parked, asks: [anAsk("size@1", { ...ask, calledAt: "0" })] });
     expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 0 ${nowMs} ${HOUR_MS} ["cancel","roots"]`);

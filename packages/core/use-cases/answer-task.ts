@@ -69,11 +69,11 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
     // All of them whatever comes back, so that a task that is there takes as long as one that is not.
-    const given = readReplyByShape(reply).map((answer) =>
-      compareAnswer(services, { actor: request, taskId, key, answer, by: caller.principal }),
-    );
+    const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
-    if (found) mine.set(key, found);
+    if (!found) continue;
+    mine.set(key, found);
+    noteCompared(services, { actor: request, taskId, key }, found);
   }
   if (!task || mine.size === 0) throw notFound(request);
   return { task: seenByAsked(task, []), receipts: mine };
@@ -190,7 +190,13 @@ async function compareReply(services: Services, { reply, ...comparing }: Compari
     receipt = await compareAnswer(services, { ...comparing, answer });
     if (receipt.type !== "late") break;
   }
+  noteCompared(services, comparing, receipt);
   return receipt;
+}
+
+/** An answer that changed nothing is noted by itself, once, however it was read. What names nothing that is here is no answer. */
+function noteCompared(services: Services, { actor, taskId, key }: Comparing, { type: verdict }: Receipt): void {
+  if (verdict !== "unknown") noteAudit(services, actor, () => ({ action: "answer", taskId, ask: cut(key, KEY_CHARS), verdict }));
 }
 
 /** In the log. After a restart any key that names no later generation is one of an ask that may have been. */
@@ -199,12 +205,11 @@ const KEY_CHARS = 200;
 /** An answer to what is not open is compared with what was recorded. */
 export async function compareAnswer(
   services: Services,
-  { actor, taskId, key, answer, by }: Comparing & { readonly answer: Answer },
+  { taskId, key, answer, by }: Omit<Comparing, "actor"> & { readonly answer: Answer },
 ): Promise<Receipt> {
   const { store, queue, clock, settings, log } = services;
   const given = by === undefined ? { answer } : { answer, by };
-  const audit = withAudit(services, actor, () => ({ action: "answer", taskId, ask: cut(key, KEY_CHARS), did: answer.action }));
-  const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs, ...audit });
+  const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs });
   // The front end that recorded it may have died before it added the run: adding it again is adding it once.
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
   // Names that nothing here has are their sender's, of any length, and changed nothing.

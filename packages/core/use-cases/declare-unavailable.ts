@@ -14,5 +14,5 @@ export async function declareUnavailable(services: Services, { key, ...ref }: Ta
   const answer = { action: "unavailable" } as const;
   return ask
     ? await recordAnswer(services, { actor: ref, task, ask, answer })
-    : await compareAnswer(services, { actor: ref, taskId: task.id, key, answer });
+    : await compareAnswer(services, { taskId: task.id, key, answer });
 }
