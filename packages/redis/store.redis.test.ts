@@ -236,7 +236,7 @@ describe("the task store on Redis", () => {
     expect(await redis.hget(task, "ask:size@1")).toBe(`d 7 0 0 ${nowMs} ${HOUR_MS} ["cancel","roots"]`);
     const endedAtMs = Date.now();
     await store.cancel({ taskId, nowMs: endedAtMs, message: "" });
-    expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0`);
+    expect(await state()).toBe(`cancelled 8 3 ${endedAtMs} ${endedAtMs + HOUR_MS} ${HOUR_MS} 0 1 0 0`);
     expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": "- 0 d ! closed" });
   });
 
