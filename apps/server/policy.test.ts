@@ -218,6 +218,19 @@ const DOORS: readonly Door[] = [
     },
   },
   {
+    name: "2025-11-25 tasks/result",
+    async knock(asked) {
+      // Its owner is told when the task ends: followed to there by the test below.
+      if (asked.role === "owner" && !["completed", "failed"].includes(asked.state) && asked.state !== "unknown") return "held";
+      return verdict(await inSession(asked, "tasks/result", { taskId: asked.taskId }), () => "result");
+    },
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      if (role !== "owner") return NOT_PERMITTED;
+      return state === "completed" || state === "failed" ? "result" : "held";
+    },
+  },
+  {
     name: "2025-11-25 tasks/cancel",
     knock: async (asked) => verdict(await inSession(asked, "tasks/cancel", { taskId: asked.taskId }), () => "cancelled"),
     due(role, state) {

@@ -54,6 +54,13 @@ describe("a caller that has used up its rate", () => {
     expect(logged.find(({ message }) => message === "request refused")?.fields).toMatchObject({ code: "QUOTA_EXCEEDED" });
   });
 
+  test("cannot be counted while Redis is away, and is refused as everything is then", async () => {
+    const { here } = await front({ rates: { take: () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis cannot be reached")) } });
+    expect((await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, as)).status).toBe(503);
+    expect((await post(here, "tasks/get", { taskId: TASK }, as)).status).toBe(503);
+    expect((await openSession(here, as)).initialized).toMatchObject({ error: { data: { code: "UNAVAILABLE" } } });
+  });
+
   test("opens no session", async () => {
     const { rates } = counting({ sessions: 1 });
     const { here } = await front({ rates });

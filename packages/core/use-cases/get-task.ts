@@ -2,7 +2,7 @@ import type { Actor } from "../audit.ts";
 import type { Caller } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
-import { viewOf } from "../policy.ts";
+import { may, viewOf } from "../policy.ts";
 import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
@@ -28,6 +28,13 @@ export async function knownTask(services: Services, ref: TaskRef): Promise<Task>
 /** As knownTask. Throws CONTENT_KEY_MISSING, CONTENT_ERASED or CONTENT_DAMAGED where what was said in the task cannot be read. */
 export async function getTask(services: Services, ref: TaskRef): Promise<Task> {
   return readable(await knownTask(services, ref));
+}
+
+/** As getTask, for what is the owner's alone. Throws NOT_PERMITTED for one who is only asked something. */
+export async function getOwnTask(services: Services, ref: TaskRef): Promise<Task> {
+  const task = await getTask(services, ref);
+  if (!may(ref.caller, "follow", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task follows it to its result");
+  return task;
 }
 
 /**

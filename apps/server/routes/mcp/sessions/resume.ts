@@ -1,5 +1,5 @@
 /** Continues the stream of a request where the client's last event left it, on whichever front end the client came back to. */
-import { getTask, type Task } from "@parley/core";
+import { getOwnTask, type Task } from "@parley/core";
 import type { ReplyChannel } from "../../../streams/reply-channel.ts";
 import { answerFailure } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -22,7 +22,7 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
   const { services } = route;
   const { taskId } = cursor;
   await holdOpen({ services, waits: waitsOf(route, context) }, taskId, async (watch) => {
-    const task = await getTask(services, { taskId, caller: context.caller });
+    const task = await getOwnTask(services, { taskId, caller: context.caller });
     const exchange: SessionExchange = { ...context, ...requestOf(context, cursor, task), channel };
     // A GET is answered by a stream or not at all, also where no priming event opens one.
     channel.open();

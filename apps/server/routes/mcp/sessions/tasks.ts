@@ -3,10 +3,12 @@ import {
   answerTask,
   cancelTask as cancel,
   findTask,
+  getOwnTask,
   getSettledTask,
   getTask as readTask,
   isSettled,
   listTasks as list,
+  may,
   ParleyError,
   type Task,
   type TaskRef,
@@ -32,7 +34,7 @@ export async function getTask(route: SessionRoute, intent: GetTask, { session, c
   if (answers.length === 0) {
     const task = await getSettledTask(services, ref);
     // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
-    if (task.status === "input_required") await sessions.follow(session.id, taskId, limits.sessionTasksMax);
+    if (task.status === "input_required" && may(caller, "follow", task)) await sessions.follow(session.id, taskId, limits.sessionTasksMax);
     return encode.tasks.task(task);
   }
   const { task } = await deliver(route, ref, answers);
@@ -51,12 +53,12 @@ export async function sendInput(
   return encode.tasks.inputSent(!late, task);
 }
 
-/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, TOO_MANY_CALLS, OVERLOADED. */
+/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, NOT_PERMITTED, TOO_MANY_CALLS, OVERLOADED. */
 export async function taskResult(route: SessionRoute, { taskId }: TaskResult, exchange: TaskExchange): Promise<Handled> {
   const { services } = route;
   const { id, caller } = exchange;
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
-    const task = await readTask(services, { taskId, caller });
+    const task = await getOwnTask(services, { taskId, caller });
     await followCall(route, exchange, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
   });
   return ANSWERED;
