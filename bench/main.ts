@@ -15,6 +15,7 @@ import { type Benchmark, type Row, runBenchmark } from "./benchmark.ts";
 import { blockings } from "./benchmarks/blocking.ts";
 import { create } from "./benchmarks/create.ts";
 import { fanOuts } from "./benchmarks/fan-out.ts";
+import { fairness } from "./benchmarks/fairness.ts";
 import { fleet } from "./benchmarks/fleet.ts";
 import { growth } from "./benchmarks/growth.ts";
 import { lifecycles } from "./benchmarks/lifecycle.ts";
@@ -48,6 +49,7 @@ const known: readonly Benchmark[] = [
   ...blockings,
   parkedTasks,
   growth({ quick, million }),
+  fairness,
   fleet,
 ];
 const chosen = known.filter(({ name }) => only === undefined || name.startsWith(only));

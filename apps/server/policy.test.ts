@@ -95,12 +95,13 @@ function verdict({ error, result }: Message, said: (result: NonNullable<Message[
 }
 
 const keysOf = (requests: object | undefined) => Object.keys(requests ?? {}).join(" ");
-const sessions = new Map<string, SessionClient>();
+const sessions = new WeakMap<Front, Map<string, SessionClient>>();
 
 async function inSession({ front, role }: Asked, method: string, params: object): Promise<Message> {
-  const key = `${front.url} ${role}`;
-  const client = sessions.get(key) ?? (await openSession(front, { principal: role }));
-  sessions.set(key, client);
+  const known = sessions.get(front) ?? new Map<string, SessionClient>();
+  sessions.set(front, known);
+  const client = known.get(role) ?? (await openSession(front, { principal: role }));
+  known.set(role, client);
   return (await client.request(front, method, params)).messages.at(-1)!;
 }
 
