@@ -11,7 +11,7 @@ import { requestStates } from "../../../seals/request-state.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
 import { answer } from "../shared/answer.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
-import { permitted } from "../shared/scopes.ts";
+import { permitted } from "../shared/permitted.ts";
 import { dispatch } from "./dispatch.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
