@@ -39,7 +39,7 @@ const PORTIONS_MAX = 10_000;
 
 /** What a front end has of a caller: tokens until a time, or a refusal until a time, which a flood meets without a round trip. */
 interface Portion {
-  tokens: number;
+  readonly tokens: number;
   readonly untilMs: number;
   readonly refusal?: string;
 }
@@ -50,7 +50,7 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
   /** Takes of one caller that need a portion come one after the other, so that those that come together share one. */
   const queued = new Map<string, Promise<void>>();
 
-  /** How many were taken, and how long to wait if those were too few. */
+  /** How many were taken, and how long to wait if those were too few. A batch that is larger than a bucket takes a full one. */
   async function takeFrom(who: string, what: Rated, perSecond: number, count: number): Promise<[taken: number, waitMs: number]> {
     const most = Math.max(1, perSecond * BURST_S);
     const wanted = Math.max(count, Math.floor(limits.perSecond[what] * PORTION_S));
