@@ -311,14 +311,14 @@ export function createMemoryStore({
   };
 
   function overQuota(call: Call, quotas: TaskQuotas): Over | undefined {
-    for (const of of ["principal", "tenant"] as const) {
+    for (const who of ["principal", "tenant"] as const) {
       const beside = [...tasks.values()].filter((task) => {
-        const same = task.call.tenant === call.tenant && (of === "tenant" || task.call.principal === call.principal);
+        const same = task.call.tenant === call.tenant && (who === "tenant" || task.call.principal === call.principal);
         return same && task.isCounted && !isFinished(task.state.status);
       });
-      if (beside.length >= quotas[of].tasks) return { over: "tasks", of };
+      if (beside.length >= quotas[who].tasks) return { over: "tasks", of: who };
       const bytes = [...beside.map((task) => task.call), call].reduce((sum, each) => sum + sizeOfGiven(each), 0);
-      if (bytes > quotas[of].bytes) return { over: "bytes", of };
+      if (bytes > quotas[who].bytes) return { over: "bytes", of: who };
     }
     return undefined;
   }
