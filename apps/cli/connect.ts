@@ -8,7 +8,6 @@ import {
   type RawClientDispatch,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
-import { withFiles } from "@parley/node";
 
 const REVISION = "2026-07-28";
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
@@ -23,16 +22,16 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** As PARLEY_TOKEN or the file that PARLEY_TOKEN_FILE names: on a command line, other users of the machine would see it. */
-function credentials(): Record<string, string> {
-  const { PARLEY_TOKEN: token } = withFiles(["PARLEY_TOKEN"], process.env);
-  return token ? { authorization: `Bearer ${token}` } : {};
+export interface ConnectOptions {
+  readonly respond?: Respond;
+  /** An access token. */
+  readonly token?: string | undefined;
 }
 
 /** Throws an Error that says how to start a server when none answers at `url`. */
-export async function connect(url: string, { respond }: { respond?: Respond } = {}): Promise<Connection> {
+export async function connect(url: string, { respond, token }: ConnectOptions = {}): Promise<Connection> {
   const client = new Client(CLIENT_INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: REVISION } } });
-  const headers = credentials();
+  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
   try {
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { answerAsk, type Given } from "../answer-ask.ts";
 import { connect } from "../connect.ts";
+import { accessToken } from "../token.ts";
 import { follow, printAsk, printEnd } from "../follow.ts";
 import { DEFAULT_URL } from "../url.ts";
 
@@ -21,7 +22,7 @@ export function addAnswer(program: Command): void {
     .option("--cancel", "dismiss the question")
     .option("-w, --wait", "wait for the task's end and print its result")
     .action(async (taskId: string, key: string | undefined, { url, wait, ...given }: AnswerOptions) => {
-      const { session, close } = await connect(url);
+      const { session, close } = await connect(url, { token: accessToken() });
       try {
         if (!(await answerAsk(session, { taskId, ...(key !== undefined && { key }), given }))) {
           process.exitCode = 1;

@@ -2,6 +2,7 @@ import type { JsonValue } from "@modelcontextprotocol/ext-tasks/core";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import type { Command } from "commander";
 import { connect, type Respond } from "../connect.ts";
+import { accessToken } from "../token.ts";
 import { follow, printAsk, printEnd } from "../follow.ts";
 import { type Elicitation, promptFor, split } from "../form.ts";
 import { answerAsk } from "../answer-ask.ts";
@@ -31,7 +32,7 @@ export function addCall(program: Command): void {
     .option("-i, --interactive", "answer the tool's questions on this terminal")
     .option("--no-wait", "print the task's id and exit")
     .action(async (tool: string, options: CallOptions) => {
-      const { session, close } = await connect(options.url, { respond: respondOn(process.stdin.isTTY) });
+      const { session, close } = await connect(options.url, { respond: respondOn(process.stdin.isTTY), token: accessToken() });
       try {
         const execution = await session.callTool(tool, argumentsOf(options));
         if (execution.kind === "immediate") {
