@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { describe, expect, test, vi } from "vitest";
@@ -19,7 +20,22 @@ test.each(generatedFiles())("$path is what `npm run generate` writes", ({ path, 
 
 const HOSTS = "localhost,127.0.0.1,[::1],parley,parley.parley,parley.parley.svc,parley.parley.svc.cluster.local,parley-operator.parley.svc";
 /** Other values than the defaults, by what a setting takes. */
-const SAMPLES: readonly unknown[] = ["42s", "http", true, 0.5, 7, "default", "always_off", "debug", "http://collector:4318"];
+const SAMPLES: readonly unknown[] = [
+  "42s",
+  "http",
+  true,
+  0.5,
+  7,
+  "default",
+  "always_off",
+  "debug",
+  "http://collector:4318",
+  1_000,
+  "acme=4",
+  "required",
+  "user+client",
+  "RS256",
+];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
 
@@ -37,11 +53,12 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
   };
   const config = Object.fromEntries(
     inConfig.map((name) => {
-      const unset = JSON.stringify(schemas[name].parse(undefined));
+      const unset = schemas[name].parse(undefined);
       const sample = SAMPLES.find((each) => {
         const parsed = schemas[name].safeParse(String(each));
-        return parsed.success && JSON.stringify(parsed.data) !== unset;
+        return parsed.success && !isDeepStrictEqual(parsed.data, unset);
       });
+      if (sample === undefined) throw new Error(`SAMPLES have nothing for ${name}`);
       return [name, sample];
     }),
   );
@@ -70,25 +87,32 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
     expect(annotations({ worker: { replicas: 3 } })).toEqual(annotations({}));
   });
 
-  test("the five that are not in `config` from where they belong", () => {
-    expect(NOT_IN_CONFIG).toHaveLength(6);
+  test("the seven that are not in `config` from where they belong", () => {
+    expect(NOT_IN_CONFIG).toHaveLength(7);
+    const secret = (name: string, key: string) => ({ valueFrom: { secretKeyRef: { name, key } } });
+    const contentKeys = { name: "PARLEY_CONTENT_KEYS", ...secret("keys", "ring") };
+    const introspection = { name: "PARLEY_AUTH_INTROSPECTION_SECRET", ...secret("provider", "secret") };
     const values = {
+      server: { extraEnv: [contentKeys, introspection] },
+      worker: { extraEnv: [contentKeys] },
       redis: { existingSecret: { name: "mine", key: "address" } },
       seal: { existingSecret: { name: "sealed", key: "key" } },
       // PORT is the same as PARLEY_PORT, which is always set.
       ports: { http: 8080, operator: 8081 },
     };
-    const secret = (name: string, key: string) => ({ valueFrom: { secretKeyRef: { name, key } } });
     const [server, worker] = pods({ values });
     expect(server?.env).toEqual([
       { name: "REDIS_URL", ...secret("mine", "address") },
       { name: "PARLEY_PORT", value: "8080" },
       { name: "PARLEY_SECRET", ...secret("sealed", "key") },
       { name: "PARLEY_METRICS_PORT", value: "8081" },
+      contentKeys,
+      introspection,
     ]);
     expect(worker?.env).toEqual([
       { name: "REDIS_URL", ...secret("mine", "address") },
       { name: "PARLEY_METRICS_PORT", value: "8081" },
+      contentKeys,
     ]);
   });
 });
