@@ -20,7 +20,7 @@ test.each(generatedFiles())("$path is what `npm run generate` writes", ({ path, 
 
 const HOSTS = "localhost,127.0.0.1,[::1],parley,parley.parley,parley.parley.svc,parley.parley.svc.cluster.local,parley-operator.parley.svc";
 /** Other values than the defaults, by what a setting takes. */
-const SAMPLES: readonly unknown[] = [
+const SAMPLES: readonly (string | number | boolean)[] = [
   "42s",
   "http",
   true,
