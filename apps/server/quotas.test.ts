@@ -135,6 +135,8 @@ test("a caller has so many streams on a front end, at the limit and one beyond; 
   await streams[0]!.next();
   const third = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, as);
   expect(third.error).toMatchObject({ message: "2 streams of this caller (PARLEY_QUOTA_STREAMS) are open" });
+  const another = await openSession(here, as);
+  expect((await another.listen(here)).status).toBe(429);
   const bobs = await listen("bob");
   expect((await bobs.next()).method).toBe("notifications/subscriptions/acknowledged");
   streams[0]!.close();

@@ -1339,6 +1339,22 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         }
       });
 
+      test("count what was given with a call until its task ends, also of one that began anew with something else", async () => {
+        const ada = somebody();
+        const given = { ...ada, arguments: { text: "x".repeat(100_000) } };
+        const quotas = { principal: { ...roomy, bytes: 250_000 }, tenant: roomy };
+        const other = await create(given, quotas);
+        const { taskId } = await create(given, quotas);
+        const token = await life.begin({ taskId, run: 1 });
+        const nowMs = Date.now();
+        const anew = { entries: [], asks: [], dueAtMs: nowMs, attempt: 0, graceMs: GRACE_MS, restart: { arguments: {} } };
+        await store.park({ taskId, token, nowMs, ...anew });
+        await life.cancel(taskId);
+        expect((await create(given, quotas)).created).toBe("created");
+        expect((await create(given, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+        expect((await store.load(other.taskId))?.status).toBe("working");
+      });
+
       test("bound all principals of a tenant together, and no other tenant", async () => {
         const ada = somebody();
         const quotas = { principal: roomy, tenant: { ...roomy, tasks: 2 } };

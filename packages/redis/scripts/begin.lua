@@ -28,10 +28,7 @@ if state.token and state.token ~= token then
   state.takeovers = state.takeovers + 1
 end
 
-if run == 1 and not state.token and state.counted == '1' then
-  local facts = call_parts()
-  use_less(facts, 'waiting', 1)
-end
+if run == 1 and not state.token and state.counted ~= '0' then use_less(call_facts(), 'waiting', 1) end
 state.run = run
 state.token = token
 state.answers = 0

@@ -45,7 +45,7 @@ end
 
 local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
-  expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0, counted = waiting and 1 or 0,
+  expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0, counted = waiting and #given or 0,
 }
 audit(KEYS[6], ARGV[10], ARGV[11], created_at_ms, 'created')
 happens('created')

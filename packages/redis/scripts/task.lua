@@ -11,7 +11,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
-until the task ends. Counted is 1 for a task that quotas count, else 0. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
+until the task ends. Counted is the bytes that quotas count of the task, 0 for one that they do not. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
 
 An entry of the journal is: place called_at digest mark outcome. The place is a number in the order in which effects settled for the handler,
 w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
@@ -129,9 +129,9 @@ local function usage_keys(facts)
   return { principal = USAGE .. 'principal:' .. principal, tenant = USAGE .. 'tenant:' .. tenant, has_tenant = tenant ~= 'default' }
 end
 
--- Facts and what was given inline. JSON has no line feeds of its own.
-local function call_parts()
-  return string.match(redis.call('HGET', task, 'call'), '^([^\n]*)\n?(.*)$')
+-- Without what was given inline. JSON has no line feeds of its own.
+local function call_facts()
+  return string.match(redis.call('HGET', task, 'call'), '^[^\n]*')
 end
 
 local function use_less(facts, field, by)
@@ -144,12 +144,11 @@ local function use_less(facts, field, by)
   end
 end
 
--- At the end of a task.
+-- At the end of a task. As much is taken off as was counted: a restart may have emptied the journal, and what was given with it.
 local function stop_counting(state)
-  if state.counted ~= '1' then return end
-  local facts, given = call_parts()
-  local size = #given > 0 and #given or redis.call('HSTRLEN', journal, 'given')
-  use_less(facts, 'bytes', size)
+  if state.counted == '0' then return end
+  local facts = call_facts()
+  use_less(facts, 'bytes', tonumber(state.counted))
   if state.run == 0 then use_less(facts, 'waiting', 1) end
   use_less(facts, 'tasks', 1)
 end

@@ -22,6 +22,7 @@ const SHOWN: { readonly [code in ErrorCode]?: { readonly code: number; readonly 
   UNAVAILABLE: { code: INVALID_REQUEST, httpStatus: 503 },
   OVERLOADED: { code: INVALID_REQUEST, httpStatus: 503 },
   TOO_MANY_CALLS: { code: INVALID_REQUEST, httpStatus: 429 },
+  QUOTA_EXCEEDED: { code: INVALID_REQUEST, httpStatus: 429 },
   INVALID_ANSWER: { code: INVALID_PARAMS, httpStatus: 400 },
   ...CREDENTIAL_ERRORS,
 };
