@@ -64,7 +64,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       limits,
       times,
       authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now() }))
+        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
         : anonymous,
       resource:
         identity &&
