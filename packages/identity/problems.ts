@@ -29,7 +29,8 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     }
   }
   if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is named twice");
-  if (audiences.length === 0 && issuers.length > 0) {
+  const isForMachinesAlone = issuers.length === 0 && apiKeys;
+  if (audiences.length === 0 && !isForMachinesAlone) {
     problems.push(
       "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or what the aud of tokens for this server holds; a Host header cannot decide that",
     );
