@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
+import { createOffer } from "@parley/gateway";
 import { createIdentity } from "@parley/identity";
 import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
-import { connectRedis } from "@parley/redis";
+import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
@@ -53,10 +54,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
+    const { upstreams } = config;
+    const { readLists: read, writeList: write } = redis.gateway;
+    const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
+    const offer =
+      upstreams.length > 0 && (await createOffer({ own: catalogue, upstreams, listings: { read, write }, onAnnouncement, log }));
     const app = await buildApp({
       services,
       sessions,
-      catalogues: fixedCatalogue(catalogue),
+      catalogues: offer || fixedCatalogue(catalogue),
+      ...(offer && { deployment: await deploymentId(redis.secret) }),
       facts: {
         name: "parley",
         version: VERSION,
@@ -96,6 +103,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       url,
       async close() {
         await app.close();
+        if (offer) offer.close();
         await close();
       },
     };
