@@ -96,6 +96,10 @@ export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }:
 
   async function drop(taskId: string): Promise<void> {
     permits.delete(taskId);
+    await end(taskId);
+  }
+
+  async function end(taskId: string): Promise<void> {
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
@@ -126,7 +130,7 @@ export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }:
     async lead(lead) {
       const { taskId, callId, mayRepeat, request, given } = lead;
       // That of an earlier round has ended, and came to what this one begins with.
-      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await drop(taskId).then(() => undefined);
+      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId);
       const one = held.get(taskId) ?? (await start(lead));
       if ("type" in one) return one;
       const event = await one.call.next(given, lead);

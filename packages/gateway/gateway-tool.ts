@@ -164,6 +164,7 @@ function failureOf(
       unavailable: "UPSTREAM_UNAVAILABLE",
       timeout: "UPSTREAM_TIMEOUT",
       invalid: "UPSTREAM_INVALID",
+      large: "TOO_LARGE",
       busy: "UPSTREAM_BUSY",
     } as const
   )[event.type];

@@ -187,9 +187,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   }
 
   function inBackground(work: Promise<void>): void {
-    const done = work.catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"));
+    const done = work
+      .catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"))
+      .finally(() => void beside.delete(done));
     beside.add(done);
-    void done.then(() => beside.delete(done));
   }
 
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────

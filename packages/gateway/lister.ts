@@ -6,7 +6,8 @@
  * their calls. One that says all the time that its lists have changed is read once in a while.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Announcement, type Log } from "@parley/core";
+import type { ClientCapabilities } from "@modelcontextprotocol/client";
+import type { Announcement, Log } from "@parley/core";
 import { type Listing, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./offer.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
@@ -26,6 +27,7 @@ export interface ListerDeps {
 
 /** Between two readings of one upstream, whatever it says. */
 const READ_EVERY_MIN_MS = 1_000;
+const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 
@@ -69,7 +71,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   async function open(): Promise<UpstreamSession> {
     const onChanged = () => void (isChanged = true);
     const opened = await deps.connector.open(upstream, {
-      capabilities: {},
+      // Some servers list a tool only to clients that can do what it needs.
+      capabilities: EVERYTHING,
       signal,
       options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
     });

@@ -51,7 +51,7 @@ export type UpstreamEvent =
   | { readonly type: "required"; readonly questions: readonly Question[]; readonly state?: string; readonly refused?: UpstreamFailure }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
-  | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "busy"; readonly message: string };
+  | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
 
 /** A JSON-RPC error of the upstream, as it came. */
 export interface UpstreamFailure {
@@ -100,7 +100,7 @@ export interface Leading {
 export interface CallDeps {
   readonly connector: UpstreamConnector;
   readonly elicitation: ElicitationSettings;
-  readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames">;
+  readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames" | "storedValueMax">;
   /** Open questions of this process, and of one caller. */
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
@@ -120,10 +120,11 @@ interface Waiting {
 const NEVER_MS = 2_147_483_647;
 /** How often an upstream that waits for a person is told so, if it gave a token to tell it by. */
 const PROGRESS_EVERY_MS = 10_000;
+const CUT_GRACE_MS = 250;
 const URL_REQUIRED = -32042;
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
-  const { upstream, tool, args, principal, questionTimeoutMs } = request;
+  const { upstream, principal, questionTimeoutMs } = request;
   const { elicitation, settings } = deps;
   const incarnation = randomUUID();
   const stop = new AbortController();
@@ -145,11 +146,21 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
 
   function end(event: UpstreamEvent): void {
     if (ended) return;
-    ended = event;
+    ended = kept(event);
     clearTimeout(working);
     for (const [id] of waiting) abandon(id);
     wake();
     void release();
+  }
+
+  /** A task keeps what happened. */
+  function kept(event: UpstreamEvent): UpstreamEvent {
+    const size = JSON.stringify(event).length;
+    if (size <= settings.storedValueMax) return event;
+    return {
+      type: "large",
+      message: `answered with ${size} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
+    };
   }
 
   async function release(): Promise<void> {
@@ -298,7 +309,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   async function run(): Promise<void> {
     let opened: UpstreamSession;
     try {
-      opened = await deps.connector.open(upstream, { capabilities: mcpCapabilities(request, elicitation), prepare, signal: stop.signal });
+      opened = await deps.connector.open(upstream, {
+        capabilities: mcpCapabilities(request, elicitation),
+        prepare,
+        signal: stop.signal,
+        // A result that came just before the end is on its way through the client.
+        onCallCut: () =>
+          setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
+      });
     } catch (error) {
       return end({ type: "unavailable", message: `cannot be reached (${reason(error)})` });
     }
@@ -313,7 +331,6 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         allowInputRequired: true,
         onprogress: ({ progress, total, message }) =>
           report?.({ type: "progress", progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }),
-        onRequestStreamEnd: () => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }),
       });
       end(isInputRequiredResult(result) ? required(result) : { type: "result", result: withoutKind(result) });
     } catch (error) {
@@ -466,7 +483,7 @@ function mcpCapabilities(
 }
 
 function withoutKind(result: object): JsonObject {
-  const { resultType, ...rest } = result as JsonObject;
+  const { resultType: _, ...rest } = result as JsonObject;
   return rest;
 }
 

@@ -13,7 +13,11 @@ export interface RunningUpstream {
   kill(): Promise<void>;
 }
 
-export async function startUpstream(script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<RunningUpstream> {
+export async function startUpstream(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunningUpstream> {
   const child: ChildProcess = spawn(process.execPath, [join(UPSTREAMS, script), ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],

@@ -9,10 +9,8 @@ export function notBehindItself(scope: FastifyInstance, deployment: string): voi
   scope.addHook("onRequest", async ({ headers }, reply) => {
     const via = headers[GATEWAY_HEADER];
     if (typeof via !== "string" || via.split("/")[0] !== deployment) return;
-    await reply
-      .code(508)
-      .send({
-        error: `this gateway is behind itself, as the upstream ${via.split("/")[1]?.slice(0, 40)}: take it out of PARLEY_UPSTREAMS`,
-      });
+    await reply.code(508).send({
+      error: `this gateway is behind itself, as the upstream ${via.split("/")[1]?.slice(0, 40)}: take it out of PARLEY_UPSTREAMS`,
+    });
   });
 }

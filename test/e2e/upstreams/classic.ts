@@ -14,7 +14,12 @@ import type { AddressInfo } from "node:net";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema, UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolRequestSchema,
+  ElicitResultSchema,
+  ListToolsRequestSchema,
+  UrlElicitationRequiredError,
+} from "@modelcontextprotocol/sdk/types.js";
 
 const [kind = "stdio", port = "0"] = process.argv.slice(2);
 const mark = (line: string) => process.env["MARKS"] && appendFileSync(process.env["MARKS"], `${line}\n`);
@@ -59,7 +64,8 @@ function build(): McpServer {
   const { server } = mcp;
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: late > 0 ? [...TOOLS, tool(`late-${late}`)] : TOOLS }) as never);
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
-    const said = String(params.arguments?.["text"] ?? "");
+    const { text: given } = params.arguments ?? {};
+    const said = typeof given === "string" ? given : "";
     const elicit = (message: string, requestedSchema: object = CONFIRM, options = {}) =>
       server.request({ method: "elicitation/create", params: { mode: "form", message, requestedSchema } as never }, ElicitResultSchema, {
         timeout: 600_000,
@@ -114,8 +120,9 @@ function build(): McpServer {
         process.exit(1);
         break;
       case "nested":
-        return await elicit("Nested?", { type: "object", properties: { a: { type: "object", properties: {} } } }).then(text, (error: Error) =>
-          text({ refused: error.message }),
+        return await elicit("Nested?", { type: "object", properties: { a: { type: "object", properties: {} } } }).then(
+          text,
+          (error: Error) => text({ refused: error.message }),
         );
       case "secret":
         return await elicit("Password?", { type: "object", properties: { password: { type: "string" } } }).then(text, (error: Error) =>
@@ -135,7 +142,10 @@ function build(): McpServer {
         ]);
       case "capabilities":
         if (_meta?.progressToken !== undefined) {
-          await sendNotification({ method: "notifications/progress", params: { progressToken: _meta.progressToken, progress: 1, message: "half" } });
+          await sendNotification({
+            method: "notifications/progress",
+            params: { progressToken: _meta.progressToken, progress: 1, message: "half" },
+          });
         }
         return text(server.getClientCapabilities() ?? {});
       case "sampled":

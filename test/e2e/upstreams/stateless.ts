@@ -38,7 +38,11 @@ const http = createServer((incoming, outgoing) => {
   void (async () => {
     const { method = "GET", url = "/", headers } = incoming;
     const body = method === "POST" ? await bodyOf(incoming) : undefined;
-    const request = new Request(new URL(url, "http://localhost"), { method, headers: headers as Record<string, string>, ...(body !== undefined && { body }) });
+    const request = new Request(new URL(url, "http://localhost"), {
+      method,
+      headers: headers as Record<string, string>,
+      ...(body !== undefined && { body }),
+    });
     const response = await handler.fetch(request);
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     for await (const chunk of response.body ?? []) outgoing.write(chunk);
