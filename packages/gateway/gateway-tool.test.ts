@@ -10,8 +10,14 @@ const upstreamOf = (given: object = {}) =>
   parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", ...given }] }))[0]!;
 const LISTED = { name: "tool", inputSchema: { type: "object" } };
 
+interface RunOptions {
+  readonly hidden?: boolean;
+  readonly request?: object;
+  readonly upstream?: object;
+}
+
 /** Runs the tool once, straight through: each ask is accepted. */
-async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, upstream = {} } = {}) {
+async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, request, upstream = {} }: RunOptions = {}) {
   const leads: Lead[] = [];
   const asked: string[] = [];
   const calls = {
@@ -24,7 +30,7 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, upst
   } as unknown as Calls;
   const effects = {
     taskId: "task",
-    call: { hidden, principal: "ann", capabilities: { elicitation: { form: true, url: false } } },
+    call: { hidden, request, principal: "ann", capabilities: { elicitation: { form: true, url: false } } },
     report: () => undefined,
     step: async (_name: string, work: (attempt: object) => unknown) => await work({ signal: new AbortController().signal }),
     ask: async (key: string) => {
@@ -51,8 +57,9 @@ describe("a question", () => {
   test("waits as long as the deployment says, by how its caller waits, or as its upstream's file says", async () => {
     for (const [options, expected] of [
       [{}, 5_000],
-      [{ hidden: true }, 60],
-      [{ hidden: true, upstream: { questionTimeout: "7s" } }, 7_000],
+      [{ hidden: true }, 5_000],
+      [{ hidden: true, request: { id: 1 } }, 60],
+      [{ hidden: true, request: { id: 1 }, upstream: { questionTimeout: "7s" } }, 7_000],
     ] as const) {
       const { leads } = await run(() => ({ type: "result", result: {} }), options);
       expect(leads[0]?.request.questionTimeoutMs).toBe(expected);

@@ -22,7 +22,8 @@ export interface ListerDeps {
   readonly announce: (announcement: Announcement) => Promise<void>;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly onStatus?: (upstream: string, isUp: boolean) => void;
+  /** Undefined where another process reads the lists. */
+  readonly onStatus?: (upstream: string, isUp: boolean | undefined) => void;
 }
 
 /** Between two readings of one upstream, whatever it says. */
@@ -52,6 +53,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       problem = wordFor(error);
       const broken = session;
       session = undefined;
+      deps.connector.forget(upstream);
       await broken?.close();
     }
     deps.onStatus?.(name, problem === undefined);
@@ -97,6 +99,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
           session = undefined;
           isChanged = true;
           last = undefined;
+          deps.onStatus?.(name, undefined);
           await idle?.close();
           await sleep(RENEW_EVERY_MS, undefined, { signal });
         }

@@ -105,9 +105,15 @@ export interface CallDeps {
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
   /** Each question, by what became of it. */
-  readonly count: (what: { readonly upstream: string; readonly mode: string; readonly outcome: string }) => void;
+  readonly count: (question: CountedQuestion) => void;
   /** A question that was put is not waited for any more. */
   readonly onAbandoned: () => void;
+}
+
+export interface CountedQuestion {
+  readonly upstream: string;
+  readonly kind: AskRequest["type"];
+  readonly outcome: Answer["action"] | "refused";
 }
 
 interface Waiting {
@@ -205,7 +211,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     const question = admit(method, params);
     const replayed = takeRecorded(question.digest);
     if (replayed) return replayed;
-    const leaves = enter();
+    const leaves = enter(() => countRefused(method, params));
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.set(question.id, { question, isHanded: false, settle: resolve });
     const withdraw = () => abandon(question.id);
@@ -215,7 +221,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     wake();
     try {
       const answer = await promise;
-      deps.count({ upstream: upstream.name, mode: question.request.type, outcome: answer.action });
+      deps.count({ upstream: upstream.name, kind: question.request.type, outcome: answer.action });
       return answer;
     } finally {
       signal.removeEventListener("abort", withdraw);
@@ -224,24 +230,31 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
   }
 
+  function countRefused(method: QuestionMethod, params: unknown): void {
+    const mode = method === "elicitation/create" && (params as { mode?: unknown } | undefined)?.mode === "url" ? "url" : "form";
+    const kind = method === "roots/list" ? "roots" : method === "sampling/createMessage" ? "sampling" : mode;
+    deps.count({ upstream: upstream.name, kind, outcome: "refused" });
+  }
+
   function admit(method: QuestionMethod, params: unknown): Question {
-    const refused = (code: number, message: string, data?: object) => {
-      deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
-      return new ProtocolError(code, message, data);
+    const refused = (code: number, message: string) => {
+      countRefused(method, params);
+      return new ProtocolError(code, message);
     };
     if (!elicitation.isEnabled) throw refused(NOT_SUPPORTED, "the gateway does not pass questions on (PARLEY_ELICITATION)");
-    if (asked >= elicitation.callMax) {
+    // A call that is made again asks again; one that goes on asks on.
+    if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
       throw refused(REFUSED, `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
     try {
       return newQuestion(readQuestion(method, params, settings));
     } catch (error) {
-      deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
+      countRefused(method, params);
       throw error;
     }
   }
 
-  function enter(): () => void {
+  function enter(isFull: () => void): () => void {
     const leaveOwn = deps.openOf(principal).enter();
     const leave = leaveOwn && deps.open.enter();
     if (leave && leaveOwn) {
@@ -251,7 +264,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       };
     }
     leaveOwn?.();
-    deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
+    isFull();
     throw new ProtocolError(REFUSED, "too many questions are open (PARLEY_ELICITATIONS_MAX, PARLEY_ELICITATIONS_PRINCIPAL_MAX)", {
       retryAfterMs: 1_000,
     });

@@ -11,6 +11,7 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TaskState } from "../../bench/client.ts";
+import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
@@ -43,7 +44,7 @@ beforeAll(async () => {
   ]);
   deployment = await startDeployment({
     env: { PARLEY_UPSTREAMS: file },
-    workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5" },
+    workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
   });
   workers = [...deployment.workers];
   await offered(["classic_plain", "stateless_deploy", "pipe_plain", "any.echo"]);
@@ -400,6 +401,25 @@ describe("a worker that is killed while it holds a call", () => {
   });
 });
 
+describe("a worker that is told to stop while it holds calls", () => {
+  test("waits for answers for a while, and then its tasks say what became of them", async () => {
+    const [answered, left] = await Promise.all(
+      ["answered", "left"].map(async (text) => {
+        const { taskId } = await client.call("classic_confirm", { text });
+        await settled(taskId);
+        return taskId;
+      }),
+    );
+    const stopped = Promise.all(workers.splice(0).map((worker) => worker.stop()));
+    workers.push(await deployment.addWorker());
+    await client.answer(answered!, accept(true));
+    expect(said(await ended(answered!))).toMatchObject({ said: "answered", content: { ok: true } });
+    expect(await ended(left!)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });
+    await stopped;
+    expect(await marked("called confirm left")).toBe(1);
+  });
+});
+
 describe("an upstream in trouble", () => {
   test.each([
     ["strict_never", "UPSTREAM_TIMEOUT"],
@@ -454,5 +474,37 @@ describe("server-everything", () => {
     expect(asked.status).toBe("input_required");
     await client.answer(taskId, { "question-1": { action: "accept", content: { name: "Ada" } } });
     expect(JSON.stringify((await ended(taskId)).result)).toContain("Ada");
+  });
+});
+
+describe("another deployment", () => {
+  test("that is behind itself lists nothing of itself; one that passes no questions on says so to its upstreams", async () => {
+    const own = await mkdtemp(join(tmpdir(), "parley-gateway-"));
+    const [port = 0] = await freePorts(1);
+    const file = await writeUpstreams(own, [
+      { name: "itself", url: `http://127.0.0.1:${port}/mcp` },
+      { name: "classic", url: classic.url, include: ["capabilities"] },
+    ]);
+    const other = await startDeployment({
+      frontEnds: 1,
+      workers: 1,
+      env: { PARLEY_UPSTREAMS: file, PARLEY_ELICITATION: "false" },
+      frontEndEnv: { PARLEY_PORT: String(port) },
+    });
+    try {
+      const refused = await until(() => other.workers[0]!.logs.find(({ msg }) => msg === "upstream could not be listed"));
+      expect(refused).toMatchObject({ upstream: "itself" });
+      const client = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } });
+      await client.connect(new StreamableHTTPClientTransport(new URL(other.url)) as never);
+      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+      await until(async () => (await names()).includes("classic_capabilities"));
+      expect((await names()).filter((name) => name.startsWith("itself_"))).toEqual([]);
+      const { content } = (await client.callTool({ name: "classic_capabilities" })) as { content: { text: string }[] };
+      expect(JSON.parse(content[0]!.text)).toEqual({});
+      await client.close();
+    } finally {
+      await other.close();
+      await rm(own, { recursive: true });
+    }
   });
 });
