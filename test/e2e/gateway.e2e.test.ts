@@ -34,7 +34,7 @@ beforeAll(async () => {
     startUpstream("stateless.ts", ["0"], { MARKS: marks }),
   ]);
   const file = await writeUpstreams(directory, [
-    { name: "classic", url: classic.url, headers: { "x-key": "${KEY}" } },
+    { name: "classic", url: classic.url, connectTimeout: "60s", headers: { "x-key": "${KEY}" } },
     { name: "strict", url: classic.url, callTimeout: "2s", include: ["never"] },
     { name: "quick", url: classic.url, questionTimeout: "1s", include: ["confirm"] },
     { name: "stateless", url: stateless.url },
@@ -259,6 +259,7 @@ describe("a question of a classic upstream", () => {
       numbers.map(async (number) => (await client.call("classic_confirm", { text: `many-${number}` })).taskId),
     );
     const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
+    expect(waiting.filter(({ status }) => status !== "input_required").map(({ error }) => error)).toEqual([]);
     for (const [number, task] of waiting.entries()) {
       expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
     }
