@@ -1,7 +1,7 @@
 /** What a run says while it works. */
 import { describe, expect, test } from "vitest";
 import type { Announcement, Report } from "../ports.ts";
-import type { FeedItem, Json } from "../task.ts";
+import type { FeedItem, Json, JsonObject } from "../task.ts";
 import { createReports } from "./reports.ts";
 
 const progress = (value: number, message?: string): FeedItem => ({
@@ -121,6 +121,27 @@ describe("texts", () => {
         ],
         message: "12345",
         immediateResponse: "12345…",
+      },
+    ]);
+  });
+
+  test("of what is emitted are cut where they are longest, and data that is large without them becomes one text", async () => {
+    const { reports, told } = speaker({ itemMax: 20 });
+    const emit = (data: JsonObject): FeedItem => ({ type: "emit", kind: "toast", data });
+    // {"a":"x","b":"1234"} has 20 characters.
+    for (const data of [{ a: "x", b: "1234" }, { a: "x", b: "12345" }, { a: [1, 2, 3, 4, 5, 67] }, { a: [1, 2, 3, 4, 5, 678] }])
+      reports.item(emit(data));
+    reports.item(emit({ long: [1, 2, 3, 4, 5, 6, 7], b: "12345" }));
+    await reports.told();
+    expect(told).toStrictEqual([
+      {
+        items: [
+          emit({ a: "x", b: "1234" }),
+          emit({ a: "x", b: "1234…" }),
+          emit({ a: [1, 2, 3, 4, 5, 67] }),
+          emit({ cut: '{"a":[1,2,3,4,5,678]…' }),
+          emit({ cut: '{"long":[1,2,3,4,5,6…' }),
+        ],
       },
     ]);
   });

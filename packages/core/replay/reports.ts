@@ -1,7 +1,7 @@
 /** What a run says while it works: in order, in the background, gathered while an earlier report is on its way. */
 import { cut } from "../cut.ts";
 import type { Announcement, Report } from "../ports.ts";
-import type { FeedItem } from "../task.ts";
+import type { FeedItem, JsonObject } from "../task.ts";
 
 export interface Reports {
   item(item: FeedItem): void;
@@ -56,7 +56,21 @@ export function createReports(
 
 function bounded(item: FeedItem, max: number): FeedItem {
   if (item.type === "progress" && item.message !== undefined) return { ...item, message: cut(item.message, max) };
+  if (item.type === "emit") return { ...item, data: boundedData(item.data, max) };
   if (item.type !== "log") return item;
   const text = JSON.stringify(item.data);
   return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
+}
+
+/** What shows it knows its members by name: so the longest of its texts is cut, and only what is large without it becomes one text, `cut`. */
+function boundedData(data: JsonObject, max: number): JsonObject {
+  const text = JSON.stringify(data);
+  if (text.length <= max) return data;
+  const [name, longest] = Object.entries(data).reduce<readonly [string, string]>(
+    (found, [key, value]) => (typeof value === "string" && value.length > found[1].length ? [key, value] : found),
+    ["", ""],
+  );
+  const rest = text.length - JSON.stringify(longest).length + '""'.length;
+  if (longest === "" || rest >= max) return { cut: cut(text, max) };
+  return { ...data, [name]: cut(longest, max - rest) };
 }
