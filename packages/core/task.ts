@@ -150,8 +150,9 @@ export interface AskMoment {
 }
 
 export type AskRequest =
-  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject }
-  | { readonly type: "url"; readonly message: string; readonly url: string }
+  /** `hints`: how a page may show the question. Nothing that a person has to know to answer it. */
+  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject; readonly hints?: JsonObject }
+  | { readonly type: "url"; readonly message: string; readonly url: string; readonly hints?: JsonObject }
   /** MCP's `sampling/createMessage` params. */
   | { readonly type: "sampling"; readonly params: JsonObject }
   | { readonly type: "roots" };

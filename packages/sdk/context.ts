@@ -17,9 +17,11 @@ import type {
   StepAttempt,
   StepOptions as CoreStepOptions,
   TimeoutPolicy,
+  Violation,
 } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
@@ -51,6 +53,8 @@ export interface FormAsk<S extends Schema | JsonObject> {
   readonly to?: "caller" | Audience["to"];
   /** `"caller"`: whoever called may not answer, even if `to` names them. For a second pair of eyes. */
   readonly not?: Audience["not"];
+  /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
+  readonly hints?: JsonObject;
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -63,6 +67,7 @@ export interface UrlAsk {
   readonly signal?: AbortSignal;
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
+  readonly hints?: JsonObject;
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -95,7 +100,7 @@ export interface SleepOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Context {
+export interface Context extends Shorthands {
   readonly taskId: string;
   /** Whoever called. */
   readonly principal: string;
@@ -185,7 +190,7 @@ export function createContext(effects: Effects): Context {
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
-      const answer = await putRequest(name, { type: "form", message, schema: form }, options);
+      const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
       if (answer.action !== "accept") return refusal(answer);
       const content = await check(schema, answer.content ?? {});
       if (content.ok) return { action: "accept", content: content.value };
@@ -195,14 +200,14 @@ export function createContext(effects: Effects): Context {
         });
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
-      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(content.violations)}`;
+      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(labelled(form, content.violations))}`;
     }
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, whatever it was built from: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
-    const answer = await putRequest(name, { type: "url", message: ask.message, url }, askOptions(ask));
+    const answer = await putRequest(name, { type: "url", message: ask.message, url, ...present({ hints: ask.hints }) }, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -231,6 +236,7 @@ export function createContext(effects: Effects): Context {
     idempotencyKey: effects.taskId,
     elicit,
     ask: put,
+    ...createShorthands(put),
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
@@ -262,6 +268,14 @@ export function createContext(effects: Effects): Context {
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
+}
+
+/** By the titles that the form shows, where it has any. */
+function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
+  return violations.map(({ path, message }) => {
+    const title = fieldAt(form, `/content${path}`)?.schema["title"];
+    return { path: typeof title === "string" ? title : path, message };
+  });
 }
 
 interface Form {

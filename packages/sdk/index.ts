@@ -1,6 +1,16 @@
 /** What tool authors import. */
 export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
 export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
+export type {
+  ConfirmOptions,
+  DateOptions,
+  FormOptions,
+  NumberOptions,
+  SelectOption,
+  SelectOptions,
+  TextOptions,
+  UrlOptions,
+} from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
 export type { AskResult, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";

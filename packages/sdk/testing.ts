@@ -11,9 +11,11 @@
  */
 import {
   type Ask,
+  type AskRequest,
   type ClientCapabilities,
   type Duration,
   type FeedItem,
+  type Json,
   type JsonObject,
   type Log,
   type Prompt,
@@ -30,6 +32,7 @@ import {
   declareUnavailable,
   describeViolations,
   entryKey,
+  fieldsOf,
   isFinished,
   parseDuration,
   runTask,
@@ -54,10 +57,15 @@ export const timeout: unique symbol = Symbol("timeout");
 /** Not a person's: the client cannot be asked that. */
 export const unavailable: unique symbol = Symbol("unavailable");
 
-/** The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. */
+/**
+ * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
+ * of `ctx.text` and its siblings, also the value alone.
+ */
 export type Reply =
   | JsonObject
   | string
+  | number
+  | boolean
   | readonly string[]
   | typeof accept
   | typeof decline
@@ -388,7 +396,14 @@ function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailabl
     return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);
   }
   if (request.type === "roots") return { roots: (reply as readonly string[]).map((uri) => ({ uri })) };
-  return { action: "accept", content: reply as JsonObject };
+  return { action: "accept", content: contentOf(request, reply) };
+}
+
+function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
+  if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
+  const [field, ...others] = request.type === "form" ? fieldsOf(request.schema) : [];
+  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is no answer to a form of ${others.length + 1} fields`);
+  return { [field.name]: reply as Json };
 }
 
 function textOf({ outcome }: Task): string {
