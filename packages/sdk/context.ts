@@ -12,6 +12,7 @@ import type {
   Audience,
   ClientCapabilities,
   Effects,
+  EmitKind,
   JsonObject,
   LogLevel,
   StepAttempt,
@@ -158,6 +159,11 @@ export interface Context extends Shorthands {
   log(message: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
   /**
+   * Adds to the task's feed what MCP has no notification for, such as a toast: for pages and terminals that show the feed. `data` is a plain
+   * object; what is too long of it is cut. What belongs to the result goes into the result.
+   */
+  emit(kind: EmitKind, data: object): void;
+  /**
    * Lets the client's connection go while the tool works on: a client that can come back for the rest is told to, and others wait as before.
    * For tools that are busy for minutes: a question lets the worker go by itself, not the connection.
    */
@@ -254,6 +260,8 @@ export function createContext(effects: Effects): Context {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
     },
+    emit: (kind: EmitKind, data: object) =>
+      effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
     releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(text),
     announce: (announcement: Announcement) => effects.announce(announcement),

@@ -66,6 +66,17 @@ describe("reports", () => {
     expect(told).toStrictEqual([{ items: [progress(1)] }, { items: [progress(2), progress(3)] }]);
   });
 
+  test("wait as a thousand items at most, the newest: a feed keeps no more", async () => {
+    const { reports, told } = speaker();
+    for (let value = 1; value <= 1_000; value += 1) reports.item(progress(value));
+    await reports.told();
+    for (let value = 1; value <= 1_001; value += 1) reports.item(progress(value));
+    await reports.told();
+    const [fits, exceeds] = told as Report[];
+    expect([fits?.items.length, fits?.items[0]]).toStrictEqual([1_000, progress(1)]);
+    expect([exceeds?.items.length, exceeds?.items[0]]).toStrictEqual([1_000, progress(2)]);
+  });
+
   test("are not made while the run does not speak", async () => {
     const { reports, told, speaking } = speaker();
     speaking.isOpen = false;

@@ -3,6 +3,9 @@ import { cut } from "../cut.ts";
 import type { Announcement, Report } from "../ports.ts";
 import type { FeedItem, JsonObject } from "../task.ts";
 
+/** Items that are kept of a feed. */
+export const FEED_LENGTH_MAX = 1_000;
+
 export interface Reports {
   item(item: FeedItem): void;
   message(text: string): void;
@@ -44,7 +47,12 @@ export function createReports(
   }
 
   return {
-    item: (item) => add((report) => report.items.push(bounded(item, itemMax))),
+    item: (item) =>
+      add(({ items }) => {
+        items.push(bounded(item, itemMax));
+        // A feed keeps no more: what a handler says without a pause takes no more memory than that.
+        if (items.length > FEED_LENGTH_MAX) items.shift();
+      }),
     message: (text) => add((report) => (report.message = cut(text, itemMax))),
     immediateResponse: (text) => add((report) => (report.immediateResponse = cut(text, itemMax))),
     announce(announcement) {
