@@ -25,7 +25,7 @@ export interface CommonOptions {
   readonly icon?: string;
   /** What is done cannot be undone: the message begins with a warning sign. */
   readonly destructive?: boolean;
-  /** What the buttons are to say. Forms of MCP have none of their own, so the description says what yes and no mean. */
+  /** What the buttons are to say. Forms of MCP name none, so the description says it as well. */
   readonly submitLabel?: string;
   readonly cancelLabel?: string;
   /** Whether a page keeps the question on the screen; a hint. */

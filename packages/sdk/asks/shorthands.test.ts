@@ -130,7 +130,7 @@ describe("a yes or no", () => {
     expect(await putBy(ask)).toEqual({
       message: "⚠️ Delete?",
       hints: { dangerous: true, submitLabel: "Delete", cancelLabel: "Keep" },
-      value: { type: "boolean", title: "Q", description: "To accept is to say “Delete”. To decline is to say “Keep”." },
+      value: { type: "boolean", title: "Q", description: "Accept: “Delete”. Decline: “Keep”." },
       isRequired: true,
     });
     expect(await got(ask, false)).toBe(false);

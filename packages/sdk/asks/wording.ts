@@ -17,8 +17,8 @@ function isSign(icon: string): boolean {
 /** Sentences about the field, one after the other. */
 export function descriptionOf({ description, hint, submitLabel, cancelLabel }: CommonOptions, notes: readonly string[] = []): JsonObject {
   const buttons = [
-    ...(submitLabel === undefined ? [] : [`To accept is to say “${submitLabel}”.`]),
-    ...(cancelLabel === undefined ? [] : [`To decline is to say “${cancelLabel}”.`]),
+    ...(submitLabel === undefined ? [] : [`Accept: “${submitLabel}”.`]),
+    ...(cancelLabel === undefined ? [] : [`Decline: “${cancelLabel}”.`]),
   ];
   const said = [description, hint, ...notes, ...buttons].filter((text): text is string => text !== undefined && text !== "");
   return said.length === 0 ? {} : { description: said.map(sentence).join(" ") };
