@@ -115,14 +115,15 @@ export type BareYield =
 
 export type Yielded = AskYield | EmitYield | StepYield | CheckpointYield | AllYield | readonly Parallel[] | BareYield;
 
-// What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`.
+// What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`. And a generator
+// may return anything, or nothing.
+/* oxlint-disable typescript/no-explicit-any -- see above */
 /** A part of a generator tool: what another one takes over by `yield*`, or drives beside others by `all`. */
-// oxlint-disable-next-line typescript/no-explicit-any -- see above
-export type ToolGenerator<R = unknown> = Generator<Yielded, R, any>;
+export type ToolGenerator<R = any> = Generator<Yielded, R, any>;
 /** The same of an async one. */
-// oxlint-disable-next-line typescript/no-explicit-any -- see above
-export type AsyncToolGenerator<R = unknown> = AsyncGenerator<Yielded, R, any>;
-export type AnyToolGenerator<R = unknown> = ToolGenerator<R> | AsyncToolGenerator<R>;
+export type AsyncToolGenerator<R = any> = AsyncGenerator<Yielded, R, any>;
+export type AnyToolGenerator<R = any> = ToolGenerator<R> | AsyncToolGenerator<R>;
+/* oxlint-enable typescript/no-explicit-any */
 
 export function isGenerator(value: unknown): value is AnyToolGenerator {
   if (typeof value !== "object" || value === null) return false;
