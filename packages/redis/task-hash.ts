@@ -47,8 +47,8 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
-  | ["form", message: string, schema: JsonObject]
-  | ["url", message: string, url: string]
+  | ["form", message: string, schema: JsonObject, hints?: JsonObject]
+  | ["url", message: string, url: string, hints?: JsonObject]
   | ["sampling", params: JsonObject]
   | ["roots"];
 
@@ -361,9 +361,9 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
 function packRequest(request: AskRequest): PackedRequest {
   switch (request.type) {
     case "form":
-      return ["form", request.message, request.schema];
+      return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
-      return ["url", request.message, request.url];
+      return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
     case "roots":
@@ -374,9 +374,9 @@ function packRequest(request: AskRequest): PackedRequest {
 function unpackRequest(packed: PackedRequest): AskRequest {
   switch (packed[0]) {
     case "form":
-      return { type: "form", message: packed[1], schema: packed[2] };
+      return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
     case "url":
-      return { type: "url", message: packed[1], url: packed[2] };
+      return { type: "url", message: packed[1], url: packed[2], ...(packed[3] && { hints: packed[3] }) };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":
