@@ -593,10 +593,17 @@ function isHeaderMismatch(body: unknown): boolean {
 
 function lost(exchange: Exchange, cause?: unknown): Error {
   const why = cause instanceof Error ? ` (${cause.message})` : "";
-  return new Error(
-    `the connection to the server was lost before ${namesOf(exchange)} was answered${why}. It may have been carried out: look before you try again`,
-  );
+  const what = `the connection to the server was lost before ${namesOf(exchange)} was answered${why}`;
+  // A server may close the connection under a message that it will not read to its end.
+  if (exchange.text.length > LARGE_CHARS)
+    return new Error(
+      `${what}. The message has ${exchange.text.length} characters, which may be more than it takes (PARLEY_BODY_BYTES_MAX)`,
+    );
+  return new Error(`${what}. It may have been carried out: look before you try again`);
 }
+
+/** What Parley takes unless it is set otherwise. */
+const LARGE_CHARS = 1_048_576;
 
 function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
