@@ -6,14 +6,30 @@ import { addAudit } from "./commands/audit.ts";
 import { addCall } from "./commands/call.ts";
 import { addContent } from "./commands/content.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addInstall } from "./commands/install.ts";
 import { addStart } from "./commands/start.ts";
+import { addKeys } from "./commands/keys.ts";
 import { addServer } from "./commands/server.ts";
 import { addStdio } from "./commands/stdio.ts";
 import { addTasks } from "./commands/tasks.ts";
 import { addWorker } from "./commands/worker.ts";
 
 const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
-for (const add of [addStart, addServer, addWorker, addStdio, addCall, addTasks, addAnswer, addAudit, addContent, addDoctor]) add(program);
+const COMMANDS = [
+  addStart,
+  addServer,
+  addWorker,
+  addStdio,
+  addInstall,
+  addCall,
+  addTasks,
+  addAnswer,
+  addAudit,
+  addContent,
+  addKeys,
+  addDoctor,
+];
+for (const add of COMMANDS) add(program);
 
 try {
   await program.parseAsync();

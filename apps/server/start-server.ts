@@ -57,14 +57,21 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       services,
       sessions,
       catalogues: fixedCatalogue(catalogue),
-      facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
+      facts: {
+        name: "parley",
+        version: VERSION,
+        pollIntervalMs: times.pollIntervalMs,
+        listTtlMs: times.listTtlMs,
+        pageSize,
+        knowsCallers: identity !== undefined,
+      },
       keys: await agreedStateKeys(config.secrets, redis.secret),
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
       authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now() }))
+        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
         : anonymous,
       resource:
         identity &&

@@ -59,12 +59,12 @@ interface Running {
 async function run(
   serve: Serve,
   limits: Partial<BridgeLimits> = {},
-  { write = (_: Message) => Promise.resolve(), token = "" } = {},
+  { write = () => Promise.resolve(), token = "" }: { readonly write?: () => Promise<void>; readonly token?: string } = {},
 ): Promise<Running> {
   const got: Got[] = [];
   const told: Message[] = [];
   const logged: string[] = [];
-  const server = createServer(async (request, response) => {
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const each: Got = {
@@ -74,7 +74,8 @@ async function run(
     };
     got.push(each);
     serve(each, response);
-  });
+  }
+  const server = createServer((request, response) => void take(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -86,7 +87,7 @@ async function run(
     },
     write: async (message) => {
       told.push(message as Message);
-      await write(message as Message);
+      await write();
     },
     log: (text) => logged.push(text),
     limits: { requestPatienceMs: 2_000, streamPatienceMs: 2_000, ...limits },
