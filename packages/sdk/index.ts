@@ -5,6 +5,7 @@ export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
 export type { AskResult, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
+export type { PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
@@ -17,5 +18,6 @@ export {
   defineResourceTemplate,
 } from "./resource.ts";
 export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
+export { Secret } from "./secret.ts";
 export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
 export { type Icon, type RunOptions, type DataToolDefinition, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";
