@@ -70,7 +70,14 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       services,
       sessions,
       catalogues: fixedCatalogue(catalogue),
-      facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
+      facts: {
+        name: "parley",
+        version: VERSION,
+        pollIntervalMs: times.pollIntervalMs,
+        listTtlMs: times.listTtlMs,
+        pageSize,
+        knowsCallers: identity !== undefined,
+      },
       keys,
       pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
       trusted: config,
@@ -78,7 +85,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       limits,
       times,
       authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now() }))
+        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
         : anonymous,
       resource:
         identity &&

@@ -1,3 +1,4 @@
+export type { ApiKey, ApiKeys } from "./api-key.ts";
 export { FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";

@@ -10,6 +10,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { type ApiKeyRing, createApiKeys } from "./api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
@@ -34,13 +35,13 @@ import { reached } from "./unavailable.ts";
 export interface RedisBackend {
   readonly store: TaskStore;
   readonly queue: RunQueue;
-  /** Undefined where no rate is bounded. */
   /** For front ends. */
   rates(limits: RateLimits): Rates;
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
   readonly audit: AuditTrail;
+  readonly apiKeys: ApiKeyRing;
   /** Whether and how what is said is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
   /** The time by Redis' clock, for whatever is dated (see clock.ts). */
@@ -123,6 +124,7 @@ export async function connectRedis(
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
     content,
     audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
+    apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,

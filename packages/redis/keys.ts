@@ -18,6 +18,7 @@
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
  *   parley:content                          the keys that content is sealed with, wrapped
+ *   parley:api-keys                         digests of the keys by which machines call
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
  * spreads sessions over the nodes.
@@ -60,6 +61,7 @@ export interface Keys {
   readonly secret: string;
   /** Data keys, wrapped: see content/data-keys.ts. */
   readonly content: string;
+  readonly apiKeys: string;
   readonly ready: string;
 }
 
@@ -84,6 +86,7 @@ export function createKeys(prefix = "parley"): Keys {
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,
+    apiKeys: `${prefix}:api-keys`,
     ready: `${prefix}:ready`,
   };
 }

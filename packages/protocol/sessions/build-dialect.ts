@@ -13,7 +13,7 @@ export interface Revision
     Pick<SessionEncoder, "ask" | "pageDone">,
     Pick<Words, "entries" | "toolResult" | "promptResult" | "related" | "tellsModel"> {
   readonly methods: Methods;
-  capabilities(catalogue: Catalogue): object;
+  capabilities(catalogue: Catalogue, facts: ServerFacts): object;
   serverInfo(facts: ServerFacts): object;
   /** Where the revision has tasks. */
   tasks?(facts: ServerFacts): TaskEncoder;
@@ -38,7 +38,7 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
     ...commonEncoder(facts, { ...revision, answer: (about) => about, shown: SHOWN, statusOf: () => 200 }),
     initialize: (catalogue) => ({
       protocolVersion: revision.version,
-      capabilities: revision.capabilities(catalogue),
+      capabilities: revision.capabilities(catalogue, facts),
       serverInfo: revision.serverInfo(facts),
       ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
     }),

@@ -13,9 +13,9 @@ export const rev20251125: SessionDialect = buildDialect({
   batches: false,
   closesEarly: true,
   methods: METHODS,
-  capabilities: (catalogue) => ({
+  capabilities: (catalogue, { knowsCallers }) => ({
     ...servedCapabilities(catalogue),
-    ...(catalogue.tools.size > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+    ...(catalogue.tools.size > 0 && { tasks: { ...(knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } } }),
   }),
   serverInfo: ({ name, version, title }) => present({ name, version, title }),
   entries,

@@ -234,7 +234,7 @@ class CallStream {
     for (const { ask, requestId, moment } of toPut(this.#route, session.id, this.#task, seen)) {
       if (this.#canPut(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
-        noteShown(services, { caller, door: "session stream" }, this.#task, [ask]);
+        noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
         // Where nobody else is asked, the tool is told so.
       } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });
@@ -253,6 +253,7 @@ class CallStream {
       this.#put.add(mark);
       if (claimed === "put") continue;
       this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key), taskId }));
+      noteShown(this.#route.services, this.#exchange, this.#task, [ask]);
       await channel.drained();
     }
   }
