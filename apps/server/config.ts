@@ -11,6 +11,7 @@ import {
   list,
   LOCAL_HOSTS,
   logEnvironment,
+  secretEnvironment,
   SettingsError,
   whole,
 } from "@parley/node";
@@ -30,6 +31,7 @@ export const SERVER_SETTINGS = z.object({
   ...hostsEnvironment,
   ...telemetryEnvironment,
   ...identityEnvironment,
+  ...secretEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -56,11 +58,6 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
   ),
-  PARLEY_SECRET: list()
-    .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
-    .describe(
-      "Seals requestState; the same for all front ends. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
-    ),
 
   PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
@@ -146,6 +143,8 @@ export interface ServerConfig {
   readonly logLevel: string;
   /** Undefined: callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
+  /** Where people and clients reach the server; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
   readonly telemetry: TelemetrySettings;
@@ -170,6 +169,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
+    publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,

@@ -2,7 +2,16 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
 import { createIdentity } from "@parley/identity";
-import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
+import {
+  agreedSecrets,
+  createLogger,
+  createValidator,
+  depositSeal,
+  sha256Digest,
+  createScope,
+  systemClock,
+  withLogFields,
+} from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
@@ -10,8 +19,10 @@ import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
+import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
-import { agreedStateKeys } from "./seals/state-keys.ts";
+import { signatures } from "./seals/signatures.ts";
+import { stateKeys } from "./seals/state-keys.ts";
 
 export interface RunningServer {
   /** Of the MCP endpoint. */
@@ -53,6 +64,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
+    const secrets = await agreedSecrets(config.secrets, redis.secret);
+    const keys = stateKeys(secrets);
     const app = await buildApp({
       services,
       sessions,
@@ -65,7 +78,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         pageSize,
         knowsCallers: identity !== undefined,
       },
-      keys: await agreedStateKeys(config.secrets, redis.secret),
+      keys,
+      pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,

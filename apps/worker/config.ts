@@ -1,5 +1,5 @@
 /** Every setting of a worker. */
-import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, whole } from "@parley/node";
+import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
@@ -10,6 +10,7 @@ export const WORKER_SETTINGS = z.object({
   ...logEnvironment,
   ...hostsEnvironment,
   ...telemetryEnvironment,
+  ...secretEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -31,6 +32,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
+    secrets: environment.PARLEY_SECRET,
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,

@@ -2,9 +2,11 @@
 import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import {
+  agreedSecrets,
   createLogger,
   createScope,
   createValidator,
+  depositSeal,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
@@ -15,6 +17,7 @@ import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
 import { watchWorker } from "./watch-worker.ts";
@@ -54,6 +57,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     settings: core,
     observer: runs.follow(telemetry.observer, watched.begun),
     suspects: createSuspects(systemClock),
+    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });

@@ -40,4 +40,5 @@ export * from "./use-cases/run-task.ts";
 export * from "./use-cases/services.ts";
 export * from "./use-cases/suspects.ts";
 export * from "./use-cases/sweep.ts";
+export * from "./use-cases/visit-page.ts";
 export * from "./use-cases/watch-task.ts";

@@ -70,6 +70,8 @@ export interface ReplayRequest {
     record(entries: readonly KeyedEntry[]): Promise<void>;
     /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
     isHeld(): boolean | Promise<boolean>;
+    /** Effects' own. */
+    deposit(key: string): Promise<string>;
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
   };
@@ -383,6 +385,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
     branch: inBranch,
+    deposit: (key) => ports.deposit(key),
     restart,
     report: reports.item,
     status: reports.message,

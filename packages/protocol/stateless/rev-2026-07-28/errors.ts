@@ -45,6 +45,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   TOO_MANY_SUBSCRIPTIONS: CALLER,
   CONTENT_ERASED: CALLER,
   CONTENT_DAMAGED: SERVER,
+  DEPOSIT_UNREADABLE: SERVER,
   // Another front end may have the key.
   CONTENT_KEY_MISSING: ELSEWHERE,
   OVERLOADED: ELSEWHERE,
