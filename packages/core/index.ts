@@ -1,5 +1,5 @@
 export type { ApiKey, ApiKeys } from "./api-key.ts";
-export { FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
 export * from "./caller.ts";
