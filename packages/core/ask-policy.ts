@@ -40,6 +40,8 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {
   switch (request.type) {
     case "url": {
+      // One of Parley's own has no address yet.
+      if (request.page) return [];
       const message = urlProblem(request.url, settings.askUrlSchemes);
       return message === undefined ? [] : [{ path: "/url", message }];
     }

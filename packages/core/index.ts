@@ -1,5 +1,5 @@
 export type { ApiKey, ApiKeys } from "./api-key.ts";
-export { FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
 export * from "./caller.ts";
@@ -40,4 +40,5 @@ export * from "./use-cases/run-task.ts";
 export * from "./use-cases/services.ts";
 export * from "./use-cases/suspects.ts";
 export * from "./use-cases/sweep.ts";
+export * from "./use-cases/visit-page.ts";
 export * from "./use-cases/watch-task.ts";

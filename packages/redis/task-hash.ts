@@ -15,6 +15,7 @@ import {
   type Entry,
   type EntryOutcome,
   type JsonObject,
+  type Page,
   type Outcome,
   type Task,
   type TaskAtWork,
@@ -48,7 +49,7 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject, hints?: JsonObject]
-  | ["url", message: string, url: string, hints?: JsonObject]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page]
   | ["sampling", params: JsonObject]
   | ["roots"];
 
@@ -341,6 +342,7 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
         ...(audience && { audience }),
         since: { revision: refused?.revision ?? Number(put), position: Number(position) },
         ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+        ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
       };
       return { ask, put: Number(put), position: Number(position) };
     })
@@ -363,6 +365,7 @@ function packRequest(request: AskRequest): PackedRequest {
     case "form":
       return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
+      if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
       return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
@@ -376,7 +379,13 @@ function unpackRequest(packed: PackedRequest): AskRequest {
     case "form":
       return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
     case "url":
-      return { type: "url", message: packed[1], url: packed[2], ...(packed[3] && { hints: packed[3] }) };
+      return {
+        type: "url",
+        message: packed[1],
+        url: packed[2],
+        ...(packed[3] && { hints: packed[3] }),
+        ...(packed[4] && { page: packed[4] }),
+      };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":

@@ -26,9 +26,11 @@ import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
+import { createPages, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
+import type { Secret } from "./secret.ts";
 
 /** What a form's answer holds when its schema is plain JSON Schema. */
 export type FormContent = { [field: string]: string | number | boolean | string[] };
@@ -121,6 +123,12 @@ export interface Context extends Shorthands {
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
+
+  /**
+   * Asks for a secret (a password, a key) on a page that Parley serves: it never passes through the client, the model, logs or the journal. Throws as
+   * `elicit`, for forms.
+   */
+  secret(name: string, ask: PageAsk): Promise<Secret>;
 
   /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
@@ -219,6 +227,12 @@ export function createContext(effects: Effects): Context {
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
+  const pages = createPages(effects, async (name, ask, page) => {
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    if (answer.action === "accept") return answer.content ?? {};
+    return throwUnanswered(name, refusal(answer).action);
+  });
+
   async function elicit(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<unknown> {
     const result = await put(name, ask);
     return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
@@ -245,9 +259,10 @@ export function createContext(effects: Effects): Context {
     elicit,
     ask: put,
     ...createShorthands(put),
+    secret: pages.secret,
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
-      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
+      effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
       const atMs = new Date(time).getTime();
@@ -364,10 +379,15 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(
+  name: string,
+  work: (attempt: StepAttempt) => T | Promise<T>,
+  assertNoSecret: Pages["assertNoSecret"],
+): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);
+    assertNoSecret(`the result of step "${name}"`, value);
     return value;
   };
 }

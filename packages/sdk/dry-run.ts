@@ -120,6 +120,8 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       seed: "dry-run",
     },
     signal: new AbortController().signal,
+    // Steps are made up, too, and only they read what was left on a page.
+    deposit: async (key) => `left on the page of ${key}`,
     async ask(name, request, { audience } = {}): Promise<Answer> {
       if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
       const key = keyOf("ask", name);

@@ -41,6 +41,7 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
+export type { PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
@@ -53,5 +54,6 @@ export {
   defineResourceTemplate,
 } from "./resource.ts";
 export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
+export { Secret } from "./secret.ts";
 export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
 export { type DataToolDefinition, type Icon, type RunOptions, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";

@@ -26,6 +26,7 @@ import {
   type TaskStore,
   type Tool,
   DEFAULT_SETTINGS,
+  ParleyError,
   answerTask,
   cancelTask,
   createTask,
@@ -34,6 +35,8 @@ import {
   entryKey,
   fieldsOf,
   isFinished,
+  isOnPage,
+  leavePage,
   parseDuration,
   runTask,
 } from "@parley/core";
@@ -59,7 +62,7 @@ export const unavailable: unique symbol = Symbol("unavailable");
 
 /**
  * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
- * of `ctx.text` and its siblings, also the value alone.
+ * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`.
  */
 export type Reply =
   | JsonObject
@@ -266,6 +269,13 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       digest: textDigest,
       validate: validateJson,
       log: SILENT,
+      deposits: {
+        async open(taskId, key) {
+          const text = await store.deposit(taskId, key);
+          if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `nothing is left of the page "${key}" of this task`);
+          return text;
+        },
+      },
       // Every sleep parks, so that the clock decides how long it takes.
       settings: {
         ...DEFAULT_SETTINGS,
@@ -342,21 +352,29 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async answer(replies, as) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
       const raw: Record<string, JsonObject> = {};
+      const onPages = new Map<string, Reply>();
       const impossible: string[] = [];
       for (const [key, reply] of Object.entries(replies)) {
         const ask = open.get(key);
         if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
         if (reply === unavailable) impossible.push(key);
+        else if (isOnPage(ask) && typeof reply !== "symbol") onPages.set(key, reply);
+        else if (isOnPage(ask) && reply === accept) throw new Error(`"${key}" is answered on its page: { secret: "…" }`);
         else raw[key] = rawReply(ask, reply);
       }
       for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
-      const receipts = await Promise.all(
-        Object.entries(raw).map(async ([key, reply]) => {
-          const by = as ? answerer(as) : answererOf(task, open.get(key) ?? {});
-          const answered = await answerTask(services, { taskId, caller: by, replies: { [key]: reply } });
+      const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
+      const receipts = await Promise.all([
+        ...Object.entries(raw).map(async ([key, reply]) => {
+          const answered = await answerTask(services, { taskId, caller: answererTo(key), replies: { [key]: reply } });
           return [key, answered.receipts.get(key)] as const;
         }),
-      );
+        ...[...onPages].map(async ([key, reply]) => {
+          const answer = { action: "accept", content: { deposit: key }, deposit: secretIn(key, reply) } as const;
+          const digest = open.get(key)?.digest ?? "";
+          return [key, await leavePage(services, { taskId, caller: answererTo(key), key, digest, answer })] as const;
+        }),
+      ]);
       for (const [key, receipt] of receipts) {
         if (!receipt || receipt.type === "forbidden")
           throw new Error(`"${key}" is put to others: ${JSON.stringify(open.get(key)?.audience)}`);
@@ -396,6 +414,11 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
     return watch.handler(() => tool.run(args, { ...effects, step }));
   };
   return markDefinition({ ...tool, run });
+}
+
+function secretIn(key: string, reply: Reply): string {
+  if (typeof reply === "object" && "secret" in reply && typeof reply["secret"] === "string") return reply["secret"];
+  throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
 }
 
 function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {

@@ -111,6 +111,7 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
     ]);
     expect(worker?.env).toEqual([
       { name: "REDIS_URL", ...secret("mine", "address") },
+      { name: "PARLEY_SECRET", ...secret("sealed", "key") },
       { name: "PARLEY_METRICS_PORT", value: "8081" },
       contentKeys,
     ]);

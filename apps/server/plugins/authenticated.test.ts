@@ -16,11 +16,11 @@ interface Route {
   readonly url: string;
 }
 
-/** Every route and method that the server has, as it prints them: a tree of paths with their methods. */
+/** Every route and method that the server has, as it prints them: a tree of parts of paths with their methods. */
 function routesOf(server: FastifyInstance): readonly Route[] {
   const parents: string[] = [];
   return server
-    .printRoutes({ commonPrefix: false })
+    .printRoutes()
     .split("\n")
     .flatMap((line) => {
       const [, indent, path, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, -]+)\))?$/.exec(line) ?? [];
@@ -41,7 +41,7 @@ const REQUEST = {
 
 async function front(authenticate: Authenticate) {
   const resource = protectedResource({ url: undefined, authorizationServers: ["https://id.example"], scopePrefix: "" });
-  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate, resource });
+  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate, resource, visitors: { authenticate, ticket: undefined } });
   const { server } = deployment.fronts[0]!.app;
   const send = ({ method, url }: Route) =>
     server.inject({
@@ -69,10 +69,12 @@ describe("a front end", () => {
 
     const guarded = routesOf(server).filter(({ method, url }) => !OPEN.includes(url) && method !== "OPTIONS");
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
+      if (route.url.startsWith("/asks")) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
+      else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
     }
     expect(asked).toEqual(guarded);
   });

@@ -15,6 +15,13 @@ export function canAsk(request: AskRequest, capabilities: ClientCapabilities): b
   return canAskInAny(request, capabilities);
 }
 
+/** S25 client/elicitation, "Completion Notifications for URL Mode Elicitation". */
+export const pageDone: NonNullable<SessionEncoder["pageDone"]> = (elicitationId) => ({
+  jsonrpc: "2.0",
+  method: "notifications/elicitation/complete",
+  params: { elicitationId },
+});
+
 /** Forms go out as they are: they were checked against this revision's subset when they were asked. */
 export const ask: SessionEncoder["ask"] = (put, { requestId, elicitationId, taskId }) => {
   const { request } = put;
