@@ -7,18 +7,10 @@
  *   const [a, b] = yield [{ ask: "text", … }, { step: "load", run: … }];                      all of them, asked at once
  *   yield "a chunk";                                                                          undefined: it is streamed
  */
-import type { Json, JsonObject, LogLevel, StepAttempt } from "@parley/core";
-import type {
-  CommonOptions,
-  ConfirmOptions,
-  DateOptions,
-  FormOptions,
-  NumberOptions,
-  SelectOptions,
-  TextOptions,
-  UrlOptions,
-} from "../asks/options.ts";
+import type { Duration, Json, JsonObject, LogLevel, StepAttempt } from "@parley/core";
+import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
 import type { StepOptions } from "../context.ts";
+import type { PageAsk } from "../pages.ts";
 import type { Schema } from "../schema.ts";
 
 /** By its name an answer finds its question, and a client shows it. Without one asks are `ask_0`, `ask_1` … in their order. */
@@ -36,8 +28,8 @@ export type AskYield =
   | (Identified & { readonly ask: "form" } & FormOptions<Schema | JsonObject>)
   /** Gets `{ action: "accept" }`. `elicitationId` names it where there is no `id`. */
   | (Identified & { readonly ask: "url"; readonly elicitationId?: string } & UrlOptions)
-  /** Refused: it would pass through the client. */
-  | (Identified & { readonly ask: "password" } & CommonOptions);
+  /** Taken on a page that Parley serves, never by a form. Gets a Secret, which steps read. */
+  | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk);
 
 export type Severity = "info" | "success" | "warning" | "error";
 
