@@ -177,7 +177,8 @@ function answerTo(request: AskRequest, given: Json | undefined): Answer | undefi
       return validateJson(request.schema, content).length === 0 ? { action: "accept", content } : undefined;
     }
     case "url":
-      return { action: "accept" };
+      // A page of Parley's own gives a reference to what was entered there.
+      return request.page ? { action: "accept", content: { deposit: "dry-run" } } : { action: "accept" };
     case "sampling":
       return {
         action: "reply",
