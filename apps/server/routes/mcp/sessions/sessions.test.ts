@@ -433,6 +433,17 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.request(a, "tasks/cancel", { taskId })).messages[0]).toMatchObject({ error: { code: -32602 } });
   });
 
+  test("what a task reports is told on the stream of a tasks/result that gave a progress token, also when the call gave none", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const result = await client.stream(b, "tasks/result", { taskId, _meta: { progressToken: "r" } }, 2);
+    const name = await result.next();
+    await client.reply(a, name.id, { action: "accept", content: { name: "Ann" } });
+    expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 1 } });
+  });
+
   test("a question reaches the session's own stream, and only one stream has it", async () => {
     const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
     const client = await openSession(a);
