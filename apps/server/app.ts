@@ -25,6 +25,7 @@ import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
+import { notBehindItself } from "./plugins/not-behind-itself.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
@@ -58,6 +59,8 @@ export interface AppDeps {
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
+  /** Of a gateway: a request that comes from this deployment itself is refused. */
+  readonly deployment?: string;
 }
 
 export interface PagesDeps {
@@ -82,7 +85,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const { pages } = deps;
   const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
   const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
-  const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry } = deps;
+  const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
+    deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -124,6 +128,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(
     async (scope) => {
       await trustedCallers(scope, trusted);
+      if (deployment !== undefined) notBehindItself(scope, deployment);
       authenticated(scope, { authenticate, resource, log });
       offered(scope, catalogues);
       mcpRoute(scope, { frontEnd, sessions, facts, keys });

@@ -15,6 +15,7 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
+import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
@@ -32,6 +33,7 @@ export const SERVER_SETTINGS = z.object({
   ...telemetryEnvironment,
   ...identityEnvironment,
   ...secretEnvironment,
+  ...upstreamsEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -137,6 +139,7 @@ export interface ServerConfig {
   readonly host: string;
   readonly port: number;
   readonly tools: readonly string[];
+  readonly upstreams: readonly Upstream[];
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
@@ -154,7 +157,7 @@ export interface ServerConfig {
   readonly rates: RateLimits;
 }
 
-/** Throws SettingsError for settings that do not fit together. */
+/** Throws SettingsError for settings that do not fit together, UpstreamsError for a file of upstreams that does not fit. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
   const problems = identityProblems(environment, environment.PARLEY_HOST);
   if (problems.length > 0) throw new SettingsError(problems);
@@ -164,6 +167,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS),
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,

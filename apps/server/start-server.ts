@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
+import { createOffer } from "@parley/gateway";
 import { createIdentity, createLogin } from "@parley/identity";
 import {
   agreedSecrets,
@@ -12,7 +13,7 @@ import {
   systemClock,
   withLogFields,
 } from "@parley/node";
-import { connectRedis } from "@parley/redis";
+import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
@@ -72,10 +73,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
     const seal = depositSeal(secrets);
     const authenticate = verified ? byCredentials(verified) : anonymous;
+    const { upstreams } = config;
+    const { readLists: read, writeList: write } = redis.gateway;
+    const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
+    const offer =
+      upstreams.length > 0 && (await createOffer({ own: catalogue, upstreams, listings: { read, write }, onAnnouncement, log }));
     const app = await buildApp({
       services,
       sessions,
-      catalogues: fixedCatalogue(catalogue),
+      catalogues: offer || fixedCatalogue(catalogue),
+      ...(offer && { deployment: await deploymentId(redis.secret) }),
       facts: {
         name: "parley",
         version: VERSION,
@@ -119,6 +126,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       url,
       async close() {
         await app.close();
+        if (offer) offer.close();
         await close();
       },
     };

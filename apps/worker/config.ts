@@ -1,4 +1,5 @@
 /** Every setting of a worker. */
+import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
 import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
@@ -11,6 +12,8 @@ export const WORKER_SETTINGS = z.object({
   ...hostsEnvironment,
   ...telemetryEnvironment,
   ...secretEnvironment,
+  ...upstreamsEnvironment,
+  ...gatewayEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -24,6 +27,7 @@ export const WORKER_SETTINGS = z.object({
   ),
 });
 
+/** Throws UpstreamsError for a file of upstreams that does not fit. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
   return {
     redis: toRedisSettings(environment),
@@ -37,6 +41,8 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+    gateway: gatewaySettings(environment),
   } as const;
 }
 

@@ -83,6 +83,15 @@ export const ERRORS = {
   PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
   QUOTA_EXCEEDED:
     "The caller, or its tenant, has used up what it may; the message names the quota. Nothing was done: try again after `retryAfterMs`, or ask the operator for more.",
+  UPSTREAM_UNAVAILABLE:
+    "The server behind the gateway that has the tool could not be reached, or refused the gateway. The call was not started: try again later.",
+  UPSTREAM_LOST:
+    "The connection that carried the call ended before its result, and the tool does not say that it may be repeated, so it was not called again. It may have taken effect: look there before you call it again.",
+  UPSTREAM_TIMEOUT:
+    "The server behind the gateway took longer than its `callTimeout` without asking or ending, and was told to stop. It may have taken effect.",
+  UPSTREAM_INVALID: "The server behind the gateway answered what MCP does not allow. It may have taken effect; its owner has to fix it.",
+  UPSTREAM_BUSY:
+    "The gateway has as many calls open at the server behind it as it may. The call was not started: try again after `retryAfterMs`.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

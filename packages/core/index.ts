@@ -1,5 +1,5 @@
 export type { ApiKey, ApiKeys } from "./api-key.ts";
-export { FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
 export * from "./canonical-json.ts";
 export * from "./caller.ts";
@@ -19,6 +19,7 @@ export * from "./ports.ts";
 export * from "./quotas.ts";
 export * from "./replay.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";
+export { FEED_LENGTH_MAX } from "./replay/reports.ts";
 export * from "./reply.ts";
 export * from "./schema-violation.ts";
 export * from "./scopes.ts";

@@ -287,7 +287,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 
   async function doStep(call: Call, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<void> {
-    const { id, key, calledAt } = call;
+    const { id, key, calledAt, effectKey } = call;
     await Promise.race([settling.live, ended]);
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
@@ -301,7 +301,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       key,
       options,
       clock,
-      idempotencyKey: `${task.id}.${key}`,
+      idempotencyKey: `${task.id}.${effectKey}`,
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),

@@ -155,9 +155,10 @@ export interface AskMoment {
 }
 
 export type AskRequest =
-  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject }
+  /** `hints`: how a page may show the question. Nothing that a person has to know to answer it. */
+  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject; readonly hints?: JsonObject }
   /** With `page` it is one that Parley serves itself: `url` is empty where it is stored, and front ends say where the page is. */
-  | { readonly type: "url"; readonly message: string; readonly url: string; readonly page?: Page }
+  | { readonly type: "url"; readonly message: string; readonly url: string; readonly hints?: JsonObject; readonly page?: Page }
   /** MCP's `sampling/createMessage` params. */
   | { readonly type: "sampling"; readonly params: JsonObject }
   | { readonly type: "roots" };
@@ -211,7 +212,12 @@ export type FeedItem =
   | { readonly type: "progress"; readonly progress: number; readonly total?: number; readonly message?: string }
   | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string }
   /** The client need not hold its connection while the tool works on: for front ends, never told to a client. */
-  | { readonly type: "release" };
+  | { readonly type: "release" }
+  /** What MCP has no notification for: told to no MCP client, shown by pages and terminals that read the feed. */
+  | { readonly type: "emit"; readonly kind: EmitKind; readonly data: JsonObject };
+
+/** What readers of a feed may know how to show; one that they do not know they leave out. */
+export type EmitKind = "stream" | "toast" | "thinking" | "artifact" | "ui" | "qr" | "render" | "canvas" | (string & {});
 
 export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -11,6 +11,7 @@ import {
   type Begun,
   type Entry,
   entryKey,
+  FEED_LENGTH_MAX,
   type FeedItem,
   isFinished,
   type KeyedEntry,
@@ -51,8 +52,6 @@ import {
 import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
-/** Feed items that are kept per task, and read at once. */
-const FEED_LENGTH_MAX = 1_000;
 /** An owner's list keeps this many of the newest tasks of each partition; about 45 bytes each. */
 const OWNER_LENGTH_MAX = 100_000;
 /** An owner's list outlives its newest entry by this long; tasks that wait longer can be read by their id alone. */

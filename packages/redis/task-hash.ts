@@ -48,8 +48,8 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
-  | ["form", message: string, schema: JsonObject]
-  | ["url", message: string, url: string, page?: Page]
+  | ["form", message: string, schema: JsonObject, hints?: JsonObject]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page]
   | ["sampling", params: JsonObject]
   | ["roots"];
 
@@ -363,9 +363,10 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
 function packRequest(request: AskRequest): PackedRequest {
   switch (request.type) {
     case "form":
-      return ["form", request.message, request.schema];
+      return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
-      return request.page ? ["url", request.message, request.url, request.page] : ["url", request.message, request.url];
+      if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
+      return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
     case "roots":
@@ -376,9 +377,15 @@ function packRequest(request: AskRequest): PackedRequest {
 function unpackRequest(packed: PackedRequest): AskRequest {
   switch (packed[0]) {
     case "form":
-      return { type: "form", message: packed[1], schema: packed[2] };
+      return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
     case "url":
-      return { type: "url", message: packed[1], url: packed[2], ...(packed[3] && { page: packed[3] }) };
+      return {
+        type: "url",
+        message: packed[1],
+        url: packed[2],
+        ...(packed[3] && { hints: packed[3] }),
+        ...(packed[4] && { page: packed[4] }),
+      };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":

@@ -11,9 +11,11 @@
  */
 import {
   type Ask,
+  type AskRequest,
   type ClientCapabilities,
   type Duration,
   type FeedItem,
+  type Json,
   type JsonObject,
   type Log,
   type Prompt,
@@ -31,6 +33,7 @@ import {
   declareUnavailable,
   describeViolations,
   entryKey,
+  fieldsOf,
   isFinished,
   isOnPage,
   leavePage,
@@ -58,12 +61,14 @@ export const timeout: unique symbol = Symbol("timeout");
 export const unavailable: unique symbol = Symbol("unavailable");
 
 /**
- * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a page what the person gives there:
- * `{ secret: "…" }`.
+ * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
+ * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`.
  */
 export type Reply =
   | JsonObject
   | string
+  | number
+  | boolean
   | readonly string[]
   | typeof accept
   | typeof decline
@@ -80,8 +85,10 @@ export interface TestOptions {
   readonly principal?: string;
   /** The time at the start; the first second of 2026 unless said otherwise. */
   readonly now?: Date;
-  /** Kills the run after every recorded step. */
-  readonly interrupt?: boolean;
+  /** Kills the run after every record; as a number after that one, counted from 1, and never again. */
+  readonly interrupt?: boolean | number;
+  /** Answers that come with the call: the contents of forms, by ask key. They count for tools with `earlyReplies`. */
+  readonly early?: { readonly [askKey: string]: JsonObject };
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
   readonly withoutCapability?: "fail" | "default";
   /** PARLEY_ASK_URL_SCHEMES: `["https"]` unless said otherwise. */
@@ -137,6 +144,7 @@ export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, opti
     arguments: args,
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
     hidden: false,
+    ...(options.early && { replies: accepted(options.early) }),
   });
   return createTestTask(stage, id, options.strict ?? true);
 }
@@ -171,6 +179,10 @@ export async function runTool(
     await running.advance(Math.max(0, dueAtMs - running.now.getTime()));
   }
   return running;
+}
+
+function accepted(contents: NonNullable<TestOptions["early"]>): JsonObject {
+  return Object.fromEntries(Object.entries(contents).map(([key, content]) => [key, { action: "accept", content }]));
 }
 
 function scripted(entry: Script[string] | undefined, ask: Ask): Reply | undefined {
@@ -210,6 +222,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   };
   /** The worker has died: its lease is to have run out. */
   let isInterrupted = false;
+  let records = 0;
   const store: TaskStore = {
     ...memory,
     begin(request) {
@@ -221,7 +234,8 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       const recorded = await memory.record(request);
       noted(request.entries);
       // To the run it looks as if another worker had taken its task over; what it recorded stays.
-      isInterrupted = options.interrupt === true;
+      records += 1;
+      isInterrupted = options.interrupt === true || options.interrupt === records;
       if (isInterrupted) stage.watch.repeats();
       return isInterrupted ? "refused" : recorded;
     },
@@ -414,7 +428,14 @@ function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailabl
     return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);
   }
   if (request.type === "roots") return { roots: (reply as readonly string[]).map((uri) => ({ uri })) };
-  return { action: "accept", content: reply as JsonObject };
+  return { action: "accept", content: contentOf(request, reply) };
+}
+
+function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
+  if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
+  const [field, ...others] = request.type === "form" ? fieldsOf(request.schema) : [];
+  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is no answer to a form of ${others.length + 1} fields`);
+  return { [field.name]: reply as Json };
 }
 
 function textOf({ outcome }: Task): string {

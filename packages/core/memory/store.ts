@@ -22,9 +22,9 @@ import {
   type Task,
   type TaskAtWork,
 } from "../task.ts";
+import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import type { MemoryEvents } from "./events.ts";
 
-const FEED_LENGTH_MAX = 1_000;
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
 

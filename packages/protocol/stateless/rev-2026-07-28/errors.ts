@@ -49,6 +49,11 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   // Another front end may have the key.
   CONTENT_KEY_MISSING: ELSEWHERE,
   OVERLOADED: ELSEWHERE,
+  UPSTREAM_UNAVAILABLE: SERVER,
+  UPSTREAM_LOST: SERVER,
+  UPSTREAM_TIMEOUT: SERVER,
+  UPSTREAM_INVALID: SERVER,
+  UPSTREAM_BUSY: SERVER,
   UNAVAILABLE: ELSEWHERE,
   // Only sessions have these; they are callers' mistakes.
   TASK_FINISHED: CALLER,
