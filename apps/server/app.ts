@@ -10,6 +10,7 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
+import type { Login } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
@@ -32,6 +33,7 @@ import { requestLog } from "./plugins/request-log.ts";
 import { securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { asksRoute } from "./routes/asks/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
@@ -62,6 +64,8 @@ export interface AppDeps {
 }
 
 export interface PagesDeps {
+  /** Where visitors log in by a browser. */
+  readonly login?: Login | undefined;
   readonly visitors: Visitors;
   readonly seal: DepositSeal;
   /** Where people reach the server; undefined: where it listens. */
@@ -135,8 +139,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
-    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys) });
+    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors });
   });
+  const { login } = pages;
+  if (login) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      loginRoute(scope, { login, seal: pages.seal, services });
+    });
+  }
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

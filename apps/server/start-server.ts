@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
 import { createOffer } from "@parley/gateway";
-import { createIdentity } from "@parley/identity";
+import { createIdentity, createLogin } from "@parley/identity";
 import {
   agreedSecrets,
   createLogger,
@@ -22,6 +22,7 @@ import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
+import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
@@ -67,6 +68,11 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const { pageSize, limits, times, identity } = config;
     const secrets = await agreedSecrets(config.secrets, redis.secret);
     const keys = stateKeys(secrets);
+    const verified =
+      identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
+    const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
+    const seal = depositSeal(secrets);
+    const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams } = config;
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
@@ -86,14 +92,17 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         knowsCallers: identity !== undefined,
       },
       keys,
-      pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
+      pages: {
+        visitors: verified ? loggedIn({ authenticate, login, seal, now: redis.now }) : localVisitors(signatures(keys)),
+        login,
+        seal,
+        publicUrl: config.publicUrl,
+      },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
-      authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
-        : anonymous,
+      authenticate,
       resource:
         identity &&
         protectedResource({
