@@ -29,9 +29,10 @@ export async function serveAll({ port, tools, dataDir }: StartOptions): Promise<
     const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)), telemetry);
     await telemetry.open();
     const errors = frontEnd.core.showErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
+    const playground = server.playground ? `  Playground: ${server.playground}\n` : "";
     const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
     process.stdout.write(
-      `Parley serves ${server.url}\n  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
+      `Parley serves ${server.url}\n${playground}  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
     );
     if (embedded) endWith(embedded, dataDir);
     untilStopped(async () => {

@@ -2,7 +2,9 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
+ *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
+ *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
@@ -24,10 +26,12 @@ import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
-import { securityHeaders } from "./plugins/security-headers.ts";
-import { oneHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
+import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { home } from "./routes/home/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
+import { playApi, playPages } from "./routes/play/route.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
 import { announcements } from "./streams/announcements.ts";
 import { heartbeat } from "./streams/heartbeat.ts";
@@ -44,6 +48,10 @@ export interface AppDeps {
   readonly authenticate: Authenticate;
   /** With it callers need credentials that have the scopes for what they want. */
   readonly resource?: ProtectedResource | undefined;
+  /** Of the MCP endpoint, as the page at / names it; undefined: as the page was found. */
+  readonly resourceUrl?: string | undefined;
+  /** Serves the page at /play. */
+  readonly playground?: boolean;
   readonly rates: Rates;
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
@@ -61,6 +69,7 @@ export interface App {
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { services, sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry } = deps;
+  const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -108,6 +117,23 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     { prefix: "/mcp" },
   );
+  await server.register(async (scope) => {
+    securityHeaders(scope, PLAIN_PAGE_HEADERS);
+    servedHost(scope, trusted);
+    home(scope, { resourceUrl, playground, needsToken: resource !== undefined });
+  });
+  if (playground) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, SCRIPTED_PAGE_HEADERS);
+      servedHost(scope, trusted);
+      await playPages(scope);
+    });
+    await server.register(async (scope) => {
+      await trustedCallers(scope, trusted);
+      authenticated(scope, { authenticate, resource, log });
+      playApi(scope, frontEnd);
+    });
+  }
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

@@ -14,7 +14,7 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
-import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
+import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -56,6 +56,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
   ),
+  PARLEY_PLAYGROUND: z
+    .enum(["auto", "on", "off"])
+    .default("auto")
+    .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
   PARLEY_SECRET: list()
     .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
     .describe(
@@ -148,6 +152,8 @@ export interface ServerConfig {
   readonly identity: IdentitySettings | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
+  /** Whether the page at /play is served. */
+  readonly playground: boolean;
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
@@ -171,6 +177,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
     resourceUrl: resourceUrl(environment),
+    playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     rates: {
