@@ -53,6 +53,9 @@ export interface Deploy {
   readonly authenticate?: Authenticate;
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
+  /** Off by default. */
+  readonly playground?: boolean;
+  readonly resourceUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
@@ -121,6 +124,8 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

@@ -10,7 +10,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(import.meta.dirname, "dist");
-const STAMP = join(DIST, ".made-of");
+/** Digest of what dist was made of. Beside it, since everything in it is served. */
+const STAMP = join(import.meta.dirname, "dist.made-of");
 const MADE_OF = ["apps/web/{index.html,build.ts,vite.config.ts,package.json}", "apps/web/src/**/*", "packages/core/form.ts"];
 
 function digestOfSources(): string {
@@ -20,12 +21,13 @@ function digestOfSources(): string {
   return hash.digest("hex");
 }
 
-async function build(): Promise<void> {
+/** False where there is nothing to build with. */
+async function build(): Promise<boolean> {
   const vite = await import("vite").catch(() => undefined);
   if (!vite) {
     // An installation without dev dependencies, such as a server's.
     process.stdout.write("the playground is not built: vite is a dev dependency and not installed\n");
-    return;
+    return false;
   }
   await vite.build({ configFile: join(import.meta.dirname, "vite.config.ts") });
   for (const file of globSync("**/*.{html,js,css,svg}", { cwd: DIST })) {
@@ -33,10 +35,9 @@ async function build(): Promise<void> {
     writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
     writeFileSync(join(DIST, `${file}.gz`), gzipSync(content, { level: 9 }));
   }
+  return true;
 }
 
 const digest = digestOfSources();
-if (!existsSync(STAMP) || readFileSync(STAMP, "utf8") !== digest) {
-  await build();
-  if (existsSync(DIST)) writeFileSync(STAMP, digest);
-}
+const isFresh = existsSync(join(DIST, "index.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
+if (!isFresh && (await build())) writeFileSync(STAMP, digest);

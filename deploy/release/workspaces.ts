@@ -14,6 +14,7 @@ export const PUBLISHED = [
   "packages/telemetry",
   "packages/identity",
   "apps/gallery",
+  "apps/web",
   "apps/server",
   "apps/worker",
   "apps/cli",

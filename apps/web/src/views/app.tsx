@@ -38,10 +38,10 @@ export function App() {
         <button type="button" class={wantsToken.value ? "plain warn" : "plain"} onClick={() => setTokenOpen(true)}>
           {wantsToken.value ? "Token needed" : token.value === "" ? "Token" : "Token set"}
         </button>
+        <p id="dialect-note" class="dialect-note">
+          {dialect.value.note}
+        </p>
       </header>
-      <p id="dialect-note" class="dialect-note">
-        {dialect.value.note}
-      </p>
       <nav class="panes" aria-label="Parts of the page">
         {(Object.keys(PANES) as Pane[]).map((each) => (
           <button key={each} type="button" aria-current={pane === each ? "true" : undefined} onClick={() => setPane(each)}>
@@ -49,19 +49,19 @@ export function App() {
           </button>
         ))}
       </nav>
-      <div class="columns" data-pane={pane}>
-        <aside class="column-tools" aria-label="Tools">
+      <main class="columns" data-pane={pane}>
+        <section class="column-tools" aria-label="Tools">
           <ToolList onChoose={() => setPane("call")} />
-        </aside>
-        <main id="main" class="column-call" tabIndex={-1}>
+        </section>
+        <section id="main" class="column-call" aria-label="Call" tabIndex={-1}>
           <Notices />
           {tool.value ? <CallForm key={tool.value.name} tool={tool.value} /> : <Welcome />}
           {current && <RunPanel run={current} />}
-        </main>
+        </section>
         <div class="column-wire">
           <WirePanel />
         </div>
-      </div>
+      </main>
       {isTokenOpen && <TokenDialog onClose={() => setTokenOpen(false)} />}
       {question && current && !isTokenOpen && (
         <QuestionDialog key={sameQuestion(question)} question={question} tool={current.tool} count={current.questions.length} />

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../form/inputs.ts";
-import type { Tool, Violation } from "../mcp/types.ts";
-import { callTool, run } from "../run/playground.ts";
+import { useRef, useState } from "preact/hooks";
+import { contentOf, type Draft, inputsOf, type Problems } from "../form/inputs.ts";
+import type { Tool } from "../mcp/types.ts";
+import { callTool } from "../run/playground.ts";
 import { Fields, focusProblem } from "./fields.tsx";
 import { Panel, Said } from "./texts.tsx";
 
@@ -10,13 +10,6 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
   const inputs = inputsOf(tool.inputSchema);
-  const refused = refusedArguments();
-
-  useEffect(() => {
-    if (!refused) return;
-    setProblems(problemsIn(refused, inputs));
-    focusProblem(form.current);
-  }, [refused]);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -26,7 +19,6 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
     else callTool(content);
   }
 
-  const { "": general } = problems;
   return (
     <Panel
       id="call-title"
@@ -42,11 +34,6 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
           problems={problems}
           onType={(name, typed) => setDraft((before) => Object.fromEntries([...Object.entries(before), [name, typed]]))}
         />
-        {general !== undefined && (
-          <p class="banner" role="alert">
-            {general}
-          </p>
-        )}
         <div>
           <button type="submit" class="primary">
             Call {tool.name}
@@ -55,11 +42,4 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
       </form>
     </Panel>
   );
-}
-
-/** What was wrong with the arguments of the call that is shown, if that was refused for them. */
-function refusedArguments(): readonly Violation[] | undefined {
-  const end = run.value?.end;
-  if (end?.type !== "error") return undefined;
-  return (end.data as { readonly violations?: readonly Violation[] } | undefined)?.violations;
 }

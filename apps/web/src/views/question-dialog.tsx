@@ -23,7 +23,8 @@ export function QuestionDialog({ question, tool, count }: QuestionDialogProps) {
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
   const inputs = question.schema ? inputsOf(question.schema) : [];
-  const problem = banner ?? problemIn(question.message);
+  // Some dialects say in words what others say of each field: not twice.
+  const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
 
   useEffect(() => {
     const shown = dialog.current;

@@ -19,9 +19,9 @@ export function RunPanel({ run }: { readonly run: Run }) {
   const isRunning = end === undefined;
   return (
     <div class="run">
-      <section class="panel now" aria-labelledby="run-title">
+      <section class="panel now" aria-label={`The call of ${run.tool}`}>
         <header class="panel-head">
-          <h2 id="run-title">
+          <h2>
             <bdi>{run.tool}</bdi>
           </h2>
           <span class={`status ${isConnected ? status : "away"}`} role="status">
