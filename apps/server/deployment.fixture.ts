@@ -61,6 +61,9 @@ export interface Deploy {
   readonly login?: Login;
   /** Of pages; by default where the front end listens. */
   readonly publicUrl?: string;
+  /** Off by default. */
+  readonly playground?: boolean;
+  readonly resourceUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
@@ -140,6 +143,8 @@ export async function deploy(request: Deploy): Promise<Deployment> {
         seal,
         publicUrl: request.publicUrl,
       },
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });
