@@ -24,6 +24,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "42s",
   "http",
   true,
+  false,
   0.5,
   7,
   "default",
