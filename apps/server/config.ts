@@ -16,7 +16,7 @@ import {
   whole,
 } from "@parley/node";
 import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
-import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
+import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -60,6 +60,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
   ),
+  PARLEY_PLAYGROUND: z
+    .enum(["auto", "on", "off"])
+    .default("auto")
+    .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
 
   PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
@@ -150,6 +154,8 @@ export interface ServerConfig {
   readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
+  /** Whether the page at /play is served. */
+  readonly playground: boolean;
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
@@ -175,6 +181,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     identity: identitySettings(environment),
     publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
+    playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     rates: {

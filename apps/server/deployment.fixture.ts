@@ -11,8 +11,9 @@ import {
   type SessionStore,
   type Settings,
 } from "@parley/core";
+import type { Login } from "@parley/identity";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
+import { createValidator, type DepositSeal, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
@@ -56,9 +57,13 @@ export interface Deploy {
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
   /** Who opens pages. By default whoever has the local address. */
-  readonly visitors?: Visitors;
+  readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
+  readonly login?: Login;
   /** Of pages; by default where the front end listens. */
   readonly publicUrl?: string;
+  /** Off by default. */
+  readonly playground?: boolean;
+  readonly resourceUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
@@ -133,10 +138,13 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
       pages: {
-        visitors: request.visitors ?? localVisitors(signatures(KEYS)),
-        seal: depositSeal([SECRET]),
+        visitors: typeof request.visitors === "function" ? request.visitors(seal) : (request.visitors ?? localVisitors(signatures(KEYS))),
+        login: request.login,
+        seal,
         publicUrl: request.publicUrl,
       },
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
 import { createOffer } from "@parley/gateway";
-import { createIdentity } from "@parley/identity";
+import { createIdentity, createLogin } from "@parley/identity";
 import {
   agreedSecrets,
   createLogger,
@@ -22,12 +22,15 @@ import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
+import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface RunningServer {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Undefined where it is off. */
+  readonly playground: string | undefined;
   /** Drains and disconnects; see App.close. */
   close(): Promise<void>;
 }
@@ -67,6 +70,11 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const { pageSize, limits, times, identity } = config;
     const secrets = await agreedSecrets(config.secrets, redis.secret);
     const keys = stateKeys(secrets);
+    const verified =
+      identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
+    const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
+    const seal = depositSeal(secrets);
+    const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams } = config;
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
@@ -86,14 +94,17 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         knowsCallers: identity !== undefined,
       },
       keys,
-      pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
+      pages: {
+        visitors: verified ? loggedIn({ authenticate, login, seal, now: redis.now }) : localVisitors(signatures(keys)),
+        login,
+        seal,
+        publicUrl: config.publicUrl,
+      },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
-      authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
-        : anonymous,
+      authenticate,
       resource:
         identity &&
         protectedResource({
@@ -101,6 +112,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
           authorizationServers: identity.issuers.map(({ name }) => name),
           scopePrefix: identity.scopePrefix,
         }),
+      resourceUrl: config.resourceUrl,
+      playground: config.playground,
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
@@ -108,13 +121,15 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
+    const playground = config.playground ? new URL("/play/", url).href : undefined;
     const operator = shared ? undefined : await telemetry.open();
     log.info(
-      { url, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
+      { url, playground, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
       "front end ready",
     );
     return {
       url,
+      playground,
       async close() {
         await app.close();
         if (offer) offer.close();

@@ -75,6 +75,7 @@ export const ERRORS = {
   TOKEN_CLAIM_INVALID:
     "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
   TOKEN_INACTIVE: "The token has expired, was revoked, or never was: its provider says so, or this server of an API key. Get a new one.",
+  LOGIN_REFUSED: "The provider did not let the person in, or the login was begun elsewhere or long ago. Open the page again.",
   SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
   PROXY_NOT_TRUSTED:
     "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",

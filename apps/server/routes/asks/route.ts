@@ -13,7 +13,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
-import { addressed } from "../../front-end/visitors.ts";
+import { addressed, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { NOTICES, type NoticeName, noticePage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
 
@@ -22,13 +22,14 @@ export interface AsksRoute {
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
+  readonly visitors: Visitors;
 }
 
 /** A character of a secret takes up to nine bytes in a form. */
 const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
 const DOOR = "page";
 
-export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures }: AsksRoute): void {
+export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors }: AsksRoute): void {
   const { services, resource, rates, log } = frontEnd;
 
   scope.removeAllContentTypeParsers();
@@ -104,8 +105,9 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
   }
 
-  scope.setErrorHandler((error: Error & { readonly statusCode?: number }, request, reply) => {
+  scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
     const name = noticeOf(error);
+    if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
       log.info(
         { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
@@ -140,17 +142,23 @@ function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
         return "unknown";
       case "SCOPE_INSUFFICIENT":
         return "refused";
+      case "CREDENTIALS_MISSING":
+        return "strange";
       case "QUOTA_EXCEEDED":
         return "busy";
       case "UNAVAILABLE":
+      case "PROVIDER_UNAVAILABLE":
+      case "PROVIDER_INVALID":
       case "OVERLOADED":
       case "CONTENT_KEY_MISSING":
         return "away";
       case "CONTENT_ERASED":
       case "CONTENT_DAMAGED":
         return "closed";
+      case "LOGIN_REFUSED":
+        return "not-begun";
       default:
-        return "broken";
+        return error.code.startsWith("TOKEN_") ? "refused" : "broken";
     }
   }
   if (error.statusCode === 401) return "strange";

@@ -93,7 +93,16 @@ export const NOTICES = {
     sentence: "What was sent is not what this page's form sends, so nothing was handed over.",
   },
   large: { status: 413, title: "Too large", sentence: "What was sent is larger than this page takes, so nothing was handed over." },
-  strange: { status: 401, title: "Log in", sentence: "This page opens for people who are logged in." },
+  strange: {
+    status: 401,
+    title: "Log in",
+    sentence: "You are not logged in, or no longer, so nothing was handed over: open the page again.",
+  },
+  "not-begun": {
+    status: 401,
+    title: "Not logged in",
+    sentence: "The login was refused, or was begun elsewhere or long ago: open the page again from your client.",
+  },
   refused: { status: 403, title: "Not allowed", sentence: "Your account may not answer questions here." },
   busy: {
     status: 429,

@@ -64,6 +64,7 @@ test("the catalogue's codes travel as the specification says", () => {
     TOKEN_AUDIENCE_REFUSED: { code: -32600, httpStatus: 401 },
     TOKEN_CLAIM_INVALID: { code: -32600, httpStatus: 401 },
     TOKEN_INACTIVE: { code: -32600, httpStatus: 401 },
+    LOGIN_REFUSED: { code: -32600, httpStatus: 401 },
     SCOPE_INSUFFICIENT: { code: -32600, httpStatus: 403 },
     PROXY_NOT_TRUSTED: { code: -32600, httpStatus: 401 },
     PROVIDER_UNAVAILABLE: { code: -32603, httpStatus: 503 },
