@@ -31,10 +31,12 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "always_off",
   "debug",
   "http://collector:4318",
+  "http://login/authorize http://login/token",
   1_000,
   "acme=4",
   "required",
   "user+client",
+  "on",
   "RS256",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
