@@ -37,6 +37,7 @@ export function createProvider({ issuer, resource, scopes, tokenSeconds }: Provi
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: true },
+      deviceFlow: { enabled: true },
       registration: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {
