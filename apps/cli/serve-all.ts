@@ -17,6 +17,8 @@ export interface ServeAll {
 export interface Running {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Where the page at /play is, if it is served. */
+  readonly playground: string | undefined;
   readonly embedded: EmbeddedRedis | undefined;
   readonly showsErrors: boolean;
   /** Settles when the worker cannot continue. */
@@ -47,6 +49,7 @@ export async function serveEverything({ port, tools, dataDir }: ServeAll): Promi
     if (embedded) await noteServing(dataDir, server.url);
     return {
       url: server.url,
+      playground: server.playground,
       embedded,
       showsErrors: frontEnd.core.showErrors,
       broken: worker.broken,

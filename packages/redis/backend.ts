@@ -19,6 +19,7 @@ import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts"
 import type { KeyRing } from "./content/key-ring.ts";
 import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
 import { createRedisEvents } from "./events.ts";
+import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
@@ -52,6 +53,8 @@ export interface RedisBackend {
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: Omit<ConsumeRuns, "partitions"> & { readonly partitions?: readonly number[] }): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** For processes that have servers behind them. */
+  readonly gateway: GatewayShare;
   /** Resolves if Redis answers. Throws UNAVAILABLE. */
   ping(): Promise<void>;
   /** Resolves if Redis takes writes: one that is full, read-only or broken answers and does not. Throws UNAVAILABLE. */
@@ -128,6 +131,7 @@ export async function connectRedis(
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,
+    gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });
