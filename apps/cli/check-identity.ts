@@ -1,5 +1,5 @@
 /** What `parley doctor --auth` looks at: whether the providers answer, and what the server would say about a token. Nothing prints the token. */
-import { CLIENT_SCOPES, lackedScopes, ParleyError } from "@parley/core";
+import { type ApiKey, CLIENT_SCOPES, lackedScopes, ParleyError } from "@parley/core";
 import {
   createIdentity,
   type Identity,
@@ -9,6 +9,7 @@ import {
   type IdentitySettings,
 } from "@parley/identity";
 import { readEnvironment, SettingsError } from "@parley/node";
+import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import { z } from "zod";
 import type { Finding } from "./checkup.ts";
 
@@ -29,15 +30,27 @@ export async function checkIdentity(given: NodeJS.ProcessEnv, token?: string): P
     return problems.map((says) => ({ level: "problem", about, says, cure: "docs/security.md shows how to set it up." }));
   const settings = identitySettings(environment);
   if (!settings) {
-    const says = "none is required: whoever reaches the port sees and answers everything";
+    const says = "none is required: everybody who reaches the port sees and answers everything";
     return [{ level: "advice", about, says, cure: "Set PARLEY_AUTH=required before anybody else can reach it." }];
   }
-  const identity = createIdentity(settings, { log: SILENT, now: Date.now, elapsedMs: () => performance.now() });
+  const apiKeys = { find: async (id: string) => await findApiKey(id, given) };
+  const identity = createIdentity(settings, { log: SILENT, now: Date.now, elapsedMs: () => performance.now(), apiKeys });
+  const audiences = `tokens must be for ${settings.audiences.join(" or ")} and nothing else`;
   return [
-    { level: "fine", about, says: `tokens must be for ${settings.audiences.join(" or ")} and nothing else` },
+    { level: "fine", about, says: settings.issuers.length > 0 ? audiences : "API keys alone, no tokens" },
     ...(await Promise.all(settings.issuers.map(async ({ name }) => await provider(identity, name)))),
     ...(token === undefined ? [] : await judged(identity, settings, token)),
   ];
+}
+
+async function findApiKey(id: string, given: NodeJS.ProcessEnv): Promise<ApiKey | undefined> {
+  if (!given["REDIS_URL"]) throw new ParleyError("UNAVAILABLE", "API keys are looked up in Redis: set REDIS_URL");
+  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, given)), { log: SILENT });
+  try {
+    return await redis.apiKeys.find(id);
+  } finally {
+    await redis.close();
+  }
 }
 
 async function provider(identity: Identity, issuer: string): Promise<Finding> {

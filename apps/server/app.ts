@@ -2,7 +2,8 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
+ *                                                       ├─▶ served host ─▶ / and /play: pages that hold nothing of anybody
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
@@ -11,17 +12,21 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
+import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
 import { gate, gates } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
+import { pageAddresses, withPageAddresses } from "./front-end/page-addresses.ts";
 import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
+import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
+import { notBehindItself } from "./plugins/not-behind-itself.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
@@ -29,9 +34,12 @@ import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { PAGE_HEADERS } from "./routes/asks/html.ts";
+import { asksRoute } from "./routes/asks/route.ts";
 import { home } from "./routes/home/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import { playApi, playPages } from "./routes/play/route.ts";
+import { signatures } from "./seals/signatures.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
 import { announcements } from "./streams/announcements.ts";
 import { heartbeat } from "./streams/heartbeat.ts";
@@ -53,9 +61,19 @@ export interface AppDeps {
   /** Serves the page at /play. */
   readonly playground?: boolean;
   readonly rates: Rates;
+  readonly pages: PagesDeps;
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
+  /** Of a gateway: a request that comes from this deployment itself is refused. */
+  readonly deployment?: string;
+}
+
+export interface PagesDeps {
+  readonly visitors: Visitors;
+  readonly seal: DepositSeal;
+  /** Where people reach the server; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
 }
 
 export interface App {
@@ -68,8 +86,11 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { services, sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry } = deps;
-  const { playground = false, resourceUrl } = deps;
+  const { pages, playground = false, resourceUrl } = deps;
+  const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
+  const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
+  const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
+    deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -111,12 +132,19 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(
     async (scope) => {
       await trustedCallers(scope, trusted);
+      if (deployment !== undefined) notBehindItself(scope, deployment);
       authenticated(scope, { authenticate, resource, log });
       offered(scope, catalogues);
       mcpRoute(scope, { frontEnd, sessions, facts, keys });
     },
     { prefix: "/mcp" },
   );
+  await server.register(async (scope) => {
+    securityHeaders(scope, PAGE_HEADERS);
+    servedHost(scope, trusted);
+    authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
+    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys) });
+  });
   await server.register(async (scope) => {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);

@@ -11,9 +11,11 @@ import {
   list,
   LOCAL_HOSTS,
   logEnvironment,
+  secretEnvironment,
   SettingsError,
   whole,
 } from "@parley/node";
+import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
@@ -30,6 +32,8 @@ export const SERVER_SETTINGS = z.object({
   ...hostsEnvironment,
   ...telemetryEnvironment,
   ...identityEnvironment,
+  ...secretEnvironment,
+  ...upstreamsEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -60,11 +64,6 @@ export const SERVER_SETTINGS = z.object({
     .enum(["auto", "on", "off"])
     .default("auto")
     .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
-  PARLEY_SECRET: list()
-    .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
-    .describe(
-      "Seals requestState; the same for all front ends. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
-    ),
 
   PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
@@ -144,12 +143,15 @@ export interface ServerConfig {
   readonly host: string;
   readonly port: number;
   readonly tools: readonly string[];
+  readonly upstreams: readonly Upstream[];
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
   readonly logLevel: string;
   /** Undefined: callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
+  /** Where people and clients reach the server; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
   /** Whether the page at /play is served. */
@@ -161,7 +163,7 @@ export interface ServerConfig {
   readonly rates: RateLimits;
 }
 
-/** Throws SettingsError for settings that do not fit together. */
+/** Throws SettingsError for settings that do not fit together, UpstreamsError for a file of upstreams that does not fit. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
   const problems = identityProblems(environment, environment.PARLEY_HOST);
   if (problems.length > 0) throw new SettingsError(problems);
@@ -171,11 +173,13 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS),
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
+    publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
     playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),

@@ -12,13 +12,15 @@ import {
   type Settings,
 } from "@parley/core";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
+import { createValidator, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import type { ProtectedResource } from "./front-end/protected-resource.ts";
+import { localVisitors, type Visitors } from "./front-end/visitors.ts";
+import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
@@ -56,12 +58,18 @@ export interface Deploy {
   /** Off by default. */
   readonly playground?: boolean;
   readonly resourceUrl?: string;
+  /** Who opens pages. By default whoever has the local address. */
+  readonly visitors?: Visitors;
+  /** Of pages; by default where the front end listens. */
+  readonly publicUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
   readonly worker?: boolean;
 }
 
+const SECRET = "a secret that every front end of this test knows";
+const KEYS = stateKeys([SECRET]);
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
 export function callerNamed(principal: string, more: Partial<Caller> = {}): Caller {
@@ -76,8 +84,11 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const queue = createMemoryQueue();
   const logged: { message: string; fields: Record<string, unknown> }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
+  const store = createMemoryStore({ clock, events });
+  const seal = depositSeal([SECRET]);
   const services: Services = {
-    store: createMemoryStore({ clock, events }),
+    store,
+    deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
     queue,
     events,
     clock,
@@ -118,7 +129,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       sessions,
       catalogues,
       facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
-      keys: stateKeys(["a secret that every front end of this test knows"]),
+      keys: KEYS,
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
@@ -126,6 +137,11 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       resource: request.resource,
       playground: request.playground ?? false,
       resourceUrl: request.resourceUrl,
+      pages: {
+        visitors: request.visitors ?? localVisitors(signatures(KEYS)),
+        seal: depositSeal([SECRET]),
+        publicUrl: request.publicUrl,
+      },
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

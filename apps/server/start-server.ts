@@ -1,17 +1,29 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services } from "@parley/core";
+import { createOffer } from "@parley/gateway";
 import { createIdentity } from "@parley/identity";
-import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
-import { connectRedis } from "@parley/redis";
+import {
+  agreedSecrets,
+  createLogger,
+  createValidator,
+  depositSeal,
+  sha256Digest,
+  createScope,
+  systemClock,
+  withLogFields,
+} from "@parley/node";
+import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
+import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
-import { agreedStateKeys } from "./seals/state-keys.ts";
+import { signatures } from "./seals/signatures.ts";
+import { stateKeys } from "./seals/state-keys.ts";
 
 export interface RunningServer {
   /** Of the MCP endpoint. */
@@ -55,18 +67,34 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
+    const secrets = await agreedSecrets(config.secrets, redis.secret);
+    const keys = stateKeys(secrets);
+    const { upstreams } = config;
+    const { readLists: read, writeList: write } = redis.gateway;
+    const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
+    const offer =
+      upstreams.length > 0 && (await createOffer({ own: catalogue, upstreams, listings: { read, write }, onAnnouncement, log }));
     const app = await buildApp({
       services,
       sessions,
-      catalogues: fixedCatalogue(catalogue),
-      facts: { name: "parley", version: VERSION, pollIntervalMs: times.pollIntervalMs, listTtlMs: times.listTtlMs, pageSize },
-      keys: await agreedStateKeys(config.secrets, redis.secret),
+      catalogues: offer || fixedCatalogue(catalogue),
+      ...(offer && { deployment: await deploymentId(redis.secret) }),
+      facts: {
+        name: "parley",
+        version: VERSION,
+        pollIntervalMs: times.pollIntervalMs,
+        listTtlMs: times.listTtlMs,
+        pageSize,
+        knowsCallers: identity !== undefined,
+      },
+      keys,
+      pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
       authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now() }))
+        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
         : anonymous,
       resource:
         identity &&
@@ -95,6 +123,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       playground,
       async close() {
         await app.close();
+        if (offer) offer.close();
         await close();
       },
     };

@@ -1,5 +1,6 @@
 /** Every setting of a worker. */
-import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, whole } from "@parley/node";
+import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
+import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
@@ -10,6 +11,9 @@ export const WORKER_SETTINGS = z.object({
   ...logEnvironment,
   ...hostsEnvironment,
   ...telemetryEnvironment,
+  ...secretEnvironment,
+  ...upstreamsEnvironment,
+  ...gatewayEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -23,6 +27,7 @@ export const WORKER_SETTINGS = z.object({
   ),
 });
 
+/** Throws UpstreamsError for a file of upstreams that does not fit. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
   return {
     redis: toRedisSettings(environment),
@@ -31,10 +36,13 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
+    secrets: environment.PARLEY_SECRET,
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+    gateway: gatewaySettings(environment),
   } as const;
 }
 

@@ -1,20 +1,24 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
 import {
+  agreedSecrets,
   createLogger,
   createScope,
   createValidator,
+  depositSeal,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
   watchEventLoop,
   withLogFields,
 } from "@parley/node";
-import { connectRedis } from "@parley/redis";
+import { connectRedis, type Consumer, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
 import { watchWorker } from "./watch-worker.ts";
@@ -35,7 +39,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const { allowedHosts, core, concurrency } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
-  const catalogues = fixedCatalogue(telemetry.watchCatalogue(await loadCatalogue(config.tools)));
+  const own = telemetry.watchCatalogue(await loadCatalogue(config.tools));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
   const runs = createRunsAtWork();
@@ -52,17 +56,33 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     validate: createValidator(),
     log,
     settings: core,
-    observer: runs.follow(telemetry.observer, watched.begun),
+    observer: runs.follow(telemetry.observer, (begun) => {
+      watched.begun(begun);
+      gateway?.begun(begun.task.id, begun.task.call.name);
+    }),
     suspects: createSuspects(systemClock),
+    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
+  let gateway: Gateway | undefined;
+  let consumer: Consumer | undefined;
+  let catalogues = fixedCatalogue(own);
+  const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
   let operator: string | undefined;
 
   async function stopWatching(): Promise<void> {
     stopCatching();
     await loop?.close();
+  }
+
+  /** Calls of upstreams can still be answered while the runs at work end. */
+  async function stop(): Promise<boolean> {
+    await consumer?.close();
+    const isEmpty = (await gateway?.close(config.drainTimeoutMs)) ?? true;
+    await redis.close();
+    return isEmpty;
   }
 
   try {
@@ -74,14 +94,30 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       onFree: watched.blocked,
     });
     runs.tell(loop);
-    await redis.consumeRuns({
+    if (config.upstreams.length > 0) {
+      const { upstreams } = config;
+      const deployment = await deploymentId(redis.secret);
+      gateway = await createGateway({
+        upstreams,
+        own,
+        services,
+        share: redis.gateway,
+        settings: config.gateway,
+        version: VERSION,
+        deployment,
+      });
+      catalogues = gateway.offer;
+      await gateway.open(work);
+    }
+    consumer = await redis.consumeRuns({
       concurrency,
-      run: (run) => watched.run(run, () => runTask(services, catalogues.runnable(), run)),
+      run: (run) => gateway?.run(run, work) ?? work(run),
       sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
     });
     operator = shared ? undefined : await telemetry.open();
   } catch (error) {
     await stopWatching();
+    await gateway?.close(0);
     await redis.close();
     throw error;
   }
@@ -93,10 +129,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
-      const ended = await Promise.race([
-        redis.close().then(() => true),
-        systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false),
-      ]);
+      const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
       if (!shared) await telemetry.close();

@@ -13,6 +13,7 @@ export const PUBLISHED = [
   "packages/redis",
   "packages/telemetry",
   "packages/identity",
+  "packages/gateway",
   "apps/gallery",
   "apps/web",
   "apps/server",

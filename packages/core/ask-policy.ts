@@ -40,16 +40,20 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {
   switch (request.type) {
     case "url": {
+      // One of Parley's own has no address yet.
+      if (request.page) return [];
       const message = urlProblem(request.url, settings.askUrlSchemes);
       return message === undefined ? [] : [{ path: "/url", message }];
     }
     case "form":
-      return secretFields(request.schema, compiled(settings.secretNames));
+      return secretFields(request, compiled(settings.secretNames));
     case "sampling":
     case "roots":
       return [];
   }
 }
+
+type FormRequest = Extract<AskRequest, { type: "form" }>;
 
 const KINDS: readonly (keyof Addressees)[] = ["people", "groups", "roles"];
 
@@ -94,12 +98,15 @@ function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Texts and numbers alone: who chooses among given values tells no secret. */
-function secretFields({ properties }: JsonObject, names: SecretNames): Violation[] {
+/** Texts and numbers alone: who chooses among given values tells no secret. What is asked for one field is asked by the message as well. */
+function secretFields({ message, schema: { properties } }: FormRequest, names: SecretNames): Violation[] {
   if (!isObject(properties)) return [];
-  return Object.entries(properties).flatMap(([name, field]) => {
+  const fields = Object.entries(properties);
+  return fields.flatMap(([name, field]) => {
     if (!isObject(field) || !TYPED.includes(field["type"]) || "enum" in field || "oneOf" in field) return [];
-    const found = names.find({ name, title: text(field["title"]), description: text(field["description"]) });
+    const found =
+      names.find({ name, title: text(field["title"]), description: text(field["description"]) }) ??
+      (fields.length === 1 ? names.find({ name: "", message }) : undefined);
     return found ? [{ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: secretProblem(found) }] : [];
   });
 }

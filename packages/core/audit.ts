@@ -11,7 +11,7 @@ import type { Digest } from "./ports.ts";
 import type { Ask, CallFacts, JsonObject, Task } from "./task.ts";
 
 export interface AuditFact {
-  /** `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed the keys of content. */
+  /** `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines. */
   readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys";
   readonly taskId?: string;
   readonly tenant?: string;

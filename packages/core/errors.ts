@@ -50,6 +50,8 @@ export const ERRORS = {
     "What was said in the task is sealed with a key that this server cannot get. The task waits unharmed: try again when its operator has put the key back.",
   CONTENT_ERASED: "What was said in the task was erased for good, with its tenant's keys. Call the tool again for a new task.",
   CONTENT_DAMAGED: "What is stored of the task is not what was sealed, so nobody can tell what was said in it. Call the tool again.",
+  DEPOSIT_UNREADABLE:
+    "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
@@ -72,7 +74,7 @@ export const ERRORS = {
     "The token was issued for another server, or for another one too. Ask for one with the `resource` that the metadata names, or add its audience to PARLEY_AUTH_AUDIENCES.",
   TOKEN_CLAIM_INVALID:
     "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
-  TOKEN_INACTIVE: "The provider says that the token has expired, was revoked, or never was. Get a new one.",
+  TOKEN_INACTIVE: "The token has expired, was revoked, or never was: its provider says so, or this server of an API key. Get a new one.",
   SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
   PROXY_NOT_TRUSTED:
     "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
@@ -80,6 +82,15 @@ export const ERRORS = {
   PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
   QUOTA_EXCEEDED:
     "The caller, or its tenant, has used up what it may; the message names the quota. Nothing was done: try again after `retryAfterMs`, or ask the operator for more.",
+  UPSTREAM_UNAVAILABLE:
+    "The server behind the gateway that has the tool could not be reached, or refused the gateway. The call was not started: try again later.",
+  UPSTREAM_LOST:
+    "The connection that carried the call ended before its result, and the tool does not say that it may be repeated, so it was not called again. It may have taken effect: look there before you call it again.",
+  UPSTREAM_TIMEOUT:
+    "The server behind the gateway took longer than its `callTimeout` without asking or ending, and was told to stop. It may have taken effect.",
+  UPSTREAM_INVALID: "The server behind the gateway answered what MCP does not allow. It may have taken effect; its owner has to fix it.",
+  UPSTREAM_BUSY:
+    "The gateway has as many calls open at the server behind it as it may. The call was not started: try again after `retryAfterMs`.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
     "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",

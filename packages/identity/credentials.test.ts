@@ -105,12 +105,22 @@ describe("settings", () => {
 
   test("that fit have no problems, wherever the server listens", () => {
     expect(problems(ISSUER, "0.0.0.0")).toEqual([]);
+    expect(problems({ PARLEY_AUTH_API_KEYS: "true" }, "0.0.0.0")).toEqual([]);
     expect(problems({ PARLEY_AUTH_ISSUERS: "http://localhost:1/realms/x, https://id.example https://id.example/keys" })).toEqual([]);
     expect(problems({ PARLEY_AUTH_ISSUERS: "http://keycloak:8080/realms/x", PARLEY_AUTH_ALLOW_HTTP: "true" })).toEqual([]);
   });
 
   test.each([
     [{}, /^PARLEY_AUTH_ISSUERS: .*needs a provider/],
+    [
+      {
+        PARLEY_AUTH_API_KEYS: "true",
+        PARLEY_AUTH_INTROSPECTION_URL: "https://id.example/i",
+        PARLEY_AUTH_INTROSPECTION_CLIENT: "c",
+        PARLEY_AUTH_INTROSPECTION_SECRET: "s",
+      },
+      /^PARLEY_AUTH_ISSUERS: PARLEY_AUTH_INTROSPECTION_URL needs/,
+    ],
     [{ PARLEY_AUTH_ISSUERS: "http://id.example" }, /"http:\/\/id.example" must be https/],
     [{ PARLEY_AUTH_ISSUERS: "id.example" }, /"id.example" is no address/],
     [{ PARLEY_AUTH_ISSUERS: "https://me:secret@id.example" }, /"https:\/\/…@id.example" must not hold a password/],

@@ -1,3 +1,4 @@
+import type { ApiKeys } from "@parley/core";
 import { createIdentity, type Identity } from "./identity.ts";
 import { type IdentityEnvironment, identityEnvironment, identitySettings } from "./settings.ts";
 import { z } from "zod";
@@ -20,7 +21,7 @@ export function environmentOf(settings: Readonly<Record<string, string>>): Ident
 }
 
 /** An identity as the environment sets it up, on clocks that a test turns. */
-export function identityOf(environment: Readonly<Record<string, string>>): Under {
+export function identityOf(environment: Readonly<Record<string, string>>, ports: { readonly apiKeys?: ApiKeys } = {}): Under {
   const settings = identitySettings(environmentOf(environment));
   if (!settings) throw new Error("the environment requires no identity");
   const logged: { message: string; fields: Readonly<Record<string, unknown>> }[] = [];
@@ -31,6 +32,7 @@ export function identityOf(environment: Readonly<Record<string, string>>): Under
     log: { debug: write, info: write, warn: write, error: write },
     now: () => nowS * 1_000 + skippedMs,
     elapsedMs: () => skippedMs,
+    ...ports,
   });
   return {
     identity,

@@ -2,13 +2,15 @@
  * Who a request comes from, by its credentials:
  *
  *   trusted proxy's header ─▶ named by the proxy
- *   Authorization: Bearer ─▶ verified lately? ─▶ JWT: by its issuer's keys ─┐
+ *   Authorization: Bearer ─▶ verified lately? ─▶ API key: by its record ────┐
+ *                                            ├─▶ JWT: by its issuer's keys ─┤
  *                                            └─▶ else: by introspection ────┴▶ Caller, remembered for a moment
  *
  * What is remembered is found by the SHA-256 of the token, so a heap dump holds no token that could be used.
  */
 import { hash } from "node:crypto";
-import type { Caller, Log } from "@parley/core";
+import type { ApiKeys, Caller, Log } from "@parley/core";
+import { API_KEY_TTL_MS, isApiKey, verifyApiKey } from "./api-key.ts";
 import { callerOf, type Vouched } from "./claims.ts";
 import { bearerToken } from "./credentials.ts";
 import { introspect } from "./introspection.ts";
@@ -28,6 +30,8 @@ export interface IdentityPorts {
   readonly log: Log;
   readonly now: () => number;
   readonly elapsedMs: () => number;
+  /** Where API keys are looked up; absent: none is accepted. */
+  readonly apiKeys?: ApiKeys;
 }
 
 export interface Identity {
@@ -55,9 +59,20 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
     throw refuse("TOKEN_MALFORMED", "the token is no JWT, and no introspection is set up for others (PARLEY_AUTH_INTROSPECTION_URL)");
   }
 
+  async function verify(token: string): Promise<Caller> {
+    if (!isApiKey(token)) return callerOf(await vouched(token), settings);
+    if (!settings.apiKeys || !ports.apiKeys) throw refuse("TOKEN_MALFORMED", "API keys are not accepted here (PARLEY_AUTH_API_KEYS)");
+    return await verifyApiKey(token, ports.apiKeys, now());
+  }
+
+  function ttlOf(token: string): number {
+    if (isApiKey(token)) return API_KEY_TTL_MS;
+    return isJwt(token) ? settings.tokensTtlMs : (introspection?.ttlMs ?? 0);
+  }
+
   async function verifyAndRemember(token: string, digest: string): Promise<Caller> {
-    const ttlMs = isJwt(token) ? settings.tokensTtlMs : (introspection?.ttlMs ?? 0);
-    const caller = callerOf(await vouched(token), settings);
+    const ttlMs = ttlOf(token);
+    const caller = await verify(token);
     verified.set(digest, caller, Math.min(caller.expiresAtMs ?? Infinity, now() + ttlMs));
     return caller;
   }

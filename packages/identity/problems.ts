@@ -12,9 +12,15 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     ];
   }
   const problems: string[] = [];
-  const { issuers, audiences, introspection, proxy, allowHttp } = settings;
+  const { issuers, audiences, introspection, proxy, apiKeys, allowHttp } = settings;
   const publicUrl = environment.PARLEY_PUBLIC_URL;
-  if (issuers.length === 0) problems.push("PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider, or nobody could log in");
+  if (issuers.length === 0 && !apiKeys) {
+    problems.push(
+      "PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider, or nobody could log in; or PARLEY_AUTH_API_KEYS=true, for machines alone",
+    );
+  }
+  if (issuers.length === 0 && introspection)
+    problems.push("PARLEY_AUTH_ISSUERS: PARLEY_AUTH_INTROSPECTION_URL needs the provider that it belongs to");
   for (const { name, jwksUrl } of issuers) {
     const addresses = jwksUrl === undefined ? [name] : [jwksUrl];
     for (const address of addresses) {
@@ -23,7 +29,8 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     }
   }
   if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is named twice");
-  if (audiences.length === 0) {
+  const isForMachinesAlone = issuers.length === 0 && apiKeys;
+  if (audiences.length === 0 && !isForMachinesAlone) {
     problems.push(
       "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or what the aud of tokens for this server holds; a Host header cannot decide that",
     );

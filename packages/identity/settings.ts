@@ -39,7 +39,9 @@ export const identityEnvironment = {
   PARLEY_AUTH_NONE_ANYWHERE: z
     .stringbool()
     .default(false)
-    .describe("Serve without identity on other addresses than this machine's own: whoever reaches the port sees and answers everything."),
+    .describe(
+      "Serve without identity on other addresses than this machine's own: everybody who reaches the port sees and answers everything.",
+    ),
   PARLEY_PUBLIC_URL: url()
     .optional()
     .describe("Address at which clients reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name."),
@@ -84,6 +86,10 @@ export const identityEnvironment = {
   PARLEY_AUTH_INTROSPECTION_SECRET: z.string().min(1).optional().describe("Its secret."),
   PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe("How long an answer holds: a revoked token is accepted for so long."),
   PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Most tokens that one front end asks about at once."),
+  PARLEY_AUTH_API_KEYS: z
+    .stringbool()
+    .default(false)
+    .describe("Accept the keys of machines that `parley keys create` makes, beside tokens."),
   PARLEY_AUTH_ALLOW_HTTP: z
     .stringbool()
     .default(false)
@@ -127,6 +133,7 @@ export interface IdentitySettings {
   readonly tokensMax: number;
   readonly tokensTtlMs: number;
   readonly introspection: IntrospectionSettings | undefined;
+  readonly apiKeys: boolean;
   readonly allowHttp: boolean;
   readonly proxy: ProxySettings | undefined;
 }
@@ -183,6 +190,7 @@ export function identitySettings(environment: IdentityEnvironment): IdentitySett
             ttlMs: environment.PARLEY_AUTH_INTROSPECTION_TTL,
             atOnceMax: environment.PARLEY_AUTH_INTROSPECTIONS_MAX,
           },
+    apiKeys: environment.PARLEY_AUTH_API_KEYS,
     allowHttp: environment.PARLEY_AUTH_ALLOW_HTTP,
     proxy:
       header === undefined

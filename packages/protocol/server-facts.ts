@@ -10,4 +10,6 @@ export interface ServerFacts {
   readonly listTtlMs: number;
   /** Entries per page of a list. */
   readonly pageSize: number;
+  /** Whether callers are told apart. A server that cannot should not say that it lists tasks: the list would be everybody's. */
+  readonly knowsCallers?: boolean;
 }

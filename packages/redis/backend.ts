@@ -10,6 +10,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { type ApiKeyRing, createApiKeys } from "./api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
@@ -18,6 +19,7 @@ import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts"
 import type { KeyRing } from "./content/key-ring.ts";
 import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
 import { createRedisEvents } from "./events.ts";
+import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
@@ -34,13 +36,13 @@ import { reached } from "./unavailable.ts";
 export interface RedisBackend {
   readonly store: TaskStore;
   readonly queue: RunQueue;
-  /** Undefined where no rate is bounded. */
   /** For front ends. */
   rates(limits: RateLimits): Rates;
   readonly events: TaskEvents;
   readonly sessions: SessionStore;
   readonly ids: Ids;
   readonly audit: AuditTrail;
+  readonly apiKeys: ApiKeyRing;
   /** Whether and how what is said is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
   /** The time by Redis' clock, for whatever is dated (see clock.ts). */
@@ -51,6 +53,8 @@ export interface RedisBackend {
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: Omit<ConsumeRuns, "partitions"> & { readonly partitions?: readonly number[] }): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** For processes that have servers behind them. */
+  readonly gateway: GatewayShare;
   /** Resolves if Redis answers. Throws UNAVAILABLE. */
   ping(): Promise<void>;
   /** Resolves if Redis takes writes: one that is full, read-only or broken answers and does not. Throws UNAVAILABLE. */
@@ -123,9 +127,11 @@ export async function connectRedis(
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
     content,
     audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
+    apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     partitions,
+    gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });

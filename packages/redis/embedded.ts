@@ -55,6 +55,12 @@ export interface EmbeddedRedis {
 /** No server could be started, or the data directory belongs to another process. The message says what to do. */
 export class EmbeddedRedisError extends Error {
   override readonly name = "EmbeddedRedisError";
+  /** A living process has the directory. */
+  readonly inUse: boolean;
+  constructor(message: string, { inUse = false }: { readonly inUse?: boolean } = {}) {
+    super(message);
+    this.inUse = inUse;
+  }
 }
 
 const OWNER = "parley-embedded-owner";
@@ -254,6 +260,7 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid }: Ser
       if (clients.includes(`name=${OWNER} `)) {
         throw new EmbeddedRedisError(
           `The data directory ${dataDir} is in use by process ${ownerPid}. Stop that one, choose another directory, or let both use one Redis through REDIS_URL.`,
+          { inUse: true },
         );
       }
       // SHUTDOWN answers nothing when it works; a server that is stopping already does not mind.

@@ -4,6 +4,7 @@
  *   parley:{p0}:task:0-V1StGXR8…            the task; also the name of its wake-up channel
  *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
+ *   parley:{p0}:task:0-V1StGXR8…:deposits   what people left on its pages; made by scripts/answer.lua
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:audit                       records for auditors
@@ -13,10 +14,13 @@
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
+ *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
+ *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
  *   parley:content                          the keys that content is sealed with, wrapped
+ *   parley:api-keys                         digests of the keys by which machines call
  *
  * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
  * spreads sessions over the nodes.
@@ -55,10 +59,21 @@ export interface Keys {
   queuePrefix(partition: number): string;
   /** Undefined for what cannot be a session id. */
   session(sessionId: string): string | undefined;
+  /** The process that holds the task's call to an upstream. */
+  holder(taskId: string): string | undefined;
+  readonly gateway: {
+    readonly holders: string;
+    readonly lists: string;
+    calls(process: string): string;
+    /** Where a process is sent runs. */
+    channel(process: string): string;
+    lister(upstream: string): string;
+  };
   readonly announcements: string;
   readonly secret: string;
   /** Data keys, wrapped: see content/data-keys.ts. */
   readonly content: string;
+  readonly apiKeys: string;
   readonly ready: string;
 }
 
@@ -80,9 +95,21 @@ export function createKeys(prefix = "parley"): Keys {
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
+    holder(taskId) {
+      const partition = partitionOf(taskId);
+      return partition === undefined ? undefined : `${slot(partition)}:task:${taskId}:holder`;
+    },
+    gateway: {
+      holders: `${prefix}:gateway:holders`,
+      lists: `${prefix}:gateway:lists`,
+      calls: (process) => `${prefix}:gateway:calls:${process}`,
+      channel: (process) => `${prefix}:gateway:runs:${process}`,
+      lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
+    },
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,
+    apiKeys: `${prefix}:api-keys`,
     ready: `${prefix}:ready`,
   };
 }

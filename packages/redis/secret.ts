@@ -1,3 +1,4 @@
+import { hash, randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
@@ -16,4 +17,10 @@ export function createSharedSecret({ redis, keys }: { readonly redis: Redis; rea
       return (await reached(redis.get(keys.secret))) ?? proposed;
     },
   };
+}
+
+/** Tells this deployment from others, and nothing else: whoever knows it cannot do anything with it. */
+export async function deploymentId({ agree }: SharedSecret): Promise<string> {
+  const secret = await agree(randomBytes(32).toString("base64url"));
+  return hash("sha256", `deployment ${secret}`, "base64url").slice(0, 16);
 }

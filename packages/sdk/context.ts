@@ -12,20 +12,25 @@ import type {
   Audience,
   ClientCapabilities,
   Effects,
+  EmitKind,
   JsonObject,
   LogLevel,
   StepAttempt,
   StepOptions as CoreStepOptions,
   TimeoutPolicy,
+  Violation,
 } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
+import { createPages, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
+import type { Secret } from "./secret.ts";
 
 /** What a form's answer holds when its schema is plain JSON Schema. */
 export type FormContent = { [field: string]: string | number | boolean | string[] };
@@ -51,6 +56,8 @@ export interface FormAsk<S extends Schema | JsonObject> {
   readonly to?: "caller" | Audience["to"];
   /** `"caller"`: whoever called may not answer, even if `to` names them. For a second pair of eyes. */
   readonly not?: Audience["not"];
+  /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
+  readonly hints?: JsonObject;
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -63,6 +70,7 @@ export interface UrlAsk {
   readonly signal?: AbortSignal;
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
+  readonly hints?: JsonObject;
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -95,7 +103,7 @@ export interface SleepOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Context {
+export interface Context extends Shorthands {
   readonly taskId: string;
   /** Whoever called. */
   readonly principal: string;
@@ -115,6 +123,12 @@ export interface Context {
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
+
+  /**
+   * Asks for a secret (a password, a key) on a page that Parley serves: it never passes through the client, the model, logs or the journal. Throws as
+   * `elicit`, for forms.
+   */
+  secret(name: string, ask: PageAsk): Promise<Secret>;
 
   /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
@@ -153,6 +167,11 @@ export interface Context {
   log(message: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
   /**
+   * Adds to the task's feed what MCP has no notification for, such as a toast: for pages and terminals that show the feed. `data` is a plain
+   * object; what is too long of it is cut. What belongs to the result goes into the result.
+   */
+  emit(kind: EmitKind, data: object): void;
+  /**
    * Lets the client's connection go while the tool works on: a client that can come back for the rest is told to, and others wait as before.
    * For tools that are busy for minutes: a question lets the worker go by itself, not the connection.
    */
@@ -185,7 +204,7 @@ export function createContext(effects: Effects): Context {
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
-      const answer = await putRequest(name, { type: "form", message, schema: form }, options);
+      const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
       if (answer.action !== "accept") return refusal(answer);
       const content = await check(schema, answer.content ?? {});
       if (content.ok) return { action: "accept", content: content.value };
@@ -195,16 +214,22 @@ export function createContext(effects: Effects): Context {
         });
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
-      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(content.violations)}`;
+      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(labelled(form, content.violations))}`;
     }
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, whatever it was built from: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
-    const answer = await putRequest(name, { type: "url", message: ask.message, url }, askOptions(ask));
+    const answer = await putRequest(name, { type: "url", message: ask.message, url, ...present({ hints: ask.hints }) }, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
+
+  const pages = createPages(effects, async (name, ask, page) => {
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    if (answer.action === "accept") return answer.content ?? {};
+    return throwUnanswered(name, refusal(answer).action);
+  });
 
   async function elicit(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<unknown> {
     const result = await put(name, ask);
@@ -231,9 +256,11 @@ export function createContext(effects: Effects): Context {
     idempotencyKey: effects.taskId,
     elicit,
     ask: put,
+    ...createShorthands(put),
+    secret: pages.secret,
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
-      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
+      effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
@@ -248,6 +275,8 @@ export function createContext(effects: Effects): Context {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
     },
+    emit: (kind: EmitKind, data: object) =>
+      effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
     releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(text),
     announce: (announcement: Announcement) => effects.announce(announcement),
@@ -262,6 +291,14 @@ export function createContext(effects: Effects): Context {
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
+}
+
+/** By the titles that the form shows, where it has any. */
+function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
+  return violations.map(({ path, message }) => {
+    const title = fieldAt(form, `/content${path}`)?.schema["title"];
+    return { path: typeof title === "string" ? title : path, message };
+  });
 }
 
 interface Form {
@@ -332,10 +369,15 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(
+  name: string,
+  work: (attempt: StepAttempt) => T | Promise<T>,
+  assertNoSecret: Pages["assertNoSecret"],
+): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);
+    assertNoSecret(`the result of step "${name}"`, value);
     return value;
   };
 }

@@ -4,6 +4,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
@@ -43,6 +46,11 @@ test("calls, questions and answers of two front ends are exported once, verified
   await client.answer(taskId, { name: { action: "accept", content: { name: "MARKER" } } });
   await until(async () => (await client.get(taskId)).status === "completed");
   client.close();
+  const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
+  blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
+  await blocking.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+  await blocking.callTool({ name: "greet", arguments: { greeting: "MARKER" } });
+  await blocking.close();
 
   const file = join(folder, "audit.jsonl");
   expect(await parley("export", "--out", file)).toMatchObject({ code: 0 });
@@ -63,6 +71,17 @@ test("calls, questions and answers of two front ends are exported once, verified
     door: "2026-07-28 tasks/update",
     call: records[0]?.["call"],
   });
+
+  // Through a session: on the call's own stream, and back by a message of its own.
+  const ofSession = records.filter(({ door }) => String(door).startsWith("2025-11-25 ")).map(({ action, door }) => [action, door]);
+  expect(ofSession).toEqual(
+    expect.arrayContaining([
+      ["call", "2025-11-25 tools/call"],
+      ["shown", "2025-11-25 tools/call"],
+      ["answer", "2025-11-25 response"],
+    ]),
+  );
+  expect(records.every(({ door }) => door !== undefined)).toBe(true);
 
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const [key, pub, checkpoint] = ["private.pem", "public.pem", "checkpoint.json"].map((name) => join(folder, name));

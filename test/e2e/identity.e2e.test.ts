@@ -63,6 +63,7 @@ beforeAll(async () => {
     PARLEY_PUBLIC_URL: proxy.url,
     PARLEY_AUTH_CLOCK_SKEW: "1s",
     PARLEY_AUTH_GROUPS_CLAIM: "groups",
+    PARLEY_AUTH_API_KEYS: "true",
   };
   const [here, there, worker] = await Promise.all([startFrontEnd(guarded), startFrontEnd(guarded), startWorkerProcess(env)]);
   frontEnds = [here, there];
@@ -286,4 +287,50 @@ test("the front ends wrote no token into their logs, and said why they refused",
   );
   expect(lines.filter(({ msg }) => msg === "request refused").map(({ code }) => code)).toContain("SCOPE_INSUFFICIENT");
   expect(JSON.stringify(lines)).not.toMatch(/eyJ[\w-]+\.eyJ/);
+});
+
+test("a machine calls and answers with an API key from the command line, until the key is revoked", async () => {
+  const run = async (...args: string[]) => {
+    const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix };
+    return await promisify(execFile)(process.execPath, ["apps/cli/main.ts", "keys", ...args], { env, timeout: 60_000 });
+  };
+  const { stdout, stderr } = await run("create", "nightly", "--scopes", ALL.join(","), "--expires", "90d");
+  const key = stdout.trimEnd();
+  const id = key.split("_")[1] ?? "";
+  expect(stderr).toContain(`${id} for nightly, tenant default, ${ALL.join(" ")}, until 2`);
+
+  const client = new Client({ name: "nightly", version: "1" }, CAPABILITIES);
+  client.setRequestHandler(ElicitRequestSchema, answer);
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit }) as never);
+  expect(toldBy(await client.callTool({ name: "greet", arguments: {} }))).toEqual(
+    toldBy({ content: [{ type: "text", text: "Hello, Alice!" }] }),
+  );
+
+  const listed = (await run("list")).stdout;
+  expect(listed).toContain(`${id}  nightly  default  ${ALL.join(" ")}  made 2`);
+  expect(listed).not.toContain(key.slice(20));
+  expect((await run("revoke", id)).stdout).toContain(`${id} of nightly is revoked`);
+  await expect(run("revoke", id)).rejects.toThrow("there is no API key");
+  await until(
+    () =>
+      client.listTools().then(
+        () => false,
+        (error: Error) => error.message.includes("TOKEN_INACTIVE") || error.message.includes("revoked"),
+      ),
+    { timeoutMs: 20_000 },
+  );
+  await client.close();
+  expect(JSON.stringify(frontEnds.map(({ logs }) => logs))).not.toContain(key.slice(20));
+});
+
+test.each([
+  { what: "a tenant", args: ["x", "--tenant", "a b"], says: '--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, and is "a b"' },
+  { what: "a name", args: [" "], says: 'the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, and is " "' },
+  { what: "scopes", args: ["x", "--scopes", ","], says: "--scopes must be 1 to 64 scopes, separated by commas: tools,tasks,asks" },
+  { what: "a time", args: ["x", "--expires", "soon"], says: '"soon"' },
+])("$what that a key cannot have is refused by name before anything is made", async ({ args, says }) => {
+  const env = { PATH: process.env["PATH"], REDIS_URL: "redis://127.0.0.1:1" };
+  const made = promisify(execFile)(process.execPath, ["apps/cli/main.ts", "keys", "create", ...args], { env, timeout: 60_000 });
+  await expect(made).rejects.toThrow(says);
 });

@@ -27,6 +27,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   0.5,
   7,
   "default",
+  "off",
   "always_off",
   "debug",
   "http://collector:4318",
@@ -111,6 +112,7 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
     ]);
     expect(worker?.env).toEqual([
       { name: "REDIS_URL", ...secret("mine", "address") },
+      { name: "PARLEY_SECRET", ...secret("sealed", "key") },
       { name: "PARLEY_METRICS_PORT", value: "8081" },
       contentKeys,
     ]);

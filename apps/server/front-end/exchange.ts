@@ -1,12 +1,11 @@
-import type { Caller, Catalogue } from "@parley/core";
+import type { Actor, Catalogue } from "@parley/core";
 import type { Encoder, RequestId, Wants } from "@parley/protocol";
 import type { ReplyChannel } from "../streams/reply-channel.ts";
 
 /** One request on its way to its answer. */
-export interface Exchange<Says extends Encoder = Encoder> {
+export interface Exchange<Says extends Encoder = Encoder> extends Required<Actor> {
   readonly id: RequestId;
   readonly method: string;
-  readonly caller: Caller;
   /** What is offered to this caller, as of this request. */
   readonly catalogue: Catalogue;
   /** How its client wants to be told of what happens before the answer. */

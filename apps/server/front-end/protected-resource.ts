@@ -40,7 +40,8 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
     paths: [...new Set(["/", "/mcp", ...(url === undefined ? [] : [new URL(url).pathname])])],
     metadata: (request) => ({
       resource: resourceOf(request),
-      authorization_servers: authorizationServers,
+      // Where only API keys are accepted nobody can log in.
+      ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
       scopes_supported: prefixed(CLIENT_SCOPES),
       bearer_methods_supported: ["header"],
       resource_name: "Parley",

@@ -142,7 +142,9 @@ export function createWaits({
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined) {
       const reply = readReply(request, early, validate);
-      if (reply.ok) {
+      // Nobody completes a page in advance.
+      const isBeforePage = request.type === "url" && request.page !== undefined && reply.ok && reply.answer.action === "accept";
+      if (reply.ok && !isBeforePage) {
         settling().add({
           id: call.id,
           entry: { digest: asked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },

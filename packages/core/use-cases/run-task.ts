@@ -205,6 +205,7 @@ async function work(
         validate,
         record: (entries) => hold.record(entries),
         isHeld: hold.isHeld,
+        deposit: (key) => openDeposit(services, task, key),
         stepFailed: (failure) => logFailedStep(services, task, failure),
         report: (report) => hold.report(report),
         announce: (announcement) => events.announce(announcement),
@@ -214,6 +215,11 @@ async function work(
   } finally {
     done.abort(OVER);
   }
+}
+
+async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
+  if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages");
+  return await deposits.open(id, key);
 }
 
 /** A ToolError is the tool's answer; anything else may have to be fixed. */

@@ -10,10 +10,10 @@ import type { Methods } from "./methods.ts";
 export interface Revision
   extends
     Pick<SessionDialect, "version" | "batches" | "closesEarly" | "canAsk" | "readReply">,
-    Pick<SessionEncoder, "ask">,
+    Pick<SessionEncoder, "ask" | "pageDone">,
     Pick<Words, "entries" | "toolResult" | "promptResult" | "related" | "tellsModel"> {
   readonly methods: Methods;
-  capabilities(catalogue: Catalogue): object;
+  capabilities(catalogue: Catalogue, facts: ServerFacts): object;
   serverInfo(facts: ServerFacts): object;
   /** Where the revision has tasks. */
   tasks?(facts: ServerFacts): TaskEncoder;
@@ -38,12 +38,13 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
     ...commonEncoder(facts, { ...revision, answer: (about) => about, shown: SHOWN, statusOf: () => 200 }),
     initialize: (catalogue) => ({
       protocolVersion: revision.version,
-      capabilities: revision.capabilities(catalogue),
+      capabilities: revision.capabilities(catalogue, facts),
       serverInfo: revision.serverInfo(facts),
       ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
     }),
     empty: () => ({}),
     ask: revision.ask,
+    ...(revision.pageDone && { pageDone: revision.pageDone }),
     ...(revision.tasks && { tasks: revision.tasks(facts) }),
   };
 }

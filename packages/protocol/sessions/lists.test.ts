@@ -43,10 +43,15 @@ describe("the answer to initialize", () => {
   test("of 2025-11-25 offers tasks", () => {
     expect(encoderOf("2025-11-25").initialize(served)).toStrictEqual({
       protocolVersion: "2025-11-25",
-      capabilities: { ...lists, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+      capabilities: { ...lists, tasks: { cancel: {}, requests: { tools: { call: {} } } } },
       serverInfo: { name: "parley", version: "1.2.3", title: "Parley" },
       instructions: "Ask away.",
     });
+  });
+
+  test("of 2025-11-25 says that tasks are listed only where each caller sees its own", () => {
+    const knowing = sessionDialect("2025-11-25")?.encoder({ ...facts, knowsCallers: true });
+    expect(knowing?.initialize(served)).toMatchObject({ capabilities: { tasks: { list: {}, cancel: {} } } });
   });
 
   test("of 2025-06-18 does not", () => {

@@ -34,7 +34,7 @@ export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange
 async function handOut(
   { services, sessions, times, limits, log }: SessionRoute,
   { task: wish, arguments: args }: CallTool,
-  { session, caller, encode, channel }: TaskExchange,
+  { session, caller, door, encode, channel }: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
@@ -44,6 +44,7 @@ async function handOut(
   let following: "following" | "full" | undefined;
   const created = await createTask(services, tool, {
     caller,
+    door,
     arguments: args,
     capabilities: session.capabilities,
     hidden: false,
@@ -69,7 +70,7 @@ interface Carry {
 
 async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<Handled> {
   const { services } = route;
-  const { session, caller, id: requestId, wants, channel } = exchange;
+  const { session, caller, door, id: requestId, wants, channel } = exchange;
   const { progressToken } = wants;
   const taskId = await services.ids.taskId(caller.tenant);
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
@@ -79,6 +80,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
     try {
       const task = await createTask(services, runnable, {
         caller,
+        door,
         arguments: { ...intent.arguments },
         capabilities: session.capabilities,
         hidden: true,

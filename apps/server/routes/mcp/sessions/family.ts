@@ -99,7 +99,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
     if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
-    return { session, caller, catalogue, dialect, encode };
+    return { session, caller, door: `${session.version} ${request.method}`, catalogue, dialect, encode };
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
@@ -122,7 +122,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
 
   async function answerRequest(context: SessionContext, request: Request<SessionIntent>, answering: Answering): Promise<void> {
     const { id, method, intent, wants } = request;
-    const exchange: SessionExchange = { ...context, id, method, wants: wantsOf(context, wants), ...answering };
+    const door = `${context.session.version} ${method}`;
+    const exchange: SessionExchange = { ...context, door, id, method, wants: wantsOf(context, wants), ...answering };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 

@@ -14,13 +14,13 @@ const NAME_CHARS = 64;
 /** Throws TOO_MANY_CALLS; the call's task is cancelled then. */
 export async function noteCall(
   route: SessionRoute,
-  { session, caller }: SessionContext,
+  { session, caller, door }: SessionContext,
   { taskId, requestId }: CarriedCall,
 ): Promise<void> {
   const { sessions, services, limits } = route;
   const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
   if (noted !== "full") return;
-  await cancelTask(services, { taskId, caller, reason: "The session has too many calls." });
+  await cancelTask(services, { taskId, caller, door, reason: "The session has too many calls." });
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
 }
 

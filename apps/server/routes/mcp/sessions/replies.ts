@@ -19,7 +19,7 @@ export async function takeReply(
 ) {
   const named = askIds.read(session.id, id);
   if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
-  const ref = { taskId: named.taskId, caller };
+  const ref = { taskId: named.taskId, caller, door: `${session.version} response` };
   const task = await getTask(services, ref);
   const ask = task.asks.find(({ key }) => key === named.key);
   const read = ask ? dialect.readReply(ask.request, reply) : reply;
@@ -53,6 +53,7 @@ export async function takeNotice(route: SessionRoute, context: SessionContext, {
   await cancelTask(route.services, {
     taskId,
     caller: context.caller,
+    door: `${context.session.version} notifications/cancelled`,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     // It ended and was forgotten in the meantime.

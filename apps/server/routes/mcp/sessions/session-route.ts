@@ -19,7 +19,7 @@ export interface SessionRoute extends FrontEnd {
 }
 
 /** A session as one HTTP request finds it, with what its messages have in common. */
-export interface SessionContext extends Pick<Exchange<SessionEncoder>, "caller" | "catalogue" | "encode"> {
+export interface SessionContext extends Pick<Exchange<SessionEncoder>, "caller" | "door" | "catalogue" | "encode"> {
   readonly session: Session;
   readonly dialect: SessionDialect;
 }

@@ -7,7 +7,7 @@
  *
  * Source: specification 2025-11-25, basic/transports "Listening for Messages from the Server", basic/utilities/tasks.
  */
-import { type Announcement, isFinished, type Task } from "@parley/core";
+import { type Announcement, isFinished, noteShown, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../../streams/outlet.ts";
 import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
@@ -199,6 +199,7 @@ class StandaloneStream implements TellChanges<Change> {
       if (claimed !== "claimed") continue;
       const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });
       this.#outlet.send(asked, this.#eventId());
+      noteShown(this.#route.services, this.#context, task, [ask]);
     }
   }
 

@@ -27,10 +27,11 @@ import { waitsOf } from "./session-waits.ts";
  * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
  * those that come too late or answer nothing that was asked, after the others were taken.
  */
-export async function getTask(route: SessionRoute, intent: GetTask, { session, caller, encode }: TaskExchange): Promise<object> {
+export async function getTask(route: SessionRoute, intent: GetTask, exchange: TaskExchange): Promise<object> {
   const { services, sessions, limits } = route;
+  const { session, caller, door, encode } = exchange;
   const { taskId, answers = [] } = intent;
-  const ref = { taskId, caller };
+  const ref = { taskId, caller, door };
   if (answers.length === 0) {
     const task = await getSettledTask(services, ref);
     // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
@@ -45,9 +46,9 @@ export async function getTask(route: SessionRoute, intent: GetTask, { session, c
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
-  { caller, encode }: TaskExchange,
+  { caller, door, encode }: TaskExchange,
 ): Promise<object> {
-  const ref = { taskId, caller };
+  const ref = { taskId, caller, door };
   const id = given ?? (await theOpenAsk(route, ref));
   const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "tell late");
   return encode.tasks.inputSent(!late, task);
@@ -75,8 +76,12 @@ export async function listTasks(
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
-export async function cancelTask({ services }: SessionRoute, { taskId }: CancelTask, { caller, encode }: TaskExchange): Promise<object> {
-  const ref = { taskId, caller };
+export async function cancelTask(
+  { services }: SessionRoute,
+  { taskId }: CancelTask,
+  { caller, door, encode }: TaskExchange,
+): Promise<object> {
+  const ref = { taskId, caller, door };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   const task = await readTask(services, ref);
   if (became === "finished") throw taskFinished(task);

@@ -67,10 +67,16 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   });
 }
 
-function creation(called: Called, { caller, client }: StatelessExchange) {
+function creation(called: Called, { caller, door, client }: StatelessExchange) {
   const { replies } = called.retry;
   // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
-  return { caller, arguments: called.arguments, capabilities: client.capabilities, ...(replies && { replies: replies as JsonObject }) };
+  return {
+    caller,
+    door,
+    arguments: called.arguments,
+    capabilities: client.capabilities,
+    ...(replies && { replies: replies as JsonObject }),
+  };
 }
 
 function boundReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {

@@ -24,7 +24,7 @@ export async function askCaller(
   { task, feedCursor }: AskCaller,
 ): Promise<object> {
   const { services } = route;
-  const { caller, client, encode } = exchange;
+  const { caller, door, client, encode } = exchange;
   const required = requiredCapabilities(
     task.asks.map(({ request }) => request),
     client.capabilities,
@@ -34,6 +34,7 @@ export async function askCaller(
       await cancelTask(services, {
         taskId: task.id,
         caller,
+        door,
         reason: "The client cannot be asked what the call needs.",
       });
     throw capabilityRequired(`${called.kind} ${called.name}`, required);
@@ -47,7 +48,7 @@ export async function askCaller(
     expiresAtMs: deadlineMs + STATE_SLACK_MS,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
-  noteShown(services, { caller, door: "2026-07-28 tools/call" }, task, task.asks);
+  noteShown(services, exchange, task, task.asks);
   return encode.inputRequired(task.asks, sealed);
 }
 

@@ -24,7 +24,7 @@ export interface AwaitTask {
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times } = route;
-  const { channel, caller } = exchange;
+  const { channel, caller, door } = exchange;
   const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
   const done = new AbortController();
@@ -47,7 +47,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // dropped by the network: its task continues, and the same retry sent again gets the result.
       if (channel.closed.aborted) {
         if (task.call.hidden && !canComeBack)
-          await cancelTask(services, { taskId: task.id, caller, reason: "The client closed the call." });
+          await cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
         return abandon(exchange);
       }
       const now = await findTask(services, { taskId: task.id, caller });
@@ -59,7 +59,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (timedOut) {
         // Others take their time: the call comes back for what became of it.
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
-        if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, reason: "The call took too long." });
+        if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
       }
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });

@@ -34,7 +34,17 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     const { id, method, intent, client, wants } = message;
     if (!(await permitted(frontEnd, request, reply, { wanted: [intent], id }))) return;
     const channel = new Outlet(request, reply, outletOptions);
-    const exchange: StatelessExchange = { id, method, caller, catalogue, client, wants, encode, channel };
+    const exchange: StatelessExchange = {
+      id,
+      method,
+      caller,
+      door: `${dialect.version} ${method}`,
+      catalogue,
+      client,
+      wants,
+      encode,
+      channel,
+    };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 

@@ -1,4 +1,4 @@
-import { answerTask, findTask, ParleyError, readable, type Caller, type Receipt, type Task } from "@parley/core";
+import { answerTask, findTask, ParleyError, readable, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -27,7 +27,7 @@ export async function resumeCall(
   const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
   return await holdOpen(route, taskId, async (watch) => {
-    const task = await deliver(route, called, caller, state);
+    const task = await deliver(route, called, exchange, state);
     if (task.call.hidden || !client.speaksTasks)
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
     const open = task.asks.some(({ key }) => state.asked.includes(key));
@@ -40,13 +40,13 @@ export async function resumeCall(
 async function deliver(
   { services }: StatelessRoute,
   called: Called,
-  caller: Caller,
+  { caller, door }: StatelessExchange,
   { taskId, asked, deadlineMs }: RequestState,
 ): Promise<Task> {
   const given = called.retry.replies ?? {};
   // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
   const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
-  const answered = await answerTask(services, { taskId, caller, replies, countRefusals: true }).catch((error: unknown) => {
+  const answered = await answerTask(services, { taskId, caller, door, replies, countRefusals: true }).catch((error: unknown) => {
     throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND" ? invalidState("its call is over and forgotten") : error;
   });
   const receipts = [...answered.receipts.values()];

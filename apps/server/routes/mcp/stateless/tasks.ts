@@ -4,13 +4,10 @@ import { refuse } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */
-export async function getTask(
-  { services }: StatelessRoute,
-  { taskId }: GetTask,
-  { caller, client, encode }: StatelessExchange,
-): Promise<object> {
+export async function getTask({ services }: StatelessRoute, { taskId }: GetTask, exchange: StatelessExchange): Promise<object> {
+  const { caller, client, encode } = exchange;
   const task = await getSettledTask(services, { taskId, caller });
-  noteShown(services, { caller, door: "2026-07-28 tasks/get" }, task, task.asks);
+  noteShown(services, exchange, task, task.asks);
   return encode.detailedTask(task, client);
 }
 
@@ -21,9 +18,9 @@ export async function getTask(
 export async function updateTask(
   { services }: StatelessRoute,
   { taskId, replies }: UpdateTask,
-  { caller, encode }: StatelessExchange,
+  { caller, door, encode }: StatelessExchange,
 ): Promise<object> {
-  const { receipts } = await answerTask(services, { taskId, caller, door: "2026-07-28 tasks/update", replies });
+  const { receipts } = await answerTask(services, { taskId, caller, door, replies });
   refuse(receipts);
   return encode.acknowledgement(receipts);
 }
@@ -32,8 +29,8 @@ export async function updateTask(
 export async function cancelTask(
   { services }: StatelessRoute,
   { taskId }: CancelTask,
-  { caller, encode }: StatelessExchange,
+  { caller, door, encode }: StatelessExchange,
 ): Promise<object> {
-  await cancel(services, { taskId, caller, door: "2026-07-28 tasks/cancel" });
+  await cancel(services, { taskId, caller, door });
   return encode.acknowledgement();
 }

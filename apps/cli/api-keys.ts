@@ -1,0 +1,71 @@
+/** What an operator does with the API keys of machines. Each command works beside running front ends. */
+import { type ApiKey, parseDuration } from "@parley/core";
+import { newApiKey } from "@parley/identity";
+import { readEnvironment } from "@parley/node";
+import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
+import type { NewKey } from "./commands/keys.ts";
+import { onStderr } from "./on-stderr.ts";
+
+const NAME = /^[\w.@:/-]{1,128}$/;
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** RFC 6749, 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
+const SCOPES_MAX = 64;
+
+export async function createKey(name: string, { scopes: list, tenant, expires }: NewKey): Promise<void> {
+  const scopes = [...new Set(list.split(",").map((scope) => scope.trim()))].filter((scope) => scope !== "");
+  if (!NAME.test(name)) throw new Error(`the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, and is ${JSON.stringify(name)}`);
+  if (!TENANT.test(tenant)) throw new Error(`--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, and is ${JSON.stringify(tenant)}`);
+  if (scopes.length === 0 || scopes.length > SCOPES_MAX || !scopes.every((scope) => SCOPE.test(scope))) {
+    throw new Error(`--scopes must be 1 to ${SCOPES_MAX} scopes, separated by commas: tools,tasks,asks`);
+  }
+  const lifeMs = expires === undefined ? undefined : parseDuration(expires);
+  if (lifeMs === 0) throw new Error("--expires must be longer than nothing");
+  await withRedis(async ({ apiKeys, audit, now }, isAudited) => {
+    const { id, key, digest } = newApiKey();
+    const createdAtMs = now();
+    const expiry = lifeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifeMs };
+    await apiKeys.add({ id, digest, name, tenant, scopes, createdAtMs, ...expiry });
+    if (isAudited) await audit.note({ action: "keys", tenant, verdict: `API key ${id} made for ${name}` });
+    process.stderr.write(`${id} for ${name}, tenant ${tenant}, ${scopes.join(" ")}, ${until(expiry)}; shown only now:\n`);
+    process.stdout.write(`${key}\n`);
+  });
+}
+
+export async function listKeys({ json }: { readonly json?: true }): Promise<void> {
+  await withRedis(async ({ apiKeys, now }) => {
+    for (const key of await apiKeys.list()) {
+      const { digest: _, ...shown } = key;
+      const isExpired = (key.expiresAtMs ?? Infinity) <= now();
+      const line = `${key.id}  ${key.name}  ${key.tenant}  ${key.scopes.join(" ")}  made ${date(key.createdAtMs)}, ${isExpired ? "EXPIRED" : until(key)}`;
+      process.stdout.write(`${json ? JSON.stringify(shown) : line}\n`);
+    }
+  });
+}
+
+export async function revokeKey(id: string): Promise<void> {
+  await withRedis(async ({ apiKeys, audit }, isAudited) => {
+    const revoked = await apiKeys.revoke(id);
+    if (!revoked) throw new Error(`there is no API key ${JSON.stringify(id)}: \`parley keys list\` shows them by their ids`);
+    if (isAudited) await audit.note({ action: "keys", tenant: revoked.tenant, verdict: `API key ${id} of ${revoked.name} revoked` });
+    process.stdout.write(`${id} of ${revoked.name} is revoked; front ends that used it lately take it for 5 seconds more\n`);
+  });
+}
+
+function until({ expiresAtMs }: Pick<ApiKey, "expiresAtMs">): string {
+  return expiresAtMs === undefined ? "does not expire" : `until ${date(expiresAtMs)}`;
+}
+
+function date(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+async function withRedis(work: (redis: RedisBackend, isAudited: boolean) => Promise<void>): Promise<void> {
+  const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
+  const redis = await connectRedis(settings, { log: onStderr });
+  try {
+    await work(redis, settings.audit);
+  } finally {
+    await redis.close();
+  }
+}

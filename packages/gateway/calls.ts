@@ -1,0 +1,151 @@
+/**
+ * The calls of this process, by their tasks. A task parks while people think; its call stays here, with the connection that it waits on.
+ *
+ *   step open      a permit: this process, and no other, may make the call. Recorded before the call is made
+ *   step call      made, once for each permit, and followed to what happens next
+ *   step continue  answers handed on, followed to what happens next
+ *
+ *   G1  A call is made only with a permit of this process, or where the tool may be repeated. So a worker that died between making a call and
+ *       recording what came of it is never followed by one that makes it again (never twice), and what is not made again is told (never silently).
+ *   G2  Before a question of a held call is put, this process is named as the task's holder: the run that the answer leads to is sent here.
+ *   G3  What came of a call is kept until its task has ended or gone: a run that could not record it finds it again.
+ */
+import { randomUUID } from "node:crypto";
+import type { Log } from "@parley/core";
+import { type Gate, gate } from "./gate.ts";
+import {
+  type CallDeps,
+  type CallRequest,
+  type Given,
+  type Leading,
+  startCall,
+  type UpstreamCall,
+  type UpstreamEvent,
+} from "./upstream-call.ts";
+
+/** Which process holds the call of a task, for as long as that process says that it lives. */
+export interface CallHolders {
+  /** Names this process. `isFinal`: without it the call cannot be made again. */
+  claim(taskId: string, facts: { readonly isFinal: boolean; readonly ttlMs: number }): Promise<void>;
+  release(taskId: string): Promise<void>;
+}
+
+export interface Lead extends Leading {
+  readonly taskId: string;
+  readonly callId: string;
+  readonly mayRepeat: boolean;
+  readonly request: CallRequest;
+  readonly given: readonly Given[];
+}
+
+export interface Calls {
+  /** A permit to make one call for the task. */
+  permit(taskId: string): string;
+  lead(request: Lead): Promise<UpstreamEvent>;
+  give(taskId: string, callId: string, given: readonly Given[]): void;
+  /** Keys of questions that were put for the task and that nobody waits for any more. */
+  abandoned(taskId: string): ReadonlySet<string>;
+  has(taskId: string): boolean;
+  taskIds(): readonly string[];
+  /** The task needs its call no more, or is another's. */
+  drop(taskId: string): Promise<void>;
+  /** Calls that wait for an answer, and all that are here. */
+  counts(): { readonly waiting: number; readonly all: number };
+}
+
+export interface CallsDeps {
+  readonly call: Omit<CallDeps, "onAbandoned">;
+  readonly holders: CallHolders;
+  readonly callsMax: number;
+  readonly log: Log;
+  readonly onAbandoned: (taskId: string) => void;
+}
+
+interface Held {
+  readonly call: UpstreamCall;
+  readonly leaves: () => void;
+  isClaimed: boolean;
+}
+
+/** How much longer than its question a holder is named: it must outlive the run that closes the question at its deadline. */
+const CLAIM_MARGIN_MS = 60 * 60 * 1_000;
+/** When a caller may try again that came while there were too many. */
+const RETRY_AFTER_MS = 1_000;
+const NONE: ReadonlySet<string> = new Set();
+
+export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }: CallsDeps): Calls {
+  const held = new Map<string, Held>();
+  const permits = new Map<string, string>();
+  const all = gate(callsMax);
+  const ofUpstream = new Map<string, Gate>();
+
+  function enter({ name, concurrency }: CallRequest["upstream"]): (() => void) | undefined {
+    const own = ofUpstream.get(name) ?? gate(concurrency);
+    ofUpstream.set(name, own);
+    const leaveOwn = own.enter();
+    const leave = leaveOwn && all.enter();
+    if (!leave) leaveOwn?.();
+    return (
+      leave &&
+      (() => {
+        leave();
+        leaveOwn();
+      })
+    );
+  }
+
+  async function drop(taskId: string): Promise<void> {
+    permits.delete(taskId);
+    const one = held.get(taskId);
+    if (!one) return;
+    held.delete(taskId);
+    one.leaves();
+    await Promise.all([one.call.close(), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
+  }
+
+  async function start({ taskId, callId, mayRepeat, request }: Lead): Promise<Held | UpstreamEvent> {
+    const isPermitted = permits.get(taskId) === callId;
+    permits.delete(taskId);
+    // G1
+    if (!isPermitted && !mayRepeat) return { type: "lost", message: "the worker that held the call is gone" };
+    const leaves = enter(request.upstream);
+    if (!leaves) return { type: "busy", message: `has as many calls open as it may; try again after ${RETRY_AFTER_MS} ms` };
+    if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
+    const call = startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) });
+    const one = { call, leaves, isClaimed: false };
+    held.set(taskId, one);
+    return one;
+  }
+
+  return {
+    permit(taskId) {
+      const callId = randomUUID();
+      permits.set(taskId, callId);
+      return callId;
+    },
+    async lead(lead) {
+      const { taskId, callId, mayRepeat, request, given } = lead;
+      // That of an earlier round has ended, and came to what this one begins with.
+      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await drop(taskId).then(() => undefined);
+      const one = held.get(taskId) ?? (await start(lead));
+      if ("type" in one) return one;
+      const event = await one.call.next(given, lead);
+      if (event.type === "asked") {
+        const longestMs = Math.max(...event.questions.map(({ timeoutMs }) => timeoutMs));
+        one.isClaimed = true;
+        await holders.claim(taskId, { isFinal: !mayRepeat, ttlMs: longestMs + CLAIM_MARGIN_MS });
+      }
+      log.debug({ taskId, upstream: request.upstream.name, event: event.type }, "upstream");
+      return event;
+    },
+    give(taskId, callId, given) {
+      const one = held.get(taskId);
+      if (one?.call.callId === callId) one.call.give(given);
+    },
+    abandoned: (taskId) => held.get(taskId)?.call.abandoned() ?? NONE,
+    has: (taskId) => held.has(taskId),
+    taskIds: () => [...held.keys()],
+    drop,
+    counts: () => ({ waiting: [...held.values()].filter(({ call }) => call.isWaiting()).length, all: held.size }),
+  };
+}

@@ -1,0 +1,46 @@
+/** How many of a kind may be at once. */
+export interface Gate {
+  /** Returns what to call on leaving; undefined when it is full. */
+  enter(): (() => void) | undefined;
+  readonly open: number;
+}
+
+export function gate(most: number): Gate {
+  let open = 0;
+  return {
+    get open() {
+      return open;
+    },
+    enter() {
+      if (open >= most) return undefined;
+      open += 1;
+      let isInside = true;
+      return () => {
+        if (isInside) open -= 1;
+        isInside = false;
+      };
+    },
+  };
+}
+
+/** A gate for each of many. One that nobody is in is not kept. */
+export function gates(most: number): (name: string) => Gate {
+  const byName = new Map<string, Gate>();
+  return (name) => {
+    const own = byName.get(name) ?? gate(most);
+    return {
+      get open() {
+        return own.open;
+      },
+      enter() {
+        const leave = own.enter();
+        if (!leave) return undefined;
+        byName.set(name, own);
+        return () => {
+          leave();
+          if (own.open === 0) byName.delete(name);
+        };
+      },
+    };
+  };
+}

@@ -1,0 +1,273 @@
+/**
+ * The gateway in a worker: which process runs what.
+ *
+ *   a run is due ─▶ does another living process hold the task's call? ─▶ it is sent there
+ *                └▶ it is run here; a run that leads a call gives its slot back and continues beside the others
+ *
+ * Runs of ordinary tools work; runs that lead calls wait, for an upstream. So they take no slot (PARLEY_CONCURRENCY), and are bounded by the
+ * calls that a worker may have (PARLEY_UPSTREAM_CALLS_MAX). A run that is sent and not taken is due all the same: the sweep adds it again, and
+ * by then its holder has taken it, or is known to be dead.
+ *
+ * A question that the upstream does not wait for any more is closed as withdrawn, by its holder, or by anybody once the holder is dead and the
+ * call cannot be made again. That is an answer like any other (I2), and the run that it leads to says what became of the call.
+ */
+import { type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
+import { type CallHolders, createCalls } from "./calls.ts";
+import { gate, gates } from "./gate.ts";
+import { keepListed } from "./lister.ts";
+import { createOffer, type Listings, type Offer } from "./offer.ts";
+import type { GatewaySettings } from "./settings.ts";
+import type { CallDeps } from "./upstream-call.ts";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
+import { createConnector } from "./upstream-session.ts";
+import type { Upstream } from "./upstreams.ts";
+
+/** What the processes of a deployment share; packages/redis has it. */
+export interface Share extends CallHolders {
+  holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
+  send(process: string, run: string): Promise<void>;
+  onSent(listener: (run: string) => void): Promise<() => void>;
+  beat(): Promise<boolean>;
+  takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
+  leave(): Promise<void>;
+  readLists: Listings["read"];
+  writeList: Listings["write"];
+  lease(upstream: string, ttlMs: number): Promise<boolean>;
+}
+
+export interface GatewayRun {
+  readonly taskId: string;
+  readonly run: number;
+  readonly cause: RunCause;
+  readonly queuedAtMs: number;
+  readonly isSecondHand: boolean;
+}
+
+export interface GatewayDeps {
+  readonly upstreams: readonly Upstream[];
+  /** The deployment's own tools, prompts and resources. */
+  readonly own: Catalogue;
+  readonly services: Pick<Services, "store" | "queue" | "events" | "clock" | "log" | "settings">;
+  readonly share: Share;
+  readonly settings: GatewaySettings;
+  readonly version: string;
+  /** Tells this deployment from others. */
+  readonly deployment: string;
+  readonly count?: CallDeps["count"];
+}
+
+export interface Gateway {
+  readonly offer: Offer;
+  /** Does a run, or sends it to where it belongs. Resolves when its slot is free. `work` is called at most once. */
+  run(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
+  /** The run holds its task, and runs that tool. */
+  begun(taskId: string, tool: string): void;
+  /** Takes runs that other processes send. */
+  open(work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
+  /** Calls that wait for an answer, and all. */
+  counts(): { readonly waiting: number; readonly all: number };
+  /** Waits for the calls that are here, so long; what is left cannot be answered any more. True when none was left. */
+  close(drainMs: number): Promise<boolean>;
+}
+
+const BEAT_EVERY_MS = 2_000;
+const DRAIN_LOOK_MS = 100;
+
+export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { upstreams, own, services, share, settings, version, deployment, count = () => undefined } = deps;
+  const { store, queue, events, clock, log } = services;
+  const { fetch, close: closeFetch } = createUpstreamFetch();
+  const connector = createConnector({ fetch, version, deployment });
+  const over = new AbortController();
+  /** Runs at work here, by their tasks; and what gives the slot of one back. */
+  const atWork = new Map<string, number>();
+  const slots = new Map<string, () => void>();
+  const watched = new Map<string, Promise<() => void>>();
+  /** Tasks whose run ended in an unclear way: whether they still need their call is looked at with each beat. */
+  const unclear = new Set<string>();
+  const beside = new Set<Promise<void>>();
+
+  const { openMax, principalMax } = settings.elicitation;
+  const calls = createCalls({
+    call: {
+      connector,
+      elicitation: settings.elicitation,
+      settings: services.settings,
+      open: gate(openMax),
+      openOf: gates(principalMax),
+      count,
+    },
+    holders: share,
+    callsMax: settings.callsMax,
+    log,
+    onAbandoned(taskId) {
+      if (!atWork.has(taskId)) inBackground(settle(taskId));
+    },
+  });
+  const listings: Listings = { read: share.readLists, write: share.writeList };
+  const offer = await createOffer({
+    own,
+    upstreams,
+    listings,
+    calls,
+    elicitation: settings.elicitation,
+    onAnnouncement: (listener) => events.onAnnouncement(listener),
+    log,
+  });
+
+  // ── runs ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function here(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void> {
+    const { taskId } = run;
+    atWork.set(taskId, (atWork.get(taskId) ?? 0) + 1);
+    let report: RunReport | undefined;
+    try {
+      report = await work(run);
+    } finally {
+      const left = (atWork.get(taskId) ?? 1) - 1;
+      if (left > 0) atWork.set(taskId, left);
+      else atWork.delete(taskId);
+      slots.delete(taskId);
+      if (left === 0) await after(taskId, report);
+    }
+  }
+
+  /** What was said while the run was at work is acted on now: before that the store did not know of the question. */
+  async function after(taskId: string, report: RunReport | undefined): Promise<void> {
+    if (report?.type === "finished") return await drop(taskId);
+    if (!calls.has(taskId)) return;
+    if (report?.type === "parked") {
+      watch(taskId);
+      return await settle(taskId);
+    }
+    unclear.add(taskId);
+  }
+
+  async function drop(taskId: string): Promise<void> {
+    unclear.delete(taskId);
+    const stop = watched.get(taskId);
+    watched.delete(taskId);
+    await calls.drop(taskId);
+    (await stop?.catch(() => undefined))?.();
+  }
+
+  function watch(taskId: string): void {
+    if (watched.has(taskId)) return;
+    const watching = events.watch(taskId, () => inBackground(look(taskId)));
+    watched.set(taskId, watching);
+    // A task that cannot be watched is looked at from time to time.
+    watching.then(
+      () => undefined,
+      () => unclear.add(taskId),
+    );
+  }
+
+  /** A task that was cancelled while it waited needs its call no more. */
+  async function look(taskId: string): Promise<void> {
+    const task = await store.load(taskId);
+    if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId);
+  }
+
+  /** Closes the questions of a task that its upstream does not wait for any more. */
+  async function settle(taskId: string): Promise<void> {
+    const gone = calls.abandoned(taskId);
+    await look(taskId);
+    if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
+  }
+
+  async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {
+    const task = await store.load(taskId);
+    for (const { key, digest } of task?.asks ?? []) {
+      if (!isGone(key)) continue;
+      const answer = { action: "withdrawn" } as const;
+      const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: services.settings.graceMs });
+      log.info({ taskId, key }, "question of an upstream withdrawn");
+      if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered" });
+    }
+  }
+
+  function inBackground(work: Promise<void>): void {
+    const done = work.catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"));
+    beside.add(done);
+    void done.then(() => beside.delete(done));
+  }
+
+  // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  let isMember = false;
+  async function beat(): Promise<void> {
+    const wasMember = await share.beat();
+    if (isMember && !wasMember) {
+      log.warn({ calls: calls.taskIds().length }, "this worker fell silent and was given up, its calls are ended");
+      await Promise.all(calls.taskIds().map(drop));
+    }
+    isMember = true;
+    for (const { taskId, isFinal } of await share.takeDead()) {
+      if (isFinal) await withdraw(taskId, () => true);
+    }
+    for (const taskId of unclear) await look(taskId);
+  }
+
+  const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);
+  beats.unref();
+  await beat();
+  const listers = upstreams.map((upstream) =>
+    keepListed({
+      upstream,
+      connector,
+      listings,
+      lease: share.lease,
+      announce: (announcement) => events.announce(announcement),
+      log,
+      signal: over.signal,
+    }),
+  );
+  let stopTaking: (() => void) | undefined;
+
+  return {
+    offer,
+    counts: calls.counts,
+    async run(run, work) {
+      const { taskId, cause, isSecondHand } = run;
+      if ((cause !== "created" || isSecondHand) && !calls.has(taskId)) {
+        const holder = await share.holderOf(taskId);
+        if (holder !== "here") return await share.send(holder.process, JSON.stringify(run));
+      }
+      const slot = Promise.withResolvers<void>();
+      let isFree = false;
+      slots.set(taskId, () => {
+        isFree = true;
+        slot.resolve();
+      });
+      const done = here(run, work);
+      await Promise.race([done, slot.promise]);
+      // Nobody waits for it any more: what it throws is told here, and its lease brings it back.
+      if (isFree) inBackground(done);
+    },
+    begun(taskId, tool) {
+      if (offer.isUpstreams(tool)) slots.get(taskId)?.();
+    },
+    async open(work) {
+      stopTaking = await share.onSent((text) => {
+        if (beside.size >= 2 * settings.callsMax) return;
+        inBackground(here(JSON.parse(text) as GatewayRun, work));
+      });
+    },
+    async close(drainMs) {
+      over.abort();
+      const untilMs = Date.now() + drainMs;
+      while (Date.now() < untilMs && (calls.taskIds().length > 0 || beside.size > 0)) {
+        await clock.sleep(DRAIN_LOOK_MS);
+      }
+      const left = calls.taskIds();
+      clearInterval(beats);
+      stopTaking?.();
+      offer.close();
+      await share.leave().catch(() => undefined);
+      for (const taskId of left) inBackground(withdraw(taskId, () => true));
+      await Promise.all([...left.map(drop), ...beside, ...listers]);
+      await closeFetch();
+      return left.length === 0;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+/** Other MCP servers behind Parley: their tools as tasks, their questions durable. The only importer of MCP clients for it. */
+export * from "./gateway.ts";
+export { type ListedTool, type Listing, readListing } from "./listing.ts";
+export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
+export * from "./settings.ts";
+export { createUpstreamFetch } from "./upstream-fetch.ts";
+export { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
+export { wordFor } from "./lister.ts";
+export * from "./upstreams.ts";

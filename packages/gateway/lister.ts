@@ -1,0 +1,115 @@
+/**
+ * Keeps the list of one upstream fresh: one worker of the deployment has a session open with it, reads its lists when it says that they have
+ * changed, and from time to time anyway, which is how it is noticed that an upstream is away.
+ *
+ * An upstream that is away keeps its last list: its tools are there, and calls say what is wrong. It harms neither the list of another nor
+ * their calls. One that says all the time that its lists have changed is read once in a while.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Announcement, type Log } from "@parley/core";
+import { type Listing, readListing } from "./listing.ts";
+import type { Listings, StoredListing } from "./offer.ts";
+import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
+import type { Upstream } from "./upstreams.ts";
+
+export interface ListerDeps {
+  readonly upstream: Upstream;
+  readonly connector: UpstreamConnector;
+  readonly listings: Listings;
+  /** Whether this process is the one that reads the upstream's lists, for so long. */
+  readonly lease: (upstream: string, ttlMs: number) => Promise<boolean>;
+  readonly announce: (announcement: Announcement) => Promise<void>;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onStatus?: (upstream: string, isUp: boolean) => void;
+}
+
+/** Between two readings of one upstream, whatever it says. */
+const READ_EVERY_MIN_MS = 1_000;
+const LEASE_MS = 15_000;
+const RENEW_EVERY_MS = 5_000;
+
+export async function keepListed(deps: ListerDeps): Promise<void> {
+  const { upstream, lease, log, signal } = deps;
+  const { name, refreshMs } = upstream;
+  let session: UpstreamSession | undefined;
+  let last: string | undefined;
+  let isChanged = true;
+  let nextReadMs = 0;
+
+  async function read(): Promise<void> {
+    isChanged = false;
+    nextReadMs = Date.now() + refreshMs;
+    let listing: Listing | undefined;
+    let problem: string | undefined;
+    try {
+      session ??= await open();
+      listing = await readListing(session, upstream);
+    } catch (error) {
+      if (signal.aborted) return;
+      problem = wordFor(error);
+      const broken = session;
+      session = undefined;
+      await broken?.close();
+    }
+    deps.onStatus?.(name, problem === undefined);
+    if (problem !== undefined) log.warn({ upstream: name, problem }, "upstream could not be listed");
+    else if (listing) await keep(listing);
+  }
+
+  async function keep(listing: Listing): Promise<void> {
+    const said = JSON.stringify(listing);
+    if (said === last) return;
+    await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
+    last = said;
+    log.info({ upstream: name, tools: listing.tools.length, leftOut: listing.leftOut }, "upstream listed");
+    await deps.announce({ type: "tools" });
+  }
+
+  async function open(): Promise<UpstreamSession> {
+    const onChanged = () => void (isChanged = true);
+    const opened = await deps.connector.open(upstream, {
+      capabilities: {},
+      signal,
+      options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
+    });
+    opened.client.onclose = () => {
+      if (session === opened) session = undefined;
+      isChanged = true;
+    };
+    return opened;
+  }
+
+  try {
+    while (!signal.aborted) {
+      try {
+        if (await lease(name, LEASE_MS)) {
+          const untilMs = Date.now() + RENEW_EVERY_MS;
+          while (!signal.aborted && Date.now() < untilMs) {
+            if (isChanged || Date.now() >= nextReadMs) await read();
+            await sleep(READ_EVERY_MIN_MS, undefined, { signal });
+          }
+        } else {
+          const idle = session;
+          session = undefined;
+          isChanged = true;
+          last = undefined;
+          await idle?.close();
+          await sleep(RENEW_EVERY_MS, undefined, { signal });
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        log.warn({ upstream: name, problem: wordFor(error) }, "list of an upstream could not be kept");
+        await sleep(RENEW_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  } finally {
+    await session?.close();
+  }
+}
+
+/** What an error of the client says by its kind; its text may hold what the upstream sent. */
+export function wordFor(error: unknown): string {
+  const { code, name, cause } = error as { code?: unknown; name?: string; cause?: { code?: unknown } };
+  return [name, code, cause?.code].filter((part) => typeof part === "string" || typeof part === "number").join(" ");
+}

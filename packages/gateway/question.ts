@@ -1,0 +1,161 @@
+/**
+ * What an upstream asks, judged before it is put to anybody.
+ *
+ *   elicitation/create   ─▶ form: a flat object of texts, numbers, booleans and choices, no secrets       else −32602
+ *                        ─▶ url: https, without credentials (packages/core/ask-policy.ts)                  else −32602
+ *   sampling/createMessage, roots/list   as they are
+ *
+ * Form schemas are checked by a list of what may stand in them, not of what may not: a schema of a stranger is compiled on front ends, and
+ * a `pattern` in it could hold one of them up for as long as its author likes.
+ *
+ * Source: specification 2025-11-25 and 2026-07-28, client/elicitation, "Requested schema".
+ */
+import { hash } from "node:crypto";
+import { ProtocolError } from "@modelcontextprotocol/client";
+import { type AskRequest, canonicalJson, checkAsk, describeViolations, ParleyError, type Settings, type Violation } from "@parley/core";
+
+export const INVALID_PARAMS = -32602;
+export const NOT_SUPPORTED = -32601;
+export const REFUSED = -32000;
+
+/** Of a whole question, in characters of JSON; of its message; fields of a form; choices of a field. */
+export const QUESTION_CHARS_MAX = 65_536;
+export const MESSAGE_CHARS_MAX = 8_192;
+export const FIELDS_MAX = 50;
+export const CHOICES_MAX = 500;
+
+export type QuestionMethod = "elicitation/create" | "sampling/createMessage" | "roots/list";
+
+/** Throws ProtocolError −32602 that says what is wrong and where. */
+export function readQuestion(
+  method: QuestionMethod,
+  params: unknown,
+  settings: Pick<Settings, "askUrlSchemes" | "secretNames">,
+): AskRequest {
+  const size = JSON.stringify(params ?? null).length;
+  if (size > QUESTION_CHARS_MAX)
+    throw invalid([{ path: "", message: `has ${size} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
+  const request = requestOf(method, isObject(params) ? params : {});
+  try {
+    checkAsk("elicitation", { request }, settings);
+  } catch (error) {
+    if (error instanceof ParleyError && error.violations) throw invalid(error.violations);
+    throw error;
+  }
+  return request;
+}
+
+/** Two questions are the same exactly when their digests are (I4). */
+export function digestOf(request: AskRequest): string {
+  return hash("sha256", canonicalJson(request), "base64url");
+}
+
+function requestOf(method: QuestionMethod, params: Record<string, unknown>): AskRequest {
+  if (method === "roots/list") return { type: "roots" };
+  if (method === "sampling/createMessage") {
+    const { _meta, task, ...rest } = params;
+    return { type: "sampling", params: rest as Extract<AskRequest, { type: "sampling" }>["params"] };
+  }
+  const { mode = "form", message, url, requestedSchema } = params;
+  if (typeof message !== "string") throw invalid([{ path: "/message", message: "must be a text" }]);
+  if (message.length > MESSAGE_CHARS_MAX) {
+    throw invalid([{ path: "/message", message: `must have at most ${MESSAGE_CHARS_MAX} characters` }]);
+  }
+  if (mode === "url") {
+    if (typeof url !== "string") throw invalid([{ path: "/url", message: "must be an address" }]);
+    return { type: "url", message, url: shown(url) };
+  }
+  if (mode !== "form") throw invalid([{ path: "/mode", message: "must be form or url" }]);
+  const violations = formProblems(requestedSchema);
+  if (violations.length > 0) throw invalid(violations);
+  return { type: "form", message, schema: requestedSchema as Extract<AskRequest, { type: "form" }>["schema"] };
+}
+
+/** As a browser would go there: a host in other scripts shows as its punycode, and looks like nothing else. */
+function shown(text: string): string {
+  return URL.parse(text)?.href ?? text;
+}
+
+const FORM_KEYS = ["type", "properties", "required", "title", "description", "$schema", "additionalProperties"];
+const COMMON = ["type", "title", "description", "default"];
+const FIELD_KEYS: Readonly<Record<string, readonly string[]>> = {
+  string: [...COMMON, "minLength", "maxLength", "format", "enum", "enumNames", "oneOf"],
+  number: [...COMMON, "minimum", "maximum"],
+  integer: [...COMMON, "minimum", "maximum"],
+  boolean: COMMON,
+  array: [...COMMON, "items", "minItems", "maxItems"],
+};
+const FORMATS = ["email", "uri", "date", "date-time"];
+
+function formProblems(schema: unknown): Violation[] {
+  if (!isObject(schema) || schema["type"] !== "object" || !isObject(schema["properties"])) {
+    return [{ path: "/requestedSchema", message: 'must be a schema of `type: "object"` with `properties`' }];
+  }
+  const problems = unknownKeys("/requestedSchema", schema, FORM_KEYS);
+  const fields = Object.entries(schema["properties"]);
+  if (fields.length > FIELDS_MAX) return [{ path: "/requestedSchema/properties", message: `must have at most ${FIELDS_MAX} fields` }];
+  const { required } = schema;
+  if (required !== undefined && !isTexts(required))
+    problems.push({ path: "/requestedSchema/required", message: "must be a list of names" });
+  return [...problems, ...fields.flatMap(([name, field]) => fieldProblems(`/requestedSchema/properties/${pointer(name)}`, field))];
+}
+
+function fieldProblems(path: string, field: unknown): Violation[] {
+  const allowed = isObject(field) && typeof field["type"] === "string" ? FIELD_KEYS[field["type"]] : undefined;
+  if (!isObject(field) || !allowed) {
+    return [{ path, message: "must be a text, a number, a boolean, or a list of choices: MCP's forms are flat" }];
+  }
+  const problems = unknownKeys(path, field, allowed);
+  const { format, type, items } = field;
+  if (format !== undefined && !FORMATS.includes(format as string))
+    problems.push({ path: `${path}/format`, message: `must be one of ${FORMATS.join(", ")}` });
+  for (const key of ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"]) {
+    if (field[key] !== undefined && typeof field[key] !== "number") problems.push({ path: `${path}/${key}`, message: "must be a number" });
+  }
+  if (type === "array") {
+    if (!isObject(items) || !isChoices(items["enum"] ?? items["anyOf"] ?? items["oneOf"])) {
+      problems.push({ path: `${path}/items`, message: `must offer 1 to ${CHOICES_MAX} choices by enum or anyOf` });
+    } else problems.push(...unknownKeys(`${path}/items`, items, ["type", "enum", "anyOf", "oneOf"]));
+    return problems;
+  }
+  const choices = field["enum"] ?? field["oneOf"];
+  if (choices !== undefined && !isChoices(choices))
+    problems.push({ path, message: `must offer 1 to ${CHOICES_MAX} choices by enum or oneOf` });
+  return problems;
+}
+
+function isChoices(given: unknown): boolean {
+  return (
+    Array.isArray(given) &&
+    given.length > 0 &&
+    given.length <= CHOICES_MAX &&
+    given.every(
+      (each: unknown) =>
+        typeof each === "string" ||
+        (isObject(each) && typeof each["const"] === "string" && Object.keys(each).every((key) => key === "const" || key === "title")),
+    )
+  );
+}
+
+function unknownKeys(path: string, value: Record<string, unknown>, known: readonly string[]): Violation[] {
+  const unknown = Object.keys(value).filter((key) => !known.includes(key));
+  return unknown.slice(0, 5).map((key) => ({ path: `${path}/${pointer(key.slice(0, 40))}`, message: "may not stand in a form's schema" }));
+}
+
+export function invalid(violations: readonly Violation[]): ProtocolError {
+  return new ProtocolError(INVALID_PARAMS, `this cannot be asked: ${describeViolations(violations)}`, {
+    violations: violations.slice(0, 10),
+  });
+}
+
+function pointer(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}

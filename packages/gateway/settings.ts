@@ -1,0 +1,72 @@
+/** What the environment says about the gateway; the servers behind it stand in a file of their own (upstreams.ts). */
+import { type Duration, parseDuration } from "@parley/core";
+import { z } from "zod";
+
+const duration = (fallback: Duration) =>
+  z
+    .string()
+    .default(String(fallback))
+    .transform((text, context) => {
+      try {
+        return parseDuration(text as Duration);
+      } catch (error) {
+        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
+        return z.NEVER;
+      }
+    });
+const whole = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
+
+/** Front ends and workers alike: both list what is behind the gateway. */
+export const upstreamsEnvironment = {
+  PARLEY_UPSTREAMS: z
+    .string()
+    .optional()
+    .describe("File that lists the MCP servers behind the gateway: ./parley.upstreams.json. Unset: none."),
+};
+
+/** Of workers alone: they make the calls. */
+export const gatewayEnvironment = {
+  PARLEY_ELICITATION: z.stringbool().default(true).describe("Whether servers behind the gateway may ask people. If not, they are told so."),
+  PARLEY_ELICITATION_TIMEOUT: duration("1d").describe(
+    "How long a question of a server behind the gateway waits for its answer, if the caller has a task.",
+  ),
+  PARLEY_ELICITATION_BLOCKING_TIMEOUT: duration("60s").describe("How long such a question waits while its caller holds the call open."),
+  PARLEY_ELICITATIONS_MAX: whole(5_000).describe("Most open questions of servers behind the gateway, in one worker."),
+  PARLEY_ELICITATIONS_PRINCIPAL_MAX: whole(1_000).describe("Most of them for one caller, in one worker."),
+  PARLEY_ELICITATIONS_CALL_MAX: whole(100).describe(
+    "Most questions of one call to a server behind the gateway, from its start to its end.",
+  ),
+  PARLEY_UPSTREAM_CALLS_MAX: whole(5_000).describe(
+    "Most calls to servers behind the gateway at once in one worker, waiting ones included.",
+  ),
+};
+
+export interface ElicitationSettings {
+  readonly isEnabled: boolean;
+  readonly timeoutMs: number;
+  readonly blockingTimeoutMs: number;
+  readonly openMax: number;
+  readonly principalMax: number;
+  readonly callMax: number;
+}
+
+export interface GatewaySettings {
+  readonly elicitation: ElicitationSettings;
+  readonly callsMax: number;
+}
+
+const schema = z.object(gatewayEnvironment);
+
+export function gatewaySettings(environment: z.output<typeof schema>): GatewaySettings {
+  return {
+    elicitation: {
+      isEnabled: environment.PARLEY_ELICITATION,
+      timeoutMs: environment.PARLEY_ELICITATION_TIMEOUT,
+      blockingTimeoutMs: environment.PARLEY_ELICITATION_BLOCKING_TIMEOUT,
+      openMax: environment.PARLEY_ELICITATIONS_MAX,
+      principalMax: environment.PARLEY_ELICITATIONS_PRINCIPAL_MAX,
+      callMax: environment.PARLEY_ELICITATIONS_CALL_MAX,
+    },
+    callsMax: environment.PARLEY_UPSTREAM_CALLS_MAX,
+  };
+}

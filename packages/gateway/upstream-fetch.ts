@@ -1,0 +1,53 @@
+/**
+ * How the gateway speaks HTTP with upstreams: a call may wait for a person for days, so nothing here ends a quiet stream; and an upstream may
+ * send anything, so each message is bounded.
+ */
+import { type FetchLike } from "@modelcontextprotocol/client";
+import { Agent, fetch as send, type RequestInit } from "undici";
+
+/** Bytes of one message of an upstream: a JSON body, or an event of a stream. */
+export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
+
+export interface UpstreamFetch {
+  readonly fetch: FetchLike;
+  close(): Promise<void>;
+}
+
+export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX } = {}): UpstreamFetch {
+  // The defaults of fetch end a stream that says nothing for five minutes. How long a call may take is upstream-call.ts' matter.
+  const dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0, pipelining: 1 });
+  return {
+    fetch: (async (url, init) => {
+      const response = await send(url, { ...(init as unknown as RequestInit), dispatcher });
+      const { body, status, statusText, headers } = response;
+      if (!body) return response as unknown as Response;
+      const isStream = headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+      const bounded = (body as unknown as ReadableStream<Uint8Array>).pipeThrough(bound(messageBytesMax, isStream));
+      return new Response(bounded, { status, statusText, headers: [...headers] });
+    }) satisfies FetchLike,
+    close: () => dispatcher.destroy(),
+  };
+}
+
+const LINE_FEED = 10;
+
+/** Ends the stream with an error where a message is larger. An event ends with an empty line. */
+function bound(bytesMax: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0;
+  let isLineEmpty = false;
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (isStream) {
+        for (const [index, byte] of chunk.entries()) {
+          if (byte === LINE_FEED) {
+            if (isLineEmpty) bytes = chunk.byteLength - index - 1;
+            isLineEmpty = true;
+          } else if (byte !== 13) isLineEmpty = false;
+        }
+      }
+      if (bytes > bytesMax) controller.error(new Error(`a message of the upstream is larger than ${bytesMax} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,143 @@
+/**
+ * One connection to an upstream, by the official client: Streamable HTTP of any revision, the older SSE transport where that is all there is,
+ * or a process of its own over stdio.
+ *
+ * Each call has its own: a question of a session without tasks names no call, so that only a session with a single call tells for certain
+ * whose question it is.
+ */
+import {
+  Client,
+  type ClientCapabilities,
+  type ClientOptions,
+  type PriorDiscovery,
+  SdkHttpError,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type FetchLike,
+} from "@modelcontextprotocol/client";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
+import type { Upstream } from "./upstreams.ts";
+
+export interface UpstreamSession {
+  readonly client: Client;
+  /** Whether the upstream asks by `input_required`, so that nothing has to be held while a person thinks. */
+  readonly isStateless: boolean;
+  /** Resolves once no process or connection of it is left. Never throws. */
+  close(): Promise<void>;
+}
+
+export interface OpenSession {
+  readonly capabilities: ClientCapabilities;
+  /** Registers what the upstream may ask for, before it can. */
+  readonly prepare?: (client: Client) => void;
+  readonly signal?: AbortSignal;
+  readonly options?: Pick<ClientOptions, "listChanged">;
+}
+
+export interface UpstreamConnector {
+  /** Throws what the client throws when there is nobody, or nobody who speaks MCP. */
+  open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
+  /** What was found out about an upstream is looked at again: it may be another one by now. */
+  forget(upstream: Upstream): void;
+}
+
+/** How long ending a session at the upstream may take. */
+const FAREWELL_MS = 2_000;
+
+export interface ConnectorOptions {
+  readonly fetch: FetchLike;
+  readonly version: string;
+  /** Sent along, so that a gateway notices that it is behind itself. */
+  readonly deployment: string;
+}
+
+export const GATEWAY_HEADER = "parley-gateway";
+
+export function createConnector({ fetch, version, deployment }: ConnectorOptions): UpstreamConnector {
+  /** How each upstream wants to be spoken to, so that a call does not have to find out again. */
+  const known = new Map<string, { readonly prior: PriorDiscovery; readonly isSse: boolean }>();
+
+  async function open(upstream: Upstream, { capabilities, prepare, signal, options = {} }: OpenSession): Promise<UpstreamSession> {
+    const { name, reached, revisions, connectTimeoutMs } = upstream;
+    const before = known.get(name);
+    const attempt = async (isSse: boolean): Promise<UpstreamSession> => {
+      const client = new Client(
+        { name: "parley-gateway", version },
+        {
+          ...options,
+          capabilities,
+          inputRequired: { autoFulfill: false },
+          ...(revisions === "auto" && !isSse && { versionNegotiation: { mode: "auto" } }),
+        },
+      );
+      prepare?.(client);
+      const transport = transportTo(upstream, isSse);
+      try {
+        const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : before?.prior;
+        await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
+      } catch (error) {
+        await client.close().catch(() => undefined);
+        throw error;
+      }
+      const discover = client.getDiscoverResult();
+      known.set(name, { isSse, prior: discover ? { kind: "modern", discover } : { kind: "legacy" } });
+      return { client, isStateless: client.getProtocolEra() === "modern", close: () => close(client) };
+    };
+    try {
+      return await attempt(before?.isSse ?? false);
+    } catch (error) {
+      known.delete(name);
+      // As the specification says of servers before 2025-03-26: a POST is refused there, and the address is that of a stream.
+      const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
+      if (reached.by === "command" || before?.isSse === true || !isRefused || signal?.aborted === true) throw error;
+      return await attempt(true).catch(() => {
+        throw error;
+      });
+    }
+  }
+
+  function transportTo({ reached, name }: Upstream, isSse: boolean) {
+    if (reached.by === "command") {
+      const { command, args, env, cwd } = reached;
+      return new StdioClientTransport({
+        command,
+        args: [...args],
+        env: { ...getDefaultEnvironment(), ...env },
+        stderr: "ignore",
+        maxBufferSize: MESSAGE_BYTES_MAX,
+        ...(cwd !== undefined && { cwd }),
+      });
+    }
+    const requestInit = { headers: { ...reached.headers, [GATEWAY_HEADER]: `${deployment}/${name}` } };
+    const url = new URL(reached.url);
+    // A stream that breaks is told at once: nobody knows whether the rest of it can be had again.
+    const reconnectionOptions = {
+      maxReconnectionDelay: 5_000,
+      initialReconnectionDelay: 250,
+      reconnectionDelayGrowFactor: 2,
+      maxRetries: 3,
+    };
+    return isSse
+      ? new SSEClientTransport(url, { requestInit, fetch })
+      : new StreamableHTTPClientTransport(url, { requestInit, fetch, reconnectionOptions });
+  }
+
+  return { open, forget: ({ name }) => void known.delete(name) };
+}
+
+async function close(client: Client): Promise<void> {
+  const { transport } = client;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    if (transport instanceof StreamableHTTPClientTransport) {
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, FAREWELL_MS)));
+      await Promise.race([transport.terminateSession(), late]);
+    }
+  } catch {
+    // An upstream that is gone has no session left to end.
+  } finally {
+    clearTimeout(timer);
+    await client.close().catch(() => undefined);
+  }
+}

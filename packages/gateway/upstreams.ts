@@ -1,0 +1,242 @@
+/**
+ * The file that lists the servers behind the gateway.
+ *
+ *   { "upstreams": [
+ *     { "name": "crm", "url": "https://crm.example.com/mcp", "headers": { "authorization": "Bearer ${CRM_TOKEN}" } },
+ *     { "name": "files", "command": "npx", "args": ["-y", "some-server"], "repeatable": ["read_file"] } ] }
+ *
+ * `${NAME}` is a variable of the environment and `${file:/run/secrets/x}` the content of a file, in values of `headers` and `env` alone: front
+ * ends read the same file and have no business with credentials. All problems are told at once. No value that was filled in is ever told.
+ */
+import { readFileSync } from "node:fs";
+import { type Duration, parseDuration } from "@parley/core";
+import { z } from "zod";
+
+export interface Upstream {
+  readonly name: string;
+  /** What every name of its tools begins with, separator included; may be empty for an only upstream. */
+  readonly prefix: string;
+  readonly reached: ByUrl | ByCommand;
+  /** Whether a tool of that name, as the upstream calls it, is offered. */
+  readonly offers: (tool: string) => boolean;
+  /** What the file says of repeating a tool; undefined: what the tool's own annotations say. */
+  readonly repeatable: (tool: string) => boolean | undefined;
+  /** Which revisions are spoken with it: any, or those with sessions alone, without looking. */
+  readonly revisions: "auto" | "sessions";
+  readonly connectTimeoutMs: number;
+  /** How long the upstream may work without asking or ending. */
+  readonly callTimeoutMs: number;
+  /** How long its questions wait; undefined: what the deployment says. */
+  readonly questionTimeoutMs: number | undefined;
+  /** Calls at once in one worker. */
+  readonly concurrency: number;
+  /** How often its lists are read again, and so whether it is there. */
+  readonly refreshMs: number;
+}
+
+export interface ByUrl {
+  readonly by: "url";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface ByCommand {
+  readonly by: "command";
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+}
+
+/** Thrown with every problem of the file, a line each. */
+export class UpstreamsError extends Error {
+  override readonly name = "UpstreamsError";
+  readonly problems: readonly string[];
+  constructor(file: string, problems: readonly string[]) {
+    super(`${file} (PARLEY_UPSTREAMS):\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    this.problems = problems;
+  }
+}
+
+/** What a listing, a message, a process may grow to is multiplied by their number. */
+export const UPSTREAMS_MAX = 100;
+/** Tools have up to 128 characters (specification 2025-11-25, server/tools); a prefix must leave room for a name. */
+const NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
+const PREFIX = /^[A-Za-z0-9_.-]{0,40}$/;
+
+const duration = z.string().transform((text, context) => {
+  try {
+    const ms = parseDuration(text as Duration);
+    if (ms > 0) return ms;
+    context.addIssue({ code: "custom", message: "must be longer than 0" });
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
+  }
+  return z.NEVER;
+});
+const values = z.record(z.string().min(1).max(200), z.string().max(8_192));
+const patterns = z
+  .array(z.string().regex(/^[A-Za-z0-9_./-]*\*?$/, "must be a tool's name, or the beginning of names followed by *"))
+  .max(1_000);
+
+const entry = z.strictObject({
+  name: z.string().regex(NAME, "must be 1 to 32 of a-z 0-9 -, the first no hyphen"),
+  url: z.string().optional(),
+  headers: values.optional(),
+  allowHttp: z.boolean().default(false),
+  command: z.string().min(1).optional(),
+  args: z.array(z.string()).max(1_000).optional(),
+  env: values.optional(),
+  cwd: z.string().min(1).optional(),
+  prefix: z.string().regex(PREFIX, "must be up to 40 of A-Z a-z 0-9 _ . -").optional(),
+  include: patterns.optional(),
+  exclude: patterns.optional(),
+  repeatable: z.union([z.boolean(), patterns]).optional(),
+  revisions: z.enum(["auto", "sessions"]).default("auto"),
+  connectTimeout: duration.prefault("10s"),
+  callTimeout: duration.prefault("5m"),
+  questionTimeout: duration.optional(),
+  concurrency: z.number().int().min(1).max(100_000).optional(),
+  refresh: duration.prefault("1m"),
+});
+const shape = z.strictObject({ upstreams: z.array(entry).max(UPSTREAMS_MAX) });
+
+export interface ReadUpstreams {
+  /** What `${NAME}` stands for. Undefined: values stay as they are written, for processes that connect to nothing. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Throws UpstreamsError with all problems. */
+export function readUpstreams(file: string, options: ReadUpstreams = {}): readonly Upstream[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UpstreamsError(file, [`cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`]);
+  }
+  return parseUpstreams(file, text, options);
+}
+
+export function parseUpstreams(file: string, text: string, { environment }: ReadUpstreams = {}): readonly Upstream[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? error.message : "unreadable"}`]);
+  }
+  const parsed = shape.safeParse(json);
+  if (!parsed.success) throw new UpstreamsError(file, parsed.error.issues.map(problemOf));
+  const problems: string[] = [];
+  const read = parsed.data.upstreams.map((given, index) => {
+    const say = (where: string, what: string) => problems.push(`upstreams[${index}].${where} (${given.name}): ${what}`);
+    return toUpstream(given, { say, ...(environment && { environment }) });
+  });
+  problems.push(...namesProblems(read));
+  if (problems.length > 0) throw new UpstreamsError(file, problems);
+  return read;
+}
+
+function problemOf({ path, message }: z.core.$ZodIssue): string {
+  const where = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("");
+  return `${where.replace(/^\./, "") || "the file"}: ${message}`;
+}
+
+interface Reading extends ReadUpstreams {
+  readonly say: (where: string, what: string) => void;
+}
+
+function toUpstream(given: z.output<typeof entry>, { say, environment }: Reading): Upstream {
+  const { name, include, exclude = [], repeatable } = given;
+  return {
+    name,
+    prefix: given.prefix ?? `${name}_`,
+    reached: reachedBy(given, { say, ...(environment && { environment }) }),
+    offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
+    repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
+    revisions: given.revisions,
+    connectTimeoutMs: given.connectTimeout,
+    callTimeoutMs: given.callTimeout,
+    questionTimeoutMs: given.questionTimeout,
+    // A call over stdio has a process of its own.
+    concurrency: given.concurrency ?? (given.command === undefined ? 1_000 : 20),
+    refreshMs: given.refresh,
+  };
+}
+
+function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading): ByUrl | ByCommand {
+  const { url, command, headers = {}, args = [], env = {}, cwd } = given;
+  if ((url === undefined) === (command === undefined)) say("url", "give either `url` or `command`");
+  const filled = (where: string, all: Readonly<Record<string, string>>) =>
+    Object.fromEntries(
+      Object.entries(all).map(([key, value]) => [
+        key,
+        environment === undefined ? value : fill(value, environment, (what) => say(`${where}.${key}`, what)),
+      ]),
+    );
+  if (url === undefined) {
+    if (given.headers) say("headers", "go with `url`; a command takes `env`");
+    return { by: "command", command: command ?? "", args, env: filled("env", env), cwd };
+  }
+  for (const key of ["args", "env", "cwd"] as const) if (given[key] !== undefined) say(key, "goes with `command`");
+  const problem = urlProblem(url, given.allowHttp);
+  if (problem !== undefined) say("url", problem);
+  for (const key of Object.keys(headers)) if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) say(`headers.${key}`, "is no name of a header");
+  const all = filled("headers", headers);
+  for (const [key, value] of Object.entries(all)) {
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+      say(`headers.${key}`, "has a value with characters that no header may have, such as a line break");
+  }
+  return { by: "url", url, headers: all };
+}
+
+/** It never repeats the address, which may hold a key. */
+function urlProblem(text: string, allowHttp: boolean): string | undefined {
+  const url = URL.parse(text);
+  if (!url) return "must be an address: https://host/path";
+  if (url.username !== "" || url.password !== "") return "must not hold credentials: put them into `headers`";
+  if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))) return undefined;
+  return url.protocol === "http:"
+    ? "must be https, or http to this machine; `allowHttp: true` allows it on a network that nobody else is on"
+    : "must be https";
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
+}
+
+function fill(value: string, environment: Readonly<Record<string, string | undefined>>, say: (what: string) => void): string {
+  return value.replace(/\$\{([^}]*)\}/g, (_, reference: string) => {
+    const [, file] = /^file:(.+)$/.exec(reference) ?? [];
+    if (file !== undefined) {
+      try {
+        return readFileSync(file, "utf8").trim();
+      } catch (error) {
+        say(`\${file:${file}} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`);
+        return "";
+      }
+    }
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(reference)) {
+      say(`\${${reference}} must be a variable, \${NAME}, or a file, \${file:/path}`);
+      return "";
+    }
+    const found = environment[reference];
+    if (found === undefined || found === "") say(`\${${reference}} is not set in the environment`);
+    return found ?? "";
+  });
+}
+
+/** Two names of tools can be the same only if one prefix begins another. */
+function namesProblems(upstreams: readonly Upstream[]): string[] {
+  return upstreams.flatMap((one, index) =>
+    upstreams.slice(index + 1).flatMap((other) => {
+      if (one.name === other.name) return [`upstreams: two are named ${one.name}`];
+      if (!one.prefix.startsWith(other.prefix) && !other.prefix.startsWith(one.prefix)) return [];
+      const prefixes = `${JSON.stringify(one.prefix)} of ${one.name} and ${JSON.stringify(other.prefix)} of ${other.name}`;
+      return [`upstreams: the prefixes ${prefixes} begin alike, so that tools of both could have one name: set another \`prefix\``];
+    }),
+  );
+}
+
+function matches(list: readonly string[], tool: string): boolean {
+  return list.some((each) => (each.endsWith("*") ? tool.startsWith(each.slice(0, -1)) : tool === each));
+}

@@ -1,0 +1,55 @@
+/** The keys by which machines call: one hash, an id to a record in JSON. They are few, made by hand, and stay until somebody revokes them. */
+import { type ApiKey, type ApiKeys, ParleyError } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import type { Acknowledge } from "./replicas.ts";
+import { reached } from "./unavailable.ts";
+
+/** Most keys of a deployment, expired ones included; about 300 bytes each. */
+export const API_KEYS_MAX = 10_000;
+
+export interface ApiKeyRing extends ApiKeys {
+  /** Throws UNAVAILABLE; QUOTA_EXCEEDED beyond 10,000. */
+  add(key: ApiKey): Promise<void>;
+  /** The oldest first. */
+  list(): Promise<readonly ApiKey[]>;
+  /** Returns what it was; undefined for one that is not there. */
+  revoke(id: string): Promise<ApiKey | undefined>;
+}
+
+export interface ApiKeysOptions {
+  readonly redis: Redis;
+  readonly keys: Pick<Keys, "apiKeys">;
+  readonly acknowledge: Acknowledge;
+}
+
+export function createApiKeys({ redis, keys: { apiKeys: hashKey }, acknowledge }: ApiKeysOptions): ApiKeyRing {
+  async function find(id: string): Promise<ApiKey | undefined> {
+    const record = await reached(redis.hget(hashKey, id));
+    return record === null ? undefined : read(id, record);
+  }
+
+  return {
+    find,
+    async add({ id, ...record }) {
+      if ((await reached(redis.hlen(hashKey))) >= API_KEYS_MAX) {
+        throw new ParleyError("QUOTA_EXCEEDED", `there are ${API_KEYS_MAX} API keys: revoke some that are no longer used`);
+      }
+      if ((await acknowledge(redis.hsetnx(hashKey, id, JSON.stringify(record)))) === 0)
+        throw new Error(`there is an API key ${id} already`);
+    },
+    async list() {
+      const found = Object.entries(await reached(redis.hgetall(hashKey))).map(([id, record]) => read(id, record));
+      return found.sort((a, b) => a.createdAtMs - b.createdAtMs);
+    },
+    async revoke(id) {
+      const found = await find(id);
+      await acknowledge(redis.hdel(hashKey, id));
+      return found;
+    },
+  };
+}
+
+function read(id: string, record: string): ApiKey {
+  return { id, ...(JSON.parse(record) as Omit<ApiKey, "id">) };
+}

@@ -1,0 +1,137 @@
+/**
+ * What the gateway shares: which process holds the call of a task, and what upstreams list.
+ *
+ *   parley:{p0}:task:<id>:holder   the process, for as long as the question may wait; gone with the call
+ *   parley:gateway:holders         zset: processes by the time until which they live, unless they say so again
+ *   parley:gateway:calls:<process> hash: its tasks; 1 for those whose call cannot be made again
+ *   parley:gateway:lists           hash: the lists of each upstream as JSON, and :revision beside it
+ *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
+ */
+import { randomUUID } from "node:crypto";
+import type { Redis } from "ioredis";
+import type { RedisEvents } from "./events.ts";
+import type { Keys } from "./keys.ts";
+import { reached } from "./unavailable.ts";
+
+export interface GatewayShare {
+  /** Of this process. */
+  readonly id: string;
+  claim(taskId: string, facts: { readonly isFinal: boolean; readonly ttlMs: number }): Promise<void>;
+  release(taskId: string): Promise<void>;
+  /** Where the run of a task belongs: `here`, also when nobody holds a call of it, or with another process that lives. */
+  holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
+  /** Hands a run to the process that holds the task's call. */
+  send(process: string, run: string): Promise<void>;
+  onSent(listener: (run: string) => void): Promise<() => void>;
+  /** Says that this process lives. False when the others had given it up: its calls are not its own any more. */
+  beat(): Promise<boolean>;
+  /** Processes that have not said that they live; each is told once to whoever takes it. */
+  takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
+  /** Ends this process' membership. */
+  leave(): Promise<void>;
+  readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
+  writeList(upstream: string, text: string): Promise<void>;
+  lease(upstream: string, ttlMs: number): Promise<boolean>;
+}
+
+export interface GatewayShareOptions {
+  readonly redis: Redis;
+  readonly events: Pick<RedisEvents, "listen">;
+  readonly keys: Keys;
+  readonly now: () => number;
+}
+
+/** As a run's lease: so long nobody makes a call again that another process may hold. */
+const ALIVE_MS = 7_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Longer than any question waits; a process that nobody takes leaves nothing for longer. */
+const CALLS_KEPT_MS = 35 * DAY_MS;
+const LISTS_KEPT_MS = 30 * DAY_MS;
+/** Longest text of the lists of all upstreams is fetched one by one: each is some megabytes at most. */
+const REVISION = ":revision";
+
+export function createGatewayShare({ redis, events, keys, now }: GatewayShareOptions): GatewayShare {
+  const id = randomUUID();
+  const { holders, lists } = keys.gateway;
+
+  return {
+    id,
+    async claim(taskId, { isFinal, ttlMs }) {
+      const holder = keys.holder(taskId);
+      if (holder === undefined) return;
+      const calls = keys.gateway.calls(id);
+      await reached(
+        Promise.all([
+          redis.hset(calls, taskId, isFinal ? "1" : "0"),
+          redis.pexpire(calls, CALLS_KEPT_MS),
+          redis.set(holder, id, "PX", Math.ceil(ttlMs)),
+        ]),
+      );
+    },
+    async release(taskId) {
+      const holder = keys.holder(taskId);
+      if (holder === undefined) return;
+      await reached(Promise.all([redis.hdel(keys.gateway.calls(id), taskId), redis.del(holder)]));
+    },
+    async holderOf(taskId) {
+      const holder = keys.holder(taskId);
+      const process = holder === undefined ? null : await reached(redis.get(holder));
+      if (process === null || process === id) return "here";
+      const aliveUntilMs = await reached(redis.zscore(holders, process));
+      return aliveUntilMs !== null && Number(aliveUntilMs) > now() ? { process } : "here";
+    },
+    async send(process, run) {
+      await reached(redis.publish(keys.gateway.channel(process), run));
+    },
+    onSent: (listener) =>
+      events.listen(keys.gateway.channel(id), (run) => {
+        if (run !== undefined) listener(run);
+      }),
+    async beat() {
+      const isNew = await reached(redis.zadd(holders, now() + ALIVE_MS, id));
+      await reached(redis.pexpire(holders, CALLS_KEPT_MS));
+      return Number(isNew) === 0;
+    },
+    async takeDead() {
+      const dead = await reached(redis.zrangebyscore(holders, "-inf", now() - 1, "LIMIT", 0, 10));
+      const found: { taskId: string; isFinal: boolean }[] = [];
+      for (const process of dead) {
+        // Of several that see it one removes it.
+        if ((await reached(redis.zrem(holders, process))) === 0) continue;
+        const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
+        for (const [taskId, isFinal] of Object.entries(calls)) found.push({ taskId, isFinal: isFinal === "1" });
+        await reached(redis.del(keys.gateway.calls(process)));
+      }
+      return found;
+    },
+    async leave() {
+      await reached(Promise.all([redis.zrem(holders, id), redis.del(keys.gateway.calls(id))]));
+    },
+    async readLists(known) {
+      const names = [...known.keys()];
+      if (names.length === 0) return new Map();
+      const revisions = await reached(redis.hmget(lists, ...names.map((name) => name + REVISION)));
+      const found = new Map<string, { revision: string; text?: string }>();
+      for (const [index, name] of names.entries()) {
+        const revision = revisions[index];
+        if (!revision) continue;
+        const text = revision === known.get(name) ? undefined : await reached(redis.hget(lists, name));
+        found.set(name, { revision, ...(text && { text }) });
+      }
+      return found;
+    },
+    async writeList(upstream, text) {
+      await reached(
+        Promise.all([redis.hset(lists, upstream, text, upstream + REVISION, randomUUID()), redis.pexpire(lists, LISTS_KEPT_MS)]),
+      );
+    },
+    async lease(upstream, ttlMs) {
+      const key = keys.gateway.lister(upstream);
+      if ((await reached(redis.set(key, id, "PX", ttlMs, "NX"))) !== null) return true;
+      if ((await reached(redis.get(key))) !== id) return false;
+      // Between these two it can run out and be another's: two read the lists for a moment, and write the same.
+      await reached(redis.pexpire(key, ttlMs));
+      return true;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { accept, decline, runTool, startTool } from "./testing.ts";
+import type { Secret } from "./secret.ts";
+import { defineTool } from "./tool.ts";
+
+const connect = defineTool({
+  name: "connect",
+  async run(_args, ctx) {
+    const key = await ctx.secret("key", { message: "Your key?", timeout: "1 hour" });
+    const length = await ctx.step("use", () => key.use((text) => text.length));
+    await ctx.sleep("later", "1 day");
+    return `${String(key)} ${inspect({ key })} ${JSON.stringify({ key })} ${length} ${await ctx.step("again", async () => (await key.reveal()).length)}`;
+  },
+});
+
+describe("a secret", () => {
+  test("is read by steps, in later runs too, and shown by nothing", async () => {
+    const run = await runTool(connect, {}, { answers: { key: { secret: "hunter2" } }, interrupt: true });
+    expect(run.text).toBe('[secret] { key: [secret] } {"key":"[secret]"} 7 7');
+    expect(run.journal).toEqual(["ask:key", "step:use", "sleep:later", "step:again"]);
+    expect(JSON.stringify([run.task, run.asks, run.feed])).not.toContain("hunter2");
+  });
+
+  test("is not recorded, as itself or as its text, however deep", async () => {
+    const leak = (leaked: (key: Secret) => unknown) =>
+      defineTool({
+        name: "leak",
+        async run(_args, ctx) {
+          const key = await ctx.secret("key", { message: "Your key?" });
+          await ctx.step("leak", async () => leaked(key));
+          return "recorded";
+        },
+      });
+    const answers = { key: { secret: 'hunter2 "quoted"' } };
+    const as = async (leaked: (key: Secret) => unknown) => (await runTool(leak(leaked), {}, { answers })).text;
+    expect(await as((key) => ({ deep: [key] }))).toContain("/deep/0 is a secret");
+    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toContain("holds a secret, and would be recorded");
+    // One that is short stands in much that has nothing to do with it.
+    const short = await runTool(
+      leak((key) => key.reveal()),
+      {},
+      { answers: { key: { secret: "12345" } } },
+    );
+    expect(short.text).toBe("recorded");
+    const six = await runTool(
+      leak((key) => key.reveal()),
+      {},
+      { answers: { key: { secret: "123456" } } },
+    );
+    expect(six.text).not.toBe("recorded");
+  });
+
+  test("is gone when the task begins anew", async () => {
+    const held: Secret[] = [];
+    const again = defineTool({
+      name: "again",
+      async run(_args, ctx) {
+        const key = await ctx.secret("key", { message: "Your key?" });
+        held.push(key);
+        if (held.length === 1) return await ctx.restart({});
+        return `${await ctx.step("read", () => key.reveal().then((text) => text.length))}`;
+      },
+    });
+    const run = await startTool(again, {}, { strict: false });
+    await run.answer({ key: { secret: "one" } });
+    await expect(held[0]?.reveal()).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
+    await run.answer({ "key@1": { secret: "other" } });
+    expect(run.text).toBe("5");
+    await expect(held.at(-1)?.reveal()).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
+  });
+
+  test("that is declined, or not given in time, is what it is for other questions", async () => {
+    expect((await runTool(connect, {}, { answers: { key: decline } })).text).toContain("declined");
+    const run = await startTool(connect);
+    await run.advance("1 hour");
+    expect(run.text).toContain("Nobody answered");
+  });
+
+  test("is given on its page: the kit says so to a script that does otherwise", async () => {
+    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow('"key" is answered on its page: { secret: "…" }');
+    await expect(runTool(connect, {}, { answers: { key: { text: "hunter2" } } })).rejects.toThrow(
+      'asks for a secret: answer { secret: "…" }',
+    );
+  });
+
+  test("does not come with a call", async () => {
+    const run = await startTool(connect);
+    expect(run.task.asks.map(({ key, request }) => [key, request])).toEqual([
+      ["key", { type: "url", message: "Your key?", url: "", page: { kind: "secret" } }],
+    ]);
+  });
+});

@@ -1,0 +1,185 @@
+/**
+ * A foreign server of the sessions: `@modelcontextprotocol/sdk` 1, as most servers out there are built, whose tools ask with
+ * `elicitation/create` and block.
+ *
+ *   node classic.ts http [port]     prints its address
+ *   node classic.ts stdio
+ *
+ * Each effect is a line in MARKS, so that a test counts what was really done.
+ */
+import { randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import {
+  CallToolRequestSchema,
+  ElicitResultSchema,
+  ListToolsRequestSchema,
+  UrlElicitationRequiredError,
+} from "@modelcontextprotocol/sdk/types.js";
+
+const [kind = "stdio", port = "0"] = process.argv.slice(2);
+const mark = (line: string) => process.env["MARKS"] && appendFileSync(process.env["MARKS"], `${line}\n`);
+
+const STRING = { type: "object", properties: { text: { type: "string" } } } as const;
+const CONFIRM = { type: "object", properties: { ok: { type: "boolean", title: "Sure?" } }, required: ["ok"] } as const;
+const tool = (name: string, annotations: object = {}) => ({ name, description: `Does ${name}.`, inputSchema: STRING, annotations });
+const TOOLS = [
+  {
+    ...tool("plain", { readOnlyHint: true }),
+    title: "Plain",
+    icons: [{ src: "https://example.com/plain.png", mimeType: "image/png" }],
+    _meta: { "example.com/kept": { as: "it is" } },
+    outputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  },
+  tool("confirm"),
+  tool("confirm-again", { idempotentHint: true }),
+  tool("visit"),
+  tool("two"),
+  tool("ask-loop", { readOnlyHint: true }),
+  tool("impatient"),
+  tool("slow"),
+  tool("never"),
+  tool("die"),
+  tool("nested"),
+  tool("secret"),
+  tool("large"),
+  tool("ask-large"),
+  tool("fails"),
+  tool("url-first"),
+  tool("capabilities"),
+  tool("sampled"),
+  tool("rooted"),
+];
+
+const text = (said: unknown) => ({ content: [{ type: "text" as const, text: typeof said === "string" ? said : JSON.stringify(said) }] });
+const visited = new Set<string>();
+let late = 0;
+
+function build(): McpServer {
+  const mcp = new McpServer({ name: "classic", version: "1" }, { capabilities: { tools: { listChanged: true }, logging: {} } });
+  const { server } = mcp;
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: late > 0 ? [...TOOLS, tool(`late-${late}`)] : TOOLS }) as never);
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
+    const said = String(params.arguments?.["text"] ?? "");
+    const elicit = (message: string, requestedSchema: object = CONFIRM, options = {}) =>
+      server.request({ method: "elicitation/create", params: { mode: "form", message, requestedSchema } as never }, ElicitResultSchema, {
+        timeout: 600_000,
+        signal,
+        ...options,
+      });
+    mark(`called ${params.name} ${said}`);
+    signal.addEventListener("abort", () => mark(`cancelled ${params.name} ${said}`));
+    switch (params.name) {
+      case "plain":
+        return { ...text(said), structuredContent: { text: said }, _meta: { "example.com/result": true } };
+      case "confirm":
+      case "confirm-again": {
+        const answer = await elicit(`Really ${said}?`);
+        mark(`answered ${said} ${JSON.stringify(answer)}`);
+        return text({ said, ...answer });
+      }
+      case "visit": {
+        const answer = await server.elicitInput({
+          mode: "url",
+          message: `Visit for ${said}`,
+          url: `https://example.com/${said}`,
+          elicitationId: randomUUID(),
+        });
+        return text({ said, ...answer });
+      }
+      case "two": {
+        const answers = await Promise.all([elicit(`first ${said}`), elicit(`second ${said}`)]);
+        return text(answers.map(({ content }) => content?.["ok"]));
+      }
+      case "ask-loop": {
+        let asked = 0;
+        try {
+          for (; asked < 200; asked += 1) await elicit(`${asked}?`);
+        } catch (error) {
+          return text({ asked, error: (error as Error).message });
+        }
+        return text({ asked });
+      }
+      case "impatient":
+        try {
+          return text(await elicit(`Quick, ${said}?`, CONFIRM, { timeout: 700 }));
+        } catch (error) {
+          return text({ gaveUp: (error as Error).message });
+        }
+      case "slow":
+        await new Promise((resolve) => setTimeout(resolve, Number(said)));
+        return text("slept");
+      case "never":
+        return await new Promise<never>(() => undefined);
+      case "die":
+        process.exit(1);
+        break;
+      case "nested":
+        return await elicit("Nested?", { type: "object", properties: { a: { type: "object", properties: {} } } }).then(
+          text,
+          (error: Error) => text({ refused: error.message }),
+        );
+      case "secret":
+        return await elicit("Password?", { type: "object", properties: { password: { type: "string" } } }).then(text, (error: Error) =>
+          text({ refused: error.message }),
+        );
+      case "ask-large":
+        return await elicit("x".repeat(1_000_000)).then(text, (error: Error) => text({ refused: error.message.slice(0, 200) }));
+      case "large":
+        return text("x".repeat(Number(said)));
+      case "fails":
+        return { ...text("it did not work"), isError: true };
+      case "url-first":
+        if (visited.has(said)) return text("visited");
+        visited.add(said);
+        throw new UrlElicitationRequiredError([
+          { mode: "url", message: "Visit first", url: `https://example.com/${said}`, elicitationId: randomUUID() },
+        ]);
+      case "capabilities":
+        if (_meta?.progressToken !== undefined) {
+          await sendNotification({
+            method: "notifications/progress",
+            params: { progressToken: _meta.progressToken, progress: 1, message: "half" },
+          });
+        }
+        return text(server.getClientCapabilities() ?? {});
+      case "sampled":
+        return text(await server.createMessage({ maxTokens: 5, messages: [{ role: "user", content: { type: "text", text: said } }] }));
+      case "rooted":
+        return text(await server.listRoots());
+    }
+    return { ...text("no such tool"), isError: true };
+  });
+  return mcp;
+}
+
+const sessions = new Map<string, { readonly transport: StreamableHTTPServerTransport; readonly mcp: McpServer }>();
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === "/sessions") return void response.end(String(sessions.size));
+  if (request.url?.startsWith("/late/")) {
+    late = Number(request.url.split("/")[2]);
+    for (const { mcp } of sessions.values()) void mcp.server.sendToolListChanged().catch(() => undefined);
+    return void response.end("told");
+  }
+  const known = sessions.get(String(request.headers["mcp-session-id"]));
+  if (known) return await known.transport.handleRequest(request, response);
+  const mcp = build();
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (id) => void sessions.set(id, { transport, mcp }),
+    onsessionclosed: (id) => void sessions.delete(id),
+  });
+  await mcp.connect(transport as never);
+  await transport.handleRequest(request, response);
+}
+
+if (kind === "stdio") await build().connect(new StdioServerTransport());
+else {
+  const http = createServer((request, response) => void serve(request, response));
+  http.listen(Number(port), "127.0.0.1", () => console.log(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`));
+}
