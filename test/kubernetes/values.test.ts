@@ -27,7 +27,6 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   0.5,
   7,
   "default",
-  "off",
   "always_off",
   "debug",
   "http://collector:4318",
@@ -36,6 +35,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "required",
   "user+client",
   "RS256",
+  "off",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
