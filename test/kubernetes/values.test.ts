@@ -38,6 +38,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "user+client",
   "on",
   "RS256",
+  "off",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
