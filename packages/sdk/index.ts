@@ -1,5 +1,6 @@
 /** What tool authors import. */
 export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
+export type { FileRef } from "@parley/core";
 export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
 export type {
   ConfirmOptions,
@@ -28,7 +29,7 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
-export type { PageAsk } from "./pages.ts";
+export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
