@@ -4,6 +4,7 @@ import {
   type Catalogue,
   type Catalogues,
   DEFAULT_SETTINGS,
+  type FileStore,
   fixedCatalogue,
   type Rates,
   runTask,
@@ -59,6 +60,8 @@ export interface Deploy {
   /** Who opens pages. By default whoever has the local address. */
   readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
   readonly login?: Login;
+  /** None are kept by default. */
+  readonly files?: FileStore;
   /** Of pages; by default where the front end listens. */
   readonly publicUrl?: string;
   /** Off by default. */
@@ -90,6 +93,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const seal = depositSeal([SECRET]);
   const services: Services = {
     store,
+    ...(request.files && { files: request.files }),
     deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
     queue,
     events,

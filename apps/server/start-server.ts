@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services } from "@parley/core";
+import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
+import { fileStore } from "@parley/files";
 import { createOffer } from "@parley/gateway";
 import { createIdentity, createLogin } from "@parley/identity";
 import {
@@ -53,6 +54,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   };
   try {
     const { store, queue, events, ids, sessions } = redis;
+    const files = fileStore(config.files, config.redis.prefix);
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
@@ -64,6 +66,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       validate: createValidator(),
       log,
       settings: config.core,
+      ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
@@ -117,6 +120,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
+    const stopSweeping = files && sweepInTurns(services);
     // A worker in the same process shows it already.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
@@ -131,6 +135,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       url,
       playground,
       async close() {
+        stopSweeping?.();
         await app.close();
         if (offer) offer.close();
         await close();
@@ -141,6 +146,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     throw error;
   }
 }
+
+/** About once an hour, each front end at a time of its own: what several find is removed once. */
+function sweepInTurns(services: Services): () => void {
+  const { log } = services;
+  const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files not swept"));
+  const timer = setInterval(sweep, SWEEP_FILES_MS * (0.75 + Math.random() / 2)).unref();
+  return () => clearInterval(timer);
+}
+
+const SWEEP_FILES_MS = 60 * 60_000;
 
 /** An address that means all of them is reached on this machine by localhost. */
 function urlOf({ address, port, family }: AddressInfo): string {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
+import { fileStore } from "@parley/files";
 import {
   agreedSecrets,
   createLogger,
@@ -43,6 +44,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const own = telemetry.watchCatalogue(await loadCatalogue(config.tools));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
+  const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
@@ -62,6 +64,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       gateway?.begun(begun.task.id, begun.task.call.name);
     }),
     suspects: createSuspects(systemClock),
+    ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();

@@ -5,6 +5,7 @@ export type {
   Ask,
   ClientCapabilities,
   EmitKind,
+  FileRef,
   Json,
   JsonObject,
   LogLevel,
@@ -41,7 +42,7 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
-export type { PageAsk } from "./pages.ts";
+export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";

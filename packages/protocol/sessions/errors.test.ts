@@ -34,6 +34,8 @@ test("the catalogue's codes are those that these revisions know", () => {
     "ASK_TIMEOUT",
     "CONTENT_KEY_MISSING",
     "CONTENT_DAMAGED",
+    "FILE_GONE",
+    "FILES_UNAVAILABLE",
     "DEPOSIT_UNREADABLE",
     "PROVIDER_UNAVAILABLE",
     "PROVIDER_INVALID",

@@ -43,6 +43,8 @@ test("the catalogue's codes travel as the specification says", () => {
     CONTENT_KEY_MISSING: { code: -32603, httpStatus: 503 },
     CONTENT_ERASED: { code: -32602, httpStatus: 200 },
     CONTENT_DAMAGED: { code: -32603, httpStatus: 200 },
+    FILE_GONE: { code: -32603, httpStatus: 200 },
+    FILES_UNAVAILABLE: { code: -32603, httpStatus: 200 },
     DEPOSIT_UNREADABLE: { code: -32603, httpStatus: 200 },
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },
