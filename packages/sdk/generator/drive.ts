@@ -10,7 +10,7 @@
  *       handler; the next run drives a new one from its start.
  *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
  */
-import { type Duration, type JsonObject, ParleyError } from "@parley/core";
+import { FILES_MAX, type Duration, type JsonObject, ParleyError } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
 import type { PageAsk } from "../pages.ts";
 import { present } from "../present.ts";
@@ -18,7 +18,15 @@ import type { Schema } from "../schema.ts";
 import type { Secret } from "../secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
-import { type AllYield, type AskYield, type EmitYield, type StepYield, type AnyToolGenerator, isGenerator } from "./yields.ts";
+import {
+  type AllYield,
+  type AskYield,
+  type EmitYield,
+  type FileYield,
+  type StepYield,
+  type AnyToolGenerator,
+  isGenerator,
+} from "./yields.ts";
 
 /** In one run, those of earlier ones included: a generator that yields without end would never let its worker do anything else. */
 export const YIELDS_MAX = 20_000;
@@ -142,12 +150,21 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
   secret: askSecret,
   // A form would pass it through the client.
   password: askSecret,
+  file: askFile,
 };
 
 /** The page takes no other options. */
 function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
   const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
   return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
+
+function askFile(ctx: Context, name: string, options: FileYield & PageAsk): Promise<unknown> {
+  const { message, accept: given, maxBytes, multiple = false, count, expires, timeout = expires, onTimeout, signal, to, not } = options;
+  const accept = typeof given === "string" ? given.split(",").map((type) => type.trim()) : given;
+  const asked = { message, ...present({ accept, maxBytes, timeout, onTimeout, signal, to, not }) };
+  const countMax = count ?? (multiple ? FILES_MAX : undefined);
+  return countMax === undefined ? ctx.file(name, asked) : ctx.file(name, { ...asked, count: countMax });
 }
 
 function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
