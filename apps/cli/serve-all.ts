@@ -17,7 +17,7 @@ export interface ServeAll {
 export interface Running {
   /** Of the MCP endpoint. */
   readonly url: string;
-  /** Undefined where it is off. */
+  /** Where the page at /play is, if it is served. */
   readonly playground: string | undefined;
   readonly embedded: EmbeddedRedis | undefined;
   readonly showsErrors: boolean;

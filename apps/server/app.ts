@@ -2,7 +2,7 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       ├─▶ served host ─▶ / and /play: pages that hold nothing of anybody
+ *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
@@ -12,6 +12,7 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
+import type { Login } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
@@ -34,9 +35,10 @@ import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { home } from "./routes/home/route.ts";
+import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { asksRoute } from "./routes/asks/route.ts";
-import { home } from "./routes/home/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import { playApi, playPages } from "./routes/play/route.ts";
 import { signatures } from "./seals/signatures.ts";
@@ -70,6 +72,8 @@ export interface AppDeps {
 }
 
 export interface PagesDeps {
+  /** Where visitors log in by a browser. */
+  readonly login?: Login | undefined;
   readonly visitors: Visitors;
   readonly seal: DepositSeal;
   /** Where people reach the server; undefined: where it listens. */
@@ -86,11 +90,12 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { pages, playground = false, resourceUrl } = deps;
+  const { pages } = deps;
   const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
   const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
   const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
     deps;
+  const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -143,8 +148,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
-    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys) });
+    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors });
   });
+  const { login } = pages;
+  if (login) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      loginRoute(scope, { login, seal: pages.seal, services });
+    });
+  }
   await server.register(async (scope) => {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);

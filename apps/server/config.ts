@@ -16,6 +16,7 @@ import {
   whole,
 } from "@parley/node";
 import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
+import { filesEnvironment, uploadEnvironment } from "@parley/files";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
@@ -33,6 +34,8 @@ export const SERVER_SETTINGS = z.object({
   ...telemetryEnvironment,
   ...identityEnvironment,
   ...secretEnvironment,
+  ...filesEnvironment,
+  ...uploadEnvironment,
   ...upstreamsEnvironment,
 
   PARLEY_HOST: z
@@ -150,6 +153,8 @@ export interface ServerConfig {
   readonly logLevel: string;
   /** Undefined: callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
+  /** For fileStore. */
+  readonly files: { readonly PARLEY_FILES?: string | undefined };
   /** Where people and clients reach the server; undefined: where it listens. */
   readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
@@ -179,6 +184,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
+    files: { PARLEY_FILES: environment.PARLEY_FILES },
     publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
     playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
@@ -206,6 +212,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
       streamsMax: environment.PARLEY_QUOTA_STREAMS,
+      fileBytesMax: environment.PARLEY_FILE_BYTES_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,
       batchWaitsMax: environment.PARLEY_BATCH_WAITS_MAX,
     },

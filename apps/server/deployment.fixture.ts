@@ -4,6 +4,7 @@ import {
   type Catalogue,
   type Catalogues,
   DEFAULT_SETTINGS,
+  type FileStore,
   fixedCatalogue,
   type Rates,
   runTask,
@@ -11,8 +12,9 @@ import {
   type SessionStore,
   type Settings,
 } from "@parley/core";
+import type { Login } from "@parley/identity";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
+import { createValidator, type DepositSeal, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
@@ -55,13 +57,16 @@ export interface Deploy {
   readonly authenticate?: Authenticate;
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
+  /** Who opens pages. By default whoever has the local address. */
+  readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
+  readonly login?: Login;
+  /** None are kept by default. */
+  readonly files?: FileStore;
+  /** Of pages; by default where the front end listens. */
+  readonly publicUrl?: string;
   /** Off by default. */
   readonly playground?: boolean;
   readonly resourceUrl?: string;
-  /** Who opens pages. By default whoever has the local address. */
-  readonly visitors?: Visitors;
-  /** Of pages; by default where the front end listens. */
-  readonly publicUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
@@ -88,6 +93,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const seal = depositSeal([SECRET]);
   const services: Services = {
     store,
+    ...(request.files && { files: request.files }),
     deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
     queue,
     events,
@@ -135,13 +141,14 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
-      playground: request.playground ?? false,
-      resourceUrl: request.resourceUrl,
       pages: {
-        visitors: request.visitors ?? localVisitors(signatures(KEYS)),
-        seal: depositSeal([SECRET]),
+        visitors: typeof request.visitors === "function" ? request.visitors(seal) : (request.visitors ?? localVisitors(signatures(KEYS))),
+        login: request.login,
+        seal,
         publicUrl: request.publicUrl,
       },
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

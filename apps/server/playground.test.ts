@@ -67,7 +67,7 @@ async function playground(request: Partial<Deploy> = {}) {
   };
   async function called(name: string, args: object, status: string): Promise<string> {
     const { result } = await rpc(front, "tools/call", { name, arguments: args }, { principal: "owner" });
-    const taskId = String((result as unknown as { taskId: string }).taskId);
+    const taskId = String(result?.["taskId"]);
     await until(async () => (await services.store.load(taskId))?.status === status);
     return taskId;
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services } from "@parley/core";
+import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
+import { fileStore } from "@parley/files";
 import { createOffer } from "@parley/gateway";
-import { createIdentity } from "@parley/identity";
+import { createIdentity, createLogin } from "@parley/identity";
 import {
   agreedSecrets,
   createLogger,
@@ -22,6 +23,7 @@ import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
+import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
@@ -52,6 +54,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   };
   try {
     const { store, queue, events, ids, sessions } = redis;
+    const files = fileStore(config.files, config.redis.prefix);
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
@@ -63,12 +66,18 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       validate: createValidator(),
       log,
       settings: config.core,
+      ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
     const secrets = await agreedSecrets(config.secrets, redis.secret);
     const keys = stateKeys(secrets);
+    const verified =
+      identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
+    const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
+    const seal = depositSeal(secrets);
+    const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams } = config;
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
@@ -88,14 +97,17 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         knowsCallers: identity !== undefined,
       },
       keys,
-      pages: { visitors: localVisitors(signatures(keys)), seal: depositSeal(secrets), publicUrl: config.publicUrl },
+      pages: {
+        visitors: verified ? loggedIn({ authenticate, login, seal, now: redis.now }) : localVisitors(signatures(keys)),
+        login,
+        seal,
+        publicUrl: config.publicUrl,
+      },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
-      authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
-        : anonymous,
+      authenticate,
       resource:
         identity &&
         protectedResource({
@@ -108,6 +120,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
+    const stopSweeping = files && sweepInTurns(services);
     // A worker in the same process shows it already.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
@@ -122,6 +135,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       url,
       playground,
       async close() {
+        stopSweeping?.();
         await app.close();
         if (offer) offer.close();
         await close();
@@ -132,6 +146,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     throw error;
   }
 }
+
+/** About once an hour, each front end at a time of its own: what several find is removed once. */
+function sweepInTurns(services: Services): () => void {
+  const { log } = services;
+  const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files not swept"));
+  const timer = setInterval(sweep, SWEEP_FILES_MS * (0.75 + Math.random() / 2)).unref();
+  return () => clearInterval(timer);
+}
+
+const SWEEP_FILES_MS = 60 * 60_000;
 
 /** An address that means all of them is reached on this machine by localhost. */
 function urlOf({ address, port, family }: AddressInfo): string {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
+import { fileStore } from "@parley/files";
 import {
   agreedSecrets,
   createLogger,
@@ -21,6 +22,7 @@ import type { WorkerConfig } from "./config.ts";
 import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
+import { watchGateway } from "./watch-gateway.ts";
 import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
@@ -42,6 +44,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const own = telemetry.watchCatalogue(await loadCatalogue(config.tools));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
+  const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
@@ -61,6 +64,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       gateway?.begun(begun.task.id, begun.task.call.name);
     }),
     suspects: createSuspects(systemClock),
+    ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
@@ -79,8 +83,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
 
   /** Calls of upstreams can still be answered while the runs at work end. */
   async function stop(): Promise<boolean> {
+    const startedMs = Date.now();
     await consumer?.close();
-    const isEmpty = (await gateway?.close(config.drainTimeoutMs)) ?? true;
+    // Those that are left have to be told to the others while there is time.
+    const drainMs = config.drainTimeoutMs * HOLD_SHARE - (Date.now() - startedMs);
+    const isEmpty = (await gateway?.close(Math.max(0, drainMs))) ?? true;
     await redis.close();
     return isEmpty;
   }
@@ -97,6 +104,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     if (config.upstreams.length > 0) {
       const { upstreams } = config;
       const deployment = await deploymentId(redis.secret);
+      const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
       gateway = await createGateway({
         upstreams,
         own,
@@ -105,6 +113,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         settings: config.gateway,
         version: VERSION,
         deployment,
+        ...(observer && { observer }),
       });
       catalogues = gateway.offer;
       await gateway.open(work);
@@ -139,5 +148,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     },
   };
 }
+
+/** How much of the drain timeout calls of upstreams are held for. */
+const HOLD_SHARE = 0.75;
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

@@ -12,6 +12,7 @@ export const PUBLISHED = [
   "packages/node",
   "packages/redis",
   "packages/telemetry",
+  "packages/files",
   "packages/identity",
   "packages/gateway",
   "apps/gallery",

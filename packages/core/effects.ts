@@ -43,6 +43,9 @@ export interface Effects {
   /** What the person left on the page of an ask of this task, by the ask's key. For steps: it is read, never recorded. Throws DEPOSIT_UNREADABLE. */
   deposit(key: string): Promise<string>;
 
+  /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
+  readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
+
   /** Begins again as the same task, with an empty journal and these arguments. Never settles. */
   restart(args: JsonObject): Promise<never>;
 

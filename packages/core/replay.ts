@@ -72,6 +72,7 @@ export interface ReplayRequest {
     isHeld(): boolean | Promise<boolean>;
     /** Effects' own. */
     deposit(key: string): Promise<string>;
+    readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
   };
@@ -386,6 +387,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
     branch: inBranch,
     deposit: (key) => ports.deposit(key),
+    openFile: ports.openFile,
     restart,
     report: reports.item,
     status: reports.message,

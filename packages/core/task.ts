@@ -5,6 +5,8 @@
  * All times are milliseconds since the Unix epoch, all durations are milliseconds.
  */
 
+import type { FilesWanted } from "./files.ts";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -166,7 +168,9 @@ export type AskRequest =
 /** What a page of Parley's own takes from the person (docs/pages.md). */
 export type Page =
   /** One text that nobody but the run may read. */
-  { readonly kind: "secret" };
+  | { readonly kind: "secret" }
+  /** Files, kept beside the task; the answer holds their references. */
+  | ({ readonly kind: "files" } & FilesWanted);
 
 /** What an ask becomes when nobody answers in time: an action, an accepted default, or a failure of the task. */
 export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: JsonObject };

@@ -25,6 +25,8 @@ describe("what is left on a page", () => {
     ["another ask", "0-a", "other", (text: string) => text],
     ["cut", "0-a", "key", (text: string) => text.slice(0, -2)],
     ["empty", "0-a", "key", () => ""],
+    ["longer", "0-a", "key", (text: string) => `${text}A`],
+    ["spelt otherwise", "0-a", "key", (text: string) => `${text}=`],
     ["changed", "0-a", "key", (text: string) => `${text.slice(0, 20)}${text[20] === "A" ? "B" : "A"}${text.slice(21)}`],
   ])("opens nothing when it is of, or is, %s; the error repeats none of it", (_what, taskId, key, change) => {
     const seal = depositSeal([NEW]);

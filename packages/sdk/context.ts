@@ -12,6 +12,7 @@ import type {
   Audience,
   ClientCapabilities,
   Effects,
+  FileRef,
   EmitKind,
   JsonObject,
   LogLevel,
@@ -26,7 +27,7 @@ import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
-import { createPages, type PageAsk, type Pages } from "./pages.ts";
+import { createPages, type FilesAsk, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
@@ -129,6 +130,14 @@ export interface Context extends Shorthands {
    * `elicit`, for forms.
    */
   secret(name: string, ask: PageAsk): Promise<Secret>;
+  /**
+   * Asks for a file on a page that Parley serves, or for up to `count` of them. Throws as `elicit`, for forms; FILES_UNAVAILABLE where the deployment
+   * keeps none (PARLEY_FILES). What comes back is a reference; `openFile` has the content.
+   */
+  file(name: string, ask: FilesAsk & { readonly count?: undefined }): Promise<FileRef>;
+  file(name: string, ask: FilesAsk & { readonly count: number }): Promise<readonly FileRef[]>;
+  /** The content of a file that was uploaded for this task: for steps. Throws ParleyError FILE_GONE. */
+  openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
 
   /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
@@ -142,6 +151,8 @@ export interface Context extends Shorthands {
 
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
+  /** Waits until then, which is read as a Date is: `"2026-12-24T18:00:00Z"`. A time that is over ends the sleep at once. Records the time. */
+  sleepUntil(name: string, time: Date | string | number, options?: SleepOptions): Promise<void>;
   /** The time, recorded. */
   now(name?: string): Date;
   /** A number in [0, 1), the same in every run of the task. */
@@ -258,10 +269,23 @@ export function createContext(effects: Effects): Context {
     ask: put,
     ...createShorthands(put),
     secret: pages.secret,
+    openFile: pages.openFile,
+    async file(name: string, { count, ...ask }: FilesAsk & { readonly count?: number | undefined }) {
+      const files = await pages.files(name, ask, count ?? 1);
+      return count === undefined ? files[0] : files;
+    },
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
+      const atMs = new Date(time).getTime();
+      if (Number.isNaN(atMs))
+        throw new RangeError(
+          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is no time: give a Date, or a text such as "2026-12-24T18:00:00Z"`,
+        );
+      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
+    },
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),

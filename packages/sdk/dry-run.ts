@@ -15,6 +15,7 @@ import {
   type Field,
   type Json,
   type JsonObject,
+  type Page,
   type Prompt,
   type Tool,
   DEFAULT_TENANT,
@@ -122,6 +123,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     signal: new AbortController().signal,
     // Steps are made up, too, and only they read what was left on a page.
     deposit: async (key) => `left on the page of ${key}`,
+    openFile: async () => new Blob(["made up"]).stream(),
     async ask(name, request, { audience } = {}): Promise<Answer> {
       if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
       const key = keyOf("ask", name);
@@ -170,6 +172,12 @@ function isAgain({ message }: PlannedAsk, request: AskRequest): boolean {
   return request.type === "form" && message !== undefined && request.message.startsWith(`${message}\n\nThe last answer does not fit: `);
 }
 
+/** What a page would have taken. */
+function leftOn(page: Page): JsonObject {
+  if (page.kind === "secret") return { deposit: "dry-run" };
+  return { files: [{ id: "dry-run", name: "made-up", type: "application/octet-stream", size: 7, sha256: "" }] };
+}
+
 function answerTo(request: AskRequest, given: Json | undefined): Answer | undefined {
   switch (request.type) {
     case "form": {
@@ -177,7 +185,8 @@ function answerTo(request: AskRequest, given: Json | undefined): Answer | undefi
       return validateJson(request.schema, content).length === 0 ? { action: "accept", content } : undefined;
     }
     case "url":
-      return { action: "accept" };
+      // A page of Parley's own gives a reference to what was entered there.
+      return request.page ? { action: "accept", content: leftOn(request.page) } : { action: "accept" };
     case "sampling":
       return {
         action: "reply",

@@ -1,6 +1,20 @@
 /** What tool authors import. */
 export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
-export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
+export type {
+  Announcement,
+  Ask,
+  ClientCapabilities,
+  EmitKind,
+  FileRef,
+  Json,
+  JsonObject,
+  LogLevel,
+  ResourceContents,
+  StepAttempt,
+  Task,
+  Tool,
+  Violation,
+} from "@parley/core";
 export type {
   ConfirmOptions,
   DateOptions,
@@ -13,7 +27,7 @@ export type {
 } from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
-export type { AskResult, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
+export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
 export { ask, step } from "./generator/ask.ts";
@@ -28,7 +42,7 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
-export type { PageAsk } from "./pages.ts";
+export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";

@@ -78,7 +78,7 @@ describe("a secret", () => {
   });
 
   test("is given on its page: the kit says so to a script that does otherwise", async () => {
-    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow('"key" is answered on its page: { secret: "…" }');
+    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow('"key" is answered on its page: { secret: "…" } or');
     await expect(runTool(connect, {}, { answers: { key: { text: "hunter2" } } })).rejects.toThrow(
       'asks for a secret: answer { secret: "…" }',
     );
@@ -89,5 +89,57 @@ describe("a secret", () => {
     expect(run.task.asks.map(({ key, request }) => [key, request])).toEqual([
       ["key", { type: "url", message: "Your key?", url: "", page: { kind: "secret" } }],
     ]);
+  });
+});
+
+describe("a file", () => {
+  const count = defineTool({
+    name: "count",
+    async run(_args, ctx) {
+      const table = await ctx.file("table", { message: "The table?", accept: [".csv"], maxBytes: 1_000 });
+      const more = await ctx.file("more", { message: "More?", count: 3 });
+      const lines = await ctx.step("count", async () => (await new Response(await ctx.openFile(table)).text()).split("\n").length);
+      return `${table.name} ${table.type} ${table.size} ${lines} ${more.map(({ name }) => name).join()}`;
+    },
+  });
+
+  test("is a reference for the tool, and its content for a step", async () => {
+    const answers = {
+      table: { file: { name: "a.csv", text: "a,b\n1,2", type: "text/csv" } },
+      more: {
+        files: [
+          { name: "b", text: "" },
+          { name: "c", text: "" },
+        ],
+      },
+    };
+    const run = await runTool(count, {}, { answers, interrupt: true });
+    expect(run.text).toBe("a.csv text/csv 7 2 b,c");
+    expect(run.asks.map(({ request }) => request)).toMatchObject([
+      { page: { kind: "files", accept: [".csv"], bytesMax: 1_000, countMax: 1 } },
+      { page: { kind: "files", accept: [], bytesMax: 10_485_760, countMax: 3 } },
+    ]);
+  });
+
+  test.each([
+    [{ accept: ["pdf"] }, "/accept"],
+    [{ accept: Array.from({ length: 51 }, () => ".pdf") }, "/accept"],
+    [{ maxBytes: 0 }, "/maxBytes"],
+    [{ maxBytes: 1.5 }, "/maxBytes"],
+    [{ count: 0 }, "/count"],
+    [{ count: 21 }, "/count"],
+  ])("cannot be asked for by %j", async (ask, path) => {
+    const odd = defineTool({
+      name: "odd",
+      run: async (_args, ctx) => `${JSON.stringify(await ctx.file("f", { message: "?", ...(ask as object) }))}`,
+    });
+    const run = await startTool(odd);
+    expect(`${run.text} ${run.error?.message}`).toContain(path);
+  });
+
+  test("can be one of twenty, and of fifty types", async () => {
+    const ask = { message: "?", count: 20, accept: Array.from({ length: 50 }, (_, n) => `.e${n}`) };
+    const run = await startTool(defineTool({ name: "odd", run: async (_args, ctx) => `${(await ctx.file("f", ask)).length}` }));
+    expect(run.task.status).toBe("input_required");
   });
 });

@@ -2,7 +2,7 @@
  * Questions that are answered on a page that Parley serves itself (docs/pages.md), over core's `ask`: what the person gives there reaches the tool
  * by a reference, and nothing of it passes through the client.
  */
-import type { Audience, Duration, Effects, JsonObject, Page } from "@parley/core";
+import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
 import { ParleyError } from "@parley/core";
 import { Secret } from "./secret.ts";
 
@@ -20,7 +20,16 @@ export interface PageAsk {
   readonly not?: Audience["not"];
 }
 
+export interface FilesAsk extends PageAsk {
+  /** What may be uploaded: MIME types (`"image/png"`, `"image/*"`) and endings (`".pdf"`). Anything unless said otherwise. */
+  readonly accept?: readonly string[];
+  /** Most bytes of a file; 10 MiB unless said otherwise. */
+  readonly maxBytes?: number;
+}
+
 export interface Pages {
+  files(name: string, ask: FilesAsk, countMax: number): Promise<readonly FileRef[]>;
+  openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
   secret(name: string, ask: PageAsk): Promise<Secret>;
   /** Throws NOT_SERIALIZABLE for what holds a secret that this run has read: it must not be recorded. */
   assertNoSecret(what: string, value: unknown): void;
@@ -32,7 +41,9 @@ export type PutPage = (name: string, ask: PageAsk, page: Page) => Promise<JsonOb
 /** Shorter texts stand in much that has nothing to do with them. */
 const TELLING_CHARS = 6;
 
-export function createPages(effects: Pick<Effects, "deposit">, put: PutPage): Pages {
+const FILE_BYTES = 10 * 1_024 * 1_024;
+
+export function createPages(effects: Pick<Effects, "deposit" | "openFile">, put: PutPage): Pages {
   const revealed = new Set<string>();
 
   async function read(key: string): Promise<string> {
@@ -42,6 +53,16 @@ export function createPages(effects: Pick<Effects, "deposit">, put: PutPage): Pa
   }
 
   return {
+    async files(name, { accept = [], maxBytes = FILE_BYTES, ...ask }, countMax) {
+      if (!effects.openFile)
+        throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, and none are kept here (PARLEY_FILES)`);
+      const { files } = await put(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
+      return files as unknown as readonly FileRef[];
+    },
+    async openFile({ id }) {
+      if (!effects.openFile) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
+      return await effects.openFile(id);
+    },
     async secret(name, ask) {
       const { deposit: key } = await put(name, ask, { kind: "secret" });
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);

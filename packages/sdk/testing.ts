@@ -9,14 +9,17 @@
  * step, which brings out what a tool does outside of `ctx`. What it reads there (`Date.now`, `Math.random`, `fetch` …) before it waits fails
  * the test by itself, with the line: see `strict`.
  */
+import { hash } from "node:crypto";
 import {
   type Ask,
   type AskRequest,
   type ClientCapabilities,
   type Duration,
   type FeedItem,
+  type FileRef,
   type Json,
   type JsonObject,
+  type LeavePage,
   type Log,
   type Prompt,
   type RpcError,
@@ -46,7 +49,7 @@ import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
 import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
 import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
-import { createTestClock, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
+import { createTestClock, createTestFiles, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
 export { ImpureHandler, type Impurity } from "./purity.ts";
@@ -269,6 +272,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       digest: textDigest,
       validate: validateJson,
       log: SILENT,
+      files: createTestFiles(),
       deposits: {
         async open(taskId, key) {
           const text = await store.deposit(taskId, key);
@@ -359,7 +363,8 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
         if (reply === unavailable) impossible.push(key);
         else if (isOnPage(ask) && typeof reply !== "symbol") onPages.set(key, reply);
-        else if (isOnPage(ask) && reply === accept) throw new Error(`"${key}" is answered on its page: { secret: "…" }`);
+        else if (isOnPage(ask) && reply === accept)
+          throw new Error(`"${key}" is answered on its page: { secret: "…" } or { file: { name, text } }`);
         else raw[key] = rawReply(ask, reply);
       }
       for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
@@ -370,8 +375,10 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
           return [key, answered.receipts.get(key)] as const;
         }),
         ...[...onPages].map(async ([key, reply]) => {
-          const answer = { action: "accept", content: { deposit: key }, deposit: secretIn(key, reply) } as const;
-          const digest = open.get(key)?.digest ?? "";
+          const ask = open.get(key);
+          if (!ask) throw new Error(`"${key}" is not asked`);
+          const answer = await pageAnswer(services, taskId, ask, reply);
+          const { digest } = ask;
           return [key, await leavePage(services, { taskId, caller: answererTo(key), key, digest, answer })] as const;
         }),
       ]);
@@ -416,9 +423,33 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
   return markDefinition({ ...tool, run });
 }
 
-function secretIn(key: string, reply: Reply): string {
-  if (typeof reply === "object" && "secret" in reply && typeof reply["secret"] === "string") return reply["secret"];
-  throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
+/** What the page would have made of it. */
+async function pageAnswer(services: Services, taskId: string, { key, request }: Ask, reply: Reply): Promise<LeavePage["answer"]> {
+  const given = typeof reply === "object" && !Array.isArray(reply) ? (reply as JsonObject) : {};
+  const page = request.type === "url" ? request.page : undefined;
+  if (page?.kind === "secret") {
+    if (typeof given["secret"] !== "string") throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
+    return { action: "accept", content: { deposit: key }, deposit: given["secret"] };
+  }
+  const files = (given["files"] ?? (given["file"] === undefined ? undefined : [given["file"]])) as readonly TestFile[] | undefined;
+  if (!files || files.length === 0) throw new Error(`"${key}" asks for files: answer { file: { name, text } } or { files: […] }`);
+  const kept = await Promise.all(files.map(async (file) => await keepFile(services, taskId, file)));
+  return { action: "accept", content: { files: kept.map((file) => ({ ...file })) } };
+}
+
+/** A file as a test gives it. */
+export interface TestFile {
+  readonly name: string;
+  readonly text: string;
+  /** `text/plain` unless said otherwise. */
+  readonly type?: string;
+}
+
+async function keepFile({ files, ids }: Services, taskId: string, { name, text, type = "text/plain" }: TestFile): Promise<FileRef> {
+  const id = ids.uuid();
+  const bytes = new TextEncoder().encode(text);
+  await files?.put(taskId, id, new Blob([bytes]).stream() as unknown as AsyncIterable<Uint8Array>);
+  return { id, name, type, size: bytes.length, sha256: hash("sha256", bytes) };
 }
 
 function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {

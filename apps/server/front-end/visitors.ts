@@ -1,12 +1,14 @@
 /** Who opens the page of an ask. Where callers log in, visitors do too; without identity an address opens its page. */
 import { ParleyError } from "@parley/core";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { anonymous, type Authenticate } from "./caller.ts";
 
 export interface Visitors {
   readonly authenticate: Authenticate;
   /** What the address of a page carries so that it opens. Undefined where people log in: such addresses carry nothing. */
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
+  /** Sends somebody who is not logged in to the provider, and back to where they are. Undefined where nobody can log in. */
+  readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 }
 
 /** Texts that only this deployment can have written: seals/signatures.ts. */

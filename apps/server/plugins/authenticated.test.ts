@@ -1,4 +1,5 @@
 import { ParleyError } from "@parley/core";
+import type { Login } from "@parley/identity";
 import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "../deployment.fixture.ts";
@@ -12,7 +13,9 @@ import { declareCaller } from "./authenticated.ts";
  * everybody, since a browser that opens one has no credentials either.
  */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
-const OPEN = ["/healthz", "/readyz", ...METADATA, "/", "/home.css", "/play"];
+/** Where people come back to from the provider: nobody yet, and known by what their browser keeps (test/e2e/login.e2e.test.ts). */
+const CALLBACK = "/login/callback";
+const OPEN = ["/healthz", "/readyz", CALLBACK, ...METADATA, "/", "/home.css", "/play"];
 const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
 
 interface Route {
@@ -36,6 +39,13 @@ function routesOf(server: FastifyInstance): readonly Route[] {
     });
 }
 
+const login: Login = {
+  ttlMs: 1,
+  isSecure: true,
+  start: () => Promise.reject(new Error("nobody logs in")),
+  finish: () => Promise.reject(new Error("nobody logs in")),
+};
+
 const REQUEST = {
   jsonrpc: "2.0",
   id: 1,
@@ -51,6 +61,7 @@ async function front(authenticate: Authenticate) {
     authenticate,
     resource,
     visitors: { authenticate, ticket: undefined },
+    login,
     playground: true,
   });
   const { server } = deployment.fronts[0]!.app;
@@ -100,7 +111,7 @@ describe("a front end", () => {
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
       // 503: a playground that is not built.
-      expect([200, 204, 308, 400, 404, 503]).toContain(statusCode);
+      expect(route.url === CALLBACK ? [401] : [200, 204, 308, 400, 404, 503]).toContain(statusCode);
       if (route.method === "OPTIONS") expect(payload).not.toContain("result");
     }
   });

@@ -185,7 +185,7 @@ async function work(
   runnable: Runnable,
   { begun: { task, journalSize }, journal, hold }: Work,
 ): Promise<{ end: RunEnd; isTimeout: boolean }> {
-  const { clock, scope, digest, validate, events, settings } = services;
+  const { clock, scope, digest, validate, events, settings, files } = services;
   const done = new AbortController();
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
     if (!done.signal.aborted) hold.timeOut();
@@ -206,6 +206,7 @@ async function work(
         record: (entries) => hold.record(entries),
         isHeld: hold.isHeld,
         deposit: (key) => openDeposit(services, task, key),
+        openFile: files && ((id) => files.open(task.id, id)),
         stepFailed: (failure) => logFailedStep(services, task, failure),
         report: (report) => hold.report(report),
         announce: (announcement) => events.announce(announcement),

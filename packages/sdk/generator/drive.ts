@@ -10,9 +10,12 @@
  *       handler; the next run drives a new one from its start.
  *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
  */
-import { type JsonObject, ParleyError } from "@parley/core";
+import { type Duration, type JsonObject, ParleyError } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
+import type { PageAsk } from "../pages.ts";
+import { present } from "../present.ts";
 import type { Schema } from "../schema.ts";
+import type { Secret } from "../secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
 import { type AllYield, type AskYield, type EmitYield, type StepYield, type AnyToolGenerator, isGenerator } from "./yields.ts";
@@ -25,10 +28,28 @@ interface Stage {
   readonly ctx: Context;
   readonly teller: Teller;
   readonly count: { yields: number };
-  /** Names for asks without an id. */
-  readonly unnamed: { asks: number };
+  readonly unnamed: Unnamed;
   /** Aborted when a sibling has failed. */
   readonly signal?: AbortSignal;
+}
+
+/**
+ * Names for asks without an id: `ask_0`, `ask_1` … A generator in a list has names below its own place there, `ask_1_0`: whichever of them is first
+ * to ask may differ from run to run where they await something outside ctx, and an answer must not reach another one.
+ */
+interface Unnamed {
+  readonly prefix: string;
+  count: number;
+}
+
+function newUnnamed(prefix = "ask_"): Unnamed {
+  return { prefix, count: 0 };
+}
+
+function nextName(unnamed: Unnamed): string {
+  const name = `${unnamed.prefix}${unnamed.count}`;
+  unnamed.count += 1;
+  return name;
 }
 
 /** Drives `generator` to its end and returns what it returned. Throws what it throws. */
@@ -37,7 +58,7 @@ export function runGenerator(
   generator: AnyToolGenerator,
   { ctx, output }: { readonly ctx: Context; readonly output: Output },
 ): Promise<unknown> {
-  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: { asks: 0 } });
+  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed() });
 }
 
 async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
@@ -107,7 +128,7 @@ function isEffect(item: unknown): boolean {
 type Kind = AskYield["ask"];
 type Asker = (ctx: Context, name: string, options: never) => Promise<unknown>;
 
-const ASKERS: { readonly [K in Exclude<Kind, "password">]: Asker } = {
+const ASKERS: { readonly [K in Kind]: Asker } = {
   text: (ctx, name, options) => ctx.text(name, options),
   number: (ctx, name, options) => ctx.number(name, options),
   confirm: (ctx, name, options) => ctx.confirm(name, options),
@@ -118,12 +139,21 @@ const ASKERS: { readonly [K in Exclude<Kind, "password">]: Asker } = {
     await ctx.url(name, options);
     return { action: "accept" };
   },
+  secret: askSecret,
+  // A form would pass it through the client.
+  password: askSecret,
 };
+
+/** The page takes no other options. */
+function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
+  const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
+  return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
 
 function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
   const { ask: kind, ...options } = yielded;
   const name = nameOf(yielded, stage);
-  const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind as keyof typeof ASKERS] : undefined;
+  const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind] : undefined;
   if (!asker) throw unknownAsk(name, kind);
   const signals = [options.signal, stage.signal].filter((signal) => signal !== undefined);
   const signal = signals.length === 2 ? AbortSignal.any(signals) : signals[0];
@@ -133,16 +163,13 @@ function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
 function nameOf(yielded: AskYield, { unnamed }: Stage): string {
   const { id } = yielded;
   const named = id ?? ("elicitationId" in yielded ? yielded.elicitationId : undefined);
-  return named ?? `ask_${unnamed.asks++}`;
+  return named ?? nextName(unnamed);
 }
 
 function unknownAsk(name: string, kind: unknown): ParleyError {
-  const message =
-    kind === "password"
-      ? 'must not be a form, since the answer would pass through the client: send the person to a page of yours, with ask: "url"'
-      : `is none of ${Object.keys(ASKERS).join(", ")}`;
+  const message = `${JSON.stringify(kind) ?? String(kind)} is none of ${Object.keys(ASKERS).join(", ")}`;
   const violations = [{ path: "/ask", message }];
-  return new ParleyError("INVALID_ASK", `the ask "${String(name)}" cannot be put: /ask ${message}`, { violations });
+  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${message}`, { violations });
 }
 
 // ── steps ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +195,7 @@ function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise
 async function all(items: unknown, stage: Stage): Promise<unknown> {
   if (Array.isArray(items))
     return together(
-      items.map((item: unknown) => (beside) => one(item, beside)),
+      items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)),
       stage,
     );
   if (typeof items !== "object" || items === null)
@@ -178,11 +205,15 @@ async function all(items: unknown, stage: Stage): Promise<unknown> {
     entries.map(
       ([name, item]) =>
         (beside) =>
-          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: { asks: 0 } })),
+          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: newUnnamed() })),
     ),
     stage,
   );
   return Object.fromEntries(entries.map(([name], index) => [name, values[index]]));
+}
+
+function within(stage: Stage): Stage {
+  return { ...stage, unnamed: newUnnamed(`${nextName(stage.unnamed)}_`) };
 }
 
 async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[], stage: Stage): Promise<readonly unknown[]> {

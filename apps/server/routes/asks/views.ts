@@ -1,5 +1,6 @@
 /** What people read on the pages of asks. */
-import type { Caller, OpenPage } from "@parley/core";
+import type { Caller, FilesWanted, OpenPage } from "@parley/core";
+import { shownBytes } from "./upload.ts";
 import { type Html, markup, page } from "./html.ts";
 
 export interface Shown {
@@ -28,6 +29,35 @@ ${fault}
 <p class="quiet" id="note">It goes to the tool, encrypted. Neither your client nor its model sees it.</p>
 ${actions("Send")}
 </form>
+${openedBy(caller)}`,
+  );
+}
+
+export function filesPage({
+  wanted,
+  shown: { page: asked, caller, token, problem },
+}: {
+  readonly wanted: FilesWanted;
+  readonly shown: Shown;
+}): string {
+  const { ask, message, call } = asked;
+  const { accept, bytesMax, countMax } = wanted;
+  const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
+  const described = problem === undefined ? "note" : "problem note";
+  const what = countMax === 1 ? `One file of at most ${shownBytes(bytesMax)}` : `At most ${countMax} files of ${shownBytes(bytesMax)} each`;
+  const types = accept.length === 0 ? "" : `, of these types: ${accept.join(", ")}`;
+  return page(
+    countMax === 1 ? "A file is needed" : "Files are needed",
+    markup`${said(message, call.name)}
+<form method="post" enctype="multipart/form-data" id="upload">
+${hidden(ask.digest, token)}
+${fault}
+<label for="file">${countMax === 1 ? "File" : "Files"}</label>
+<input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}">
+<p class="quiet" id="note">${what}${types}. It goes to the tool; your client and its model do not see it.</p>
+</form>
+<form method="post" id="no">${hidden(ask.digest, token)}</form>
+<div class="actions"><button class="main" form="upload" name="action" value="accept">Upload</button><button form="no" name="action" value="decline">Decline</button></div>
 ${openedBy(caller)}`,
   );
 }
@@ -93,7 +123,16 @@ export const NOTICES = {
     sentence: "What was sent is not what this page's form sends, so nothing was handed over.",
   },
   large: { status: 413, title: "Too large", sentence: "What was sent is larger than this page takes, so nothing was handed over." },
-  strange: { status: 401, title: "Log in", sentence: "This page opens for people who are logged in." },
+  strange: {
+    status: 401,
+    title: "Log in",
+    sentence: "You are not logged in, or no longer, so nothing was handed over: open the page again.",
+  },
+  "not-begun": {
+    status: 401,
+    title: "Not logged in",
+    sentence: "The login was refused, or was begun elsewhere or long ago: open the page again from your client.",
+  },
   refused: { status: 403, title: "Not allowed", sentence: "Your account may not answer questions here." },
   busy: {
     status: 429,
