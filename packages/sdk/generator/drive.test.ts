@@ -235,6 +235,25 @@ describe("several yields at once", () => {
     expect(ended.journal).toEqual(["ask:ada/ask_0", "ask:bob/ask_0", "step:ada/note", "ask:bob/ask_1", "step:bob/note"]);
   });
 
+  test("in a list have names of their own as well, so that an answer reaches the one that asked, whichever is first", async () => {
+    // The second is first in every other run.
+    let runs = 0;
+    async function* slow(who: string, turns: number): AsyncToolGenerator<string> {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return `${who}: ${yield { ask: "text", message: "The same question?" }}`;
+    }
+    const ended = await runTool(
+      tool(function* () {
+        runs += 1;
+        return yield [slow("a", runs % 2 === 0 ? 1 : 5), slow("b", runs % 2 === 0 ? 5 : 1)];
+      }),
+      {},
+      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, interrupt: true },
+    );
+    expect(ended.text).toBe('["a: for a","b: for b"]');
+    expect(runs).toBeGreaterThan(1);
+  });
+
   test("of which one fails withdraw the others' questions before it is thrown", async () => {
     const done: string[] = [];
     function* patient(): ToolGenerator<void> {

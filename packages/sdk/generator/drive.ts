@@ -28,10 +28,28 @@ interface Stage {
   readonly ctx: Context;
   readonly teller: Teller;
   readonly count: { yields: number };
-  /** Names for asks without an id. */
-  readonly unnamed: { asks: number };
+  readonly unnamed: Unnamed;
   /** Aborted when a sibling has failed. */
   readonly signal?: AbortSignal;
+}
+
+/**
+ * Names for asks without an id: `ask_0`, `ask_1` … A generator in a list has names below its own place there, `ask_1_0`: whichever of them is first
+ * to ask may differ from run to run where they await something outside ctx, and an answer must not reach another one.
+ */
+interface Unnamed {
+  readonly prefix: string;
+  count: number;
+}
+
+function newUnnamed(prefix = "ask_"): Unnamed {
+  return { prefix, count: 0 };
+}
+
+function nextName(unnamed: Unnamed): string {
+  const name = `${unnamed.prefix}${unnamed.count}`;
+  unnamed.count += 1;
+  return name;
 }
 
 /** Drives `generator` to its end and returns what it returned. Throws what it throws. */
@@ -40,7 +58,7 @@ export function runGenerator(
   generator: AnyToolGenerator,
   { ctx, output }: { readonly ctx: Context; readonly output: Output },
 ): Promise<unknown> {
-  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: { asks: 0 } });
+  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed() });
 }
 
 async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
@@ -145,7 +163,7 @@ function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
 function nameOf(yielded: AskYield, { unnamed }: Stage): string {
   const { id } = yielded;
   const named = id ?? ("elicitationId" in yielded ? yielded.elicitationId : undefined);
-  return named ?? `ask_${unnamed.asks++}`;
+  return named ?? nextName(unnamed);
 }
 
 function unknownAsk(name: string, kind: unknown): ParleyError {
@@ -177,7 +195,7 @@ function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise
 async function all(items: unknown, stage: Stage): Promise<unknown> {
   if (Array.isArray(items))
     return together(
-      items.map((item: unknown) => (beside) => one(item, beside)),
+      items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)),
       stage,
     );
   if (typeof items !== "object" || items === null)
@@ -187,11 +205,15 @@ async function all(items: unknown, stage: Stage): Promise<unknown> {
     entries.map(
       ([name, item]) =>
         (beside) =>
-          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: { asks: 0 } })),
+          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: newUnnamed() })),
     ),
     stage,
   );
   return Object.fromEntries(entries.map(([name], index) => [name, values[index]]));
+}
+
+function within(stage: Stage): Stage {
+  return { ...stage, unnamed: newUnnamed(`${nextName(stage.unnamed)}_`) };
 }
 
 async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[], stage: Stage): Promise<readonly unknown[]> {
