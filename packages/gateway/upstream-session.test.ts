@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -78,6 +79,35 @@ describe("a server", () => {
     await (await open()).close();
     for (const headers of seen) expect(headers).toMatchObject({ authorization: "Bearer mine", [GATEWAY_HEADER]: "d/up" });
     expect(seen.length).toBeGreaterThan(0);
+  });
+
+  test("that drops what it sends before the session's own stream is open is not called before", async () => {
+    const order: string[] = [];
+    const transports = new Map<string, StreamableHTTPServerTransport>();
+    const url = await listening((request, response) => {
+      const known = transports.get(String(request.headers["mcp-session-id"]));
+      const serve = async (): Promise<void> => {
+        if (known) {
+          // Slow to open it, as a busy server is.
+          if (request.method === "GET") await sleep(150);
+          order.push(String(request.method));
+          return await known.handleRequest(request, response);
+        }
+        const transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: () => "s",
+          onsessioninitialized: (id) => void transports.set(id, transport),
+        });
+        await mcp().connect(transport as never);
+        await transport.handleRequest(request, response);
+      };
+      void serve();
+    });
+    const { open, list, upstream } = connecting(url, { revisions: "sessions" });
+    const session = await open();
+    await list(session, upstream);
+    await session.close();
+    // notifications/initialized, the stream, tools/list.
+    expect(order.slice(0, 3)).toEqual(["POST", "GET", "POST"]);
   });
 
   test("that is none is told as an error in the time that it has", async () => {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   });
   workers = [...deployment.workers];
   await offered(["classic_plain", "stateless_deploy", "pipe_plain", "any.echo"]);
-});
+}, 120_000);
 
 afterAll(async () => {
   await deployment?.close();
@@ -106,10 +106,13 @@ async function listed() {
 }
 
 const offered = (names: readonly string[]) =>
-  until(async () => {
-    const tools = new Set((await listed()).map(({ name }) => name));
-    return names.every((name) => tools.has(name));
-  });
+  until(
+    async () => {
+      const tools = new Set((await listed()).map(({ name }) => name));
+      return names.every((name) => tools.has(name));
+    },
+    { timeoutMs: 30_000, everyMs: 200 },
+  );
 
 const settled = (taskId: string, everyMs = 15) =>
   until(
