@@ -6,7 +6,7 @@ const TASKS = "io.modelcontextprotocol/tasks";
 const META = {
   "io.modelcontextprotocol/protocolVersion": REVISION,
   "io.modelcontextprotocol/clientInfo": { name: "parley-bench", version: "1" },
-  "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} }, extensions: { [TASKS]: {} } },
+  "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {}, url: {} }, extensions: { [TASKS]: {} } },
 };
 
 export interface Message {

@@ -1,7 +1,7 @@
-/** How tasks and results look on a terminal. */
-import type { TaskView } from "@modelcontextprotocol/ext-tasks/client";
+/** How tasks, questions and results look on a terminal. */
 import { type Field, fieldsOf } from "@parley/core";
 import type { Elicitation } from "./form.ts";
+import { clean, cleanLine } from "./terminal.ts";
 
 /** A choice among more is named by its kind alone. */
 const CHOICES_SHOWN = 8;
@@ -10,6 +10,19 @@ const CHOICES_SHOWN = 8;
 export interface InputRequest {
   readonly method: string;
   readonly params?: object;
+}
+
+/** What tasks/get answers. */
+export interface TaskState {
+  readonly taskId: string;
+  readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+  readonly statusMessage?: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  readonly ttlMs?: number | null;
+  readonly inputRequests?: Readonly<Record<string, InputRequest>>;
+  readonly result?: ToolResult;
+  readonly error?: { readonly code?: number; readonly message?: string };
 }
 
 interface Block {
@@ -24,36 +37,41 @@ export interface ToolResult {
   readonly isError?: boolean;
 }
 
-export function asksOf({ raw }: TaskView): Readonly<Record<string, InputRequest>> {
-  return (raw["inputRequests"] ?? {}) as unknown as Record<string, InputRequest>;
+export function isOver({ status }: TaskState): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
 }
 
 /** The question, and how to answer it from another terminal. */
 export function showAsk(taskId: string, key: string, request: InputRequest): string {
   const how = `parley answer ${taskId} ${key}`;
-  if (request.method !== "elicitation/create") return `? ${key}: asks the client for ${request.method}\n    ${how} --json '…'`;
+  if (request.method !== "elicitation/create") return `? ${key}: asks the client for ${cleanLine(request.method)}\n    ${how} --json '…'`;
   const asked = request.params as Elicitation;
-  if (asked.mode === "url") return `? ${key}: ${asked.message}\n    ${asked.url}\n    ${how} --accept`;
-  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${field.name}=<${wanted(field)}>`);
-  return `? ${key}: ${asked.message}\n    ${how} ${fields.join(" ")}`;
+  if (asked.mode === "url") return `? ${key}: ${clean(asked.message)}\n    ${showUrl(asked.url)}\n    ${how} --accept`;
+  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${cleanLine(field.name)}=<${wanted(field)}>`);
+  return `? ${key}: ${clean(asked.message)}\n    ${how} ${fields.join(" ")}`;
+}
+
+/** The whole of it, with the host as browsers resolve it: look-alike letters show as what they are. */
+export function showUrl(text: string): string {
+  return URL.parse(text)?.href ?? cleanLine(text);
 }
 
 function wanted({ kind, choices }: Field): string {
   if (choices.length === 0) return kind;
-  return choices.length > CHOICES_SHOWN ? kind : choices.map(({ value }) => value).join("|");
+  return choices.length > CHOICES_SHOWN ? kind : choices.map(({ value }) => cleanLine(value)).join("|");
 }
 
-export function showTask(task: TaskView): string {
-  const { taskId, status, statusMessage, raw } = task;
-  const lines = [`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${statusMessage}`}`];
-  for (const [key, request] of Object.entries(asksOf(task))) lines.push(showAsk(taskId, key, request));
-  if (raw["result"]) lines.push(showResult(raw["result"] as ToolResult));
-  if (raw["error"]) lines.push(`error ${JSON.stringify(raw["error"])}`);
+export function showTask(task: TaskState): string {
+  const { taskId, status, statusMessage, inputRequests = {}, result, error } = task;
+  const lines = [`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`];
+  for (const [key, request] of Object.entries(inputRequests)) lines.push(showAsk(taskId, key, request));
+  if (result) lines.push(showResult(result));
+  if (error) lines.push(`error ${clean(JSON.stringify(error))}`);
   return lines.join("\n");
 }
 
 export function showResult({ content = [], structuredContent }: ToolResult): string {
   const texts = content.map((block) => block.text ?? (block.uri === undefined ? `[${block.type}]` : `[${block.type} ${block.uri}]`));
-  if (texts.length > 0) return texts.join("\n");
-  return structuredContent === undefined ? "(no content)" : JSON.stringify(structuredContent, null, 2);
+  if (texts.length > 0) return clean(texts.join("\n"));
+  return structuredContent === undefined ? "(no content)" : clean(JSON.stringify(structuredContent, null, 2));
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
-import { type Reply, accept, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
+import { type Reply, type Script, accept, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { research } from "./01-research.ts";
 import { bookDinner } from "./02-book-dinner.ts";
@@ -15,6 +15,8 @@ import { deploy } from "./07-deploy.ts";
 import { approveInvoice } from "./08-approve-invoice.ts";
 import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
+import { planTrip } from "./11-plan-trip.ts";
+import { compareOffers } from "./12-compare-offers.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -31,7 +33,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of ten tools", () => {
+test("the gallery is a catalogue of twelve tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -43,6 +45,8 @@ test("the gallery is a catalogue of ten tools", () => {
     "approve_invoice",
     "review_access",
     "weekly_note",
+    "plan_trip",
+    "compare_offers",
   ]);
 });
 
@@ -54,7 +58,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 10, total: 10 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 12, total: 12 });
   });
 });
 
@@ -328,5 +332,61 @@ describe("weekly_note", () => {
     expect((await runTool(weeklyNote, { journal: "garden" }, { answers: { note: decline } })).text).toBe(
       "The journal garden ends with week 1.",
     );
+  });
+});
+
+describe("plan_trip", () => {
+  const trips = () => readdir(join(dir, "trips"));
+
+  test("asks one thing after the other, and books once", async () => {
+    const answers = { travellers: {}, train: "noon", day: "2026-02-14", book: true };
+    const run = await runTool(planTrip, { city: "Graz" }, { answers, interrupt: true });
+    expect(run.text).toContain("Booked: 2 seats to Graz, noon train.");
+    expect(run.result?.["content"]).toMatchObject([{ type: "text" }, { type: "resource", resource: { mimeType: "application/json" } }]);
+    expect(run.feed.filter(({ type }) => type === "emit")).toMatchObject([{ kind: "toast" }, { kind: "artifact" }]);
+    const [trip = ""] = await trips();
+    expect(await stored("trips", trip)).toEqual({ city: "Graz", travellers: 2, train: "noon", day: "2026-02-14", state: "booked" });
+  });
+
+  test("offers no train that does not run, and says why", async () => {
+    const running = await startTool(planTrip, { city: "Graz" });
+    await running.answer({ travellers: 1 });
+    expect(running.task.asks[0]?.request).toMatchObject({
+      schema: {
+        properties: {
+          value: {
+            description: "Not available: Night (not in winter).",
+            oneOf: [
+              { const: "morning", title: "Morning – leaves at 7:25 (29 €)" },
+              { const: "noon", title: "Noon – leaves at 12:25 (39 €, fastest)" },
+            ],
+          },
+        },
+      },
+    });
+    await expect(running.answer({ train: "night" })).rejects.toThrow(/refused/);
+  });
+
+  test.each<[Reply]>([[false], [decline], [cancel], [timeout]])("gives the seats back without a clear yes", async (book) => {
+    const answers: Script = { travellers: 1, train: "noon", day: {}, book };
+    const run = await runTool(planTrip, { city: "Graz" }, { answers, interrupt: true });
+    expect(run.text).toBe("Nothing was booked.");
+    expect(await trips()).toEqual([]);
+  });
+});
+
+describe("compare_offers", () => {
+  const suppliers = ["bakery", "bistro", "caterer"];
+
+  test("asks all suppliers at once, goes on with each when it has answered, and streams the comparison", async () => {
+    const running = await startTool(compareOffers, { event: "summer-party", suppliers }, { interrupt: true });
+    const open = () => running.task.asks.map(({ key }) => key).toSorted();
+    expect(open()).toEqual(["bakery/price", "bistro/price", "caterer/price"]);
+    await running.answer({ "bistro/price": 310.5 });
+    expect(open()).toEqual(["bakery/price", "bistro/delivery", "caterer/price"]);
+    await running.answer({ "bistro/delivery": "by car", "bakery/price": 99, "caterer/price": decline });
+    await running.answer({ "bakery/delivery": "by bicycle" });
+    expect(running.text).toBe("Offers for summer-party:\n  bakery: 99.00 €, by bicycle\n  bistro: 310.50 €, by car\n");
+    expect(await stored("offers", "summer-party.json")).toMatchObject({ bakery: { price: 99 } });
   });
 });

@@ -9,6 +9,8 @@ import { deploy } from "./07-deploy.ts";
 import { approveInvoice } from "./08-approve-invoice.ts";
 import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
+import { planTrip } from "./11-plan-trip.ts";
+import { compareOffers } from "./12-compare-offers.ts";
 
 export default [
   research,
@@ -21,4 +23,6 @@ export default [
   approveInvoice,
   reviewAccess,
   weeklyNote,
+  planTrip,
+  compareOffers,
 ];

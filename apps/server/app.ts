@@ -2,20 +2,27 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
+ *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
+ *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
+import type { Login } from "@parley/identity";
+import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
 import { gate, gates } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
+import { pageAddresses, withPageAddresses } from "./front-end/page-addresses.ts";
 import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
+import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
 import { boundConnections, connectionOptions } from "./plugins/connections.ts";
@@ -25,10 +32,16 @@ import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
-import { securityHeaders } from "./plugins/security-headers.ts";
-import { oneHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
+import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { home } from "./routes/home/route.ts";
+import { loginRoute } from "./routes/login/route.ts";
+import { PAGE_HEADERS } from "./routes/asks/html.ts";
+import { asksRoute } from "./routes/asks/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
+import { playApi, playPages } from "./routes/play/route.ts";
+import { signatures } from "./seals/signatures.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
 import { announcements } from "./streams/announcements.ts";
 import { heartbeat } from "./streams/heartbeat.ts";
@@ -45,12 +58,26 @@ export interface AppDeps {
   readonly authenticate: Authenticate;
   /** With it callers need credentials that have the scopes for what they want. */
   readonly resource?: ProtectedResource | undefined;
+  /** Of the MCP endpoint, as the page at / names it; undefined: as the page was found. */
+  readonly resourceUrl?: string | undefined;
+  /** Serves the page at /play. */
+  readonly playground?: boolean;
   readonly rates: Rates;
+  readonly pages: PagesDeps;
   /** Resolves if the store takes writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
   /** Of a gateway: a request that comes from this deployment itself is refused. */
   readonly deployment?: string;
+}
+
+export interface PagesDeps {
+  /** Where visitors log in by a browser. */
+  readonly login?: Login | undefined;
+  readonly visitors: Visitors;
+  readonly seal: DepositSeal;
+  /** Where people reach the server; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
 }
 
 export interface App {
@@ -63,22 +90,12 @@ export interface App {
 }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const {
-    services,
-    sessions,
-    catalogues,
-    facts,
-    keys,
-    trusted,
-    limits,
-    times,
-    authenticate,
-    resource,
-    rates,
-    reachable,
-    telemetry,
-    deployment,
-  } = deps;
+  const { pages } = deps;
+  const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
+  const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
+  const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
+    deps;
+  const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -127,6 +144,37 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     { prefix: "/mcp" },
   );
+  await server.register(async (scope) => {
+    securityHeaders(scope, PAGE_HEADERS);
+    servedHost(scope, trusted);
+    authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
+    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors });
+  });
+  const { login } = pages;
+  if (login) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      loginRoute(scope, { login, seal: pages.seal, services });
+    });
+  }
+  await server.register(async (scope) => {
+    securityHeaders(scope, PLAIN_PAGE_HEADERS);
+    servedHost(scope, trusted);
+    home(scope, { resourceUrl, playground, needsToken: resource !== undefined });
+  });
+  if (playground) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, SCRIPTED_PAGE_HEADERS);
+      servedHost(scope, trusted);
+      await playPages(scope);
+    });
+    await server.register(async (scope) => {
+      await trustedCallers(scope, trusted);
+      authenticated(scope, { authenticate, resource, log });
+      playApi(scope, frontEnd);
+    });
+  }
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

@@ -11,11 +11,13 @@ import {
   list,
   LOCAL_HOSTS,
   logEnvironment,
+  secretEnvironment,
   SettingsError,
   whole,
 } from "@parley/node";
 import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
-import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
+import { filesEnvironment, uploadEnvironment } from "@parley/files";
+import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -31,6 +33,9 @@ export const SERVER_SETTINGS = z.object({
   ...hostsEnvironment,
   ...telemetryEnvironment,
   ...identityEnvironment,
+  ...secretEnvironment,
+  ...filesEnvironment,
+  ...uploadEnvironment,
   ...upstreamsEnvironment,
 
   PARLEY_HOST: z
@@ -58,11 +63,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
   ),
-  PARLEY_SECRET: list()
-    .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
-    .describe(
-      "Seals requestState; the same for all front ends. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
-    ),
+  PARLEY_PLAYGROUND: z
+    .enum(["auto", "on", "off"])
+    .default("auto")
+    .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
 
   PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
@@ -149,8 +153,14 @@ export interface ServerConfig {
   readonly logLevel: string;
   /** Undefined: callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
+  /** For fileStore. */
+  readonly files: { readonly PARLEY_FILES?: string | undefined };
+  /** Where people and clients reach the server; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
+  /** Whether the page at /play is served. */
+  readonly playground: boolean;
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
@@ -174,7 +184,10 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
+    files: { PARLEY_FILES: environment.PARLEY_FILES },
+    publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
+    playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     rates: {
@@ -199,6 +212,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
       streamsMax: environment.PARLEY_QUOTA_STREAMS,
+      fileBytesMax: environment.PARLEY_FILE_BYTES_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,
       batchWaitsMax: environment.PARLEY_BATCH_WAITS_MAX,
     },

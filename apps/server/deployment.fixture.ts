@@ -4,6 +4,7 @@ import {
   type Catalogue,
   type Catalogues,
   DEFAULT_SETTINGS,
+  type FileStore,
   fixedCatalogue,
   type Rates,
   runTask,
@@ -11,14 +12,17 @@ import {
   type SessionStore,
   type Settings,
 } from "@parley/core";
+import type { Login } from "@parley/identity";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, sha256Digest, createScope, systemClock } from "@parley/node";
+import { createValidator, type DepositSeal, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import type { ProtectedResource } from "./front-end/protected-resource.ts";
+import { localVisitors, type Visitors } from "./front-end/visitors.ts";
+import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface Deployment {
@@ -53,12 +57,24 @@ export interface Deploy {
   readonly authenticate?: Authenticate;
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
+  /** Who opens pages. By default whoever has the local address. */
+  readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
+  readonly login?: Login;
+  /** None are kept by default. */
+  readonly files?: FileStore;
+  /** Of pages; by default where the front end listens. */
+  readonly publicUrl?: string;
+  /** Off by default. */
+  readonly playground?: boolean;
+  readonly resourceUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
   readonly worker?: boolean;
 }
 
+const SECRET = "a secret that every front end of this test knows";
+const KEYS = stateKeys([SECRET]);
 const DEFAULTS = serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost" }));
 
 export function callerNamed(principal: string, more: Partial<Caller> = {}): Caller {
@@ -73,8 +89,12 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const queue = createMemoryQueue();
   const logged: { message: string; fields: Record<string, unknown> }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
+  const store = createMemoryStore({ clock, events });
+  const seal = depositSeal([SECRET]);
   const services: Services = {
-    store: createMemoryStore({ clock, events }),
+    store,
+    ...(request.files && { files: request.files }),
+    deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
     queue,
     events,
     clock,
@@ -115,12 +135,20 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       sessions,
       catalogues,
       facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
-      keys: stateKeys(["a secret that every front end of this test knows"]),
+      keys: KEYS,
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
+      pages: {
+        visitors: typeof request.visitors === "function" ? request.visitors(seal) : (request.visitors ?? localVisitors(signatures(KEYS))),
+        login: request.login,
+        seal,
+        publicUrl: request.publicUrl,
+      },
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

@@ -4,5 +4,5 @@ export { SERVER_SETTINGS, type ServerConfig, serverConfig } from "./config.ts";
 export type { Limits, Times } from "./front-end/limits.ts";
 export { anonymous, type Authenticate } from "./front-end/caller.ts";
 export type { TrustedCallers } from "./plugins/trusted-callers.ts";
-export { agreedStateKeys, type SharedSecret, type StateKeys, stateKeys } from "./seals/state-keys.ts";
+export { type StateKeys, stateKeys } from "./seals/state-keys.ts";
 export { type RunningServer, startServer } from "./start-server.ts";

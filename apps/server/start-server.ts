@@ -1,9 +1,19 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services } from "@parley/core";
+import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
+import { fileStore } from "@parley/files";
 import { createOffer } from "@parley/gateway";
-import { createIdentity } from "@parley/identity";
-import { createLogger, createValidator, sha256Digest, createScope, systemClock, withLogFields } from "@parley/node";
+import { createIdentity, createLogin } from "@parley/identity";
+import {
+  agreedSecrets,
+  createLogger,
+  createValidator,
+  depositSeal,
+  sha256Digest,
+  createScope,
+  systemClock,
+  withLogFields,
+} from "@parley/node";
 import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
@@ -11,12 +21,17 @@ import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
+import { localVisitors } from "./front-end/visitors.ts";
 import { oncePer } from "./once-per.ts";
-import { agreedStateKeys } from "./seals/state-keys.ts";
+import { loggedIn } from "./routes/login/route.ts";
+import { signatures } from "./seals/signatures.ts";
+import { stateKeys } from "./seals/state-keys.ts";
 
 export interface RunningServer {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Undefined where it is off. */
+  readonly playground: string | undefined;
   /** Drains and disconnects; see App.close. */
   close(): Promise<void>;
 }
@@ -39,6 +54,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   };
   try {
     const { store, queue, events, ids, sessions } = redis;
+    const files = fileStore(config.files, config.redis.prefix);
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
@@ -50,10 +66,18 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       validate: createValidator(),
       log,
       settings: config.core,
+      ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
+    const secrets = await agreedSecrets(config.secrets, redis.secret);
+    const keys = stateKeys(secrets);
+    const verified =
+      identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
+    const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
+    const seal = depositSeal(secrets);
+    const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams } = config;
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
@@ -72,14 +96,18 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         pageSize,
         knowsCallers: identity !== undefined,
       },
-      keys: await agreedStateKeys(config.secrets, redis.secret),
+      keys,
+      pages: {
+        visitors: verified ? loggedIn({ authenticate, login, seal, now: redis.now }) : localVisitors(signatures(keys)),
+        login,
+        seal,
+        publicUrl: config.publicUrl,
+      },
       trusted: config,
       rates: redis.rates(config.rates),
       limits,
       times,
-      authenticate: identity
-        ? byCredentials(createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys }))
-        : anonymous,
+      authenticate,
       resource:
         identity &&
         protectedResource({
@@ -87,21 +115,27 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
           authorizationServers: identity.issuers.map(({ name }) => name),
           scopePrefix: identity.scopePrefix,
         }),
+      resourceUrl: config.resourceUrl,
+      playground: config.playground,
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
+    const stopSweeping = files && sweepInTurns(services);
     // A worker in the same process shows it already.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
+    const playground = config.playground ? new URL("/play/", url).href : undefined;
     const operator = shared ? undefined : await telemetry.open();
     log.info(
-      { url, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
+      { url, playground, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
       "front end ready",
     );
     return {
       url,
+      playground,
       async close() {
+        stopSweeping?.();
         await app.close();
         if (offer) offer.close();
         await close();
@@ -112,6 +146,16 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     throw error;
   }
 }
+
+/** About once an hour, each front end at a time of its own: what several find is removed once. */
+function sweepInTurns(services: Services): () => void {
+  const { log } = services;
+  const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files not swept"));
+  const timer = setInterval(sweep, SWEEP_FILES_MS * (0.75 + Math.random() / 2)).unref();
+  return () => clearInterval(timer);
+}
+
+const SWEEP_FILES_MS = 60 * 60_000;
 
 /** An address that means all of them is reached on this machine by localhost. */
 function urlOf({ address, port, family }: AddressInfo): string {

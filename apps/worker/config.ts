@@ -1,6 +1,7 @@
 /** Every setting of a worker. */
 import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
-import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, whole } from "@parley/node";
+import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
+import { filesEnvironment } from "@parley/files";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
@@ -11,6 +12,8 @@ export const WORKER_SETTINGS = z.object({
   ...logEnvironment,
   ...hostsEnvironment,
   ...telemetryEnvironment,
+  ...secretEnvironment,
+  ...filesEnvironment,
   ...upstreamsEnvironment,
   ...gatewayEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
@@ -35,6 +38,8 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
+    secrets: environment.PARLEY_SECRET,
+    files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,

@@ -2,10 +2,13 @@
 import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
+import { fileStore } from "@parley/files";
 import {
+  agreedSecrets,
   createLogger,
   createScope,
   createValidator,
+  depositSeal,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
@@ -16,6 +19,7 @@ import { connectRedis, type Consumer, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
 import { watchGateway } from "./watch-gateway.ts";
@@ -40,6 +44,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const own = telemetry.watchCatalogue(await loadCatalogue(config.tools));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
+  const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
@@ -59,6 +64,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       gateway?.begun(begun.task.id, begun.task.call.name);
     }),
     suspects: createSuspects(systemClock),
+    ...(files && { files }),
+    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });

@@ -8,7 +8,13 @@ const {
   PORT: port = "3002",
 } = process.env;
 
-const provider = createProvider({ issuer, resource, scopes: ["tools:call", "tasks:read", "asks:answer"], tokenSeconds: () => 600 });
+const provider = createProvider({
+  issuer,
+  resource,
+  pages: new URL(resource).origin,
+  scopes: ["tools:call", "tasks:read", "asks:answer"],
+  tokenSeconds: () => 600,
+});
 provider.listen(Number(port), host, () => {
   console.log(`${issuer} logs in ${Object.keys(PEOPLE).join(" and ")}, with any password, for ${resource}`);
 });

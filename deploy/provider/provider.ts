@@ -13,6 +13,8 @@ export interface ProviderOptions {
   /** What tokens are for: Parley's address with /mcp. */
   readonly resource: string;
   readonly scopes: readonly string[];
+  /** Parley's address, where people log in to open pages with the client `parley-pages`. */
+  readonly pages?: string;
   /** How long an access token lives, in seconds. Asked for each token. */
   readonly tokenSeconds: () => number;
 }
@@ -22,12 +24,23 @@ export const PEOPLE: Readonly<Record<string, { readonly email: string; readonly 
   bob: { email: "bob@example.com", groups: ["support"] },
 };
 
-export function createProvider({ issuer, resource, scopes, tokenSeconds }: ProviderOptions): Provider {
+export function createProvider({ issuer, resource, scopes, pages, tokenSeconds }: ProviderOptions): Provider {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const configuration: Configuration = {
     jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid: "try-it", use: "sig", alg: "RS256" } as never] },
     cookies: { keys: [crypto.randomUUID()] },
     clientDefaults: { token_endpoint_auth_method: "none", grant_types: ["authorization_code", "refresh_token"] },
+    clients:
+      pages === undefined
+        ? []
+        : [
+            {
+              client_id: "parley-pages",
+              redirect_uris: [`${pages}/login/callback`],
+              grant_types: ["authorization_code"],
+              response_types: ["code"],
+            },
+          ],
     scopes: ["openid", "offline_access", ...scopes],
     // Clients register with the scopes that they want first. One that is held to these could not ask for more later.
     extraClientMetadata: {
@@ -37,6 +50,7 @@ export function createProvider({ issuer, resource, scopes, tokenSeconds }: Provi
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: true },
+      deviceFlow: { enabled: true },
       registration: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {

@@ -99,6 +99,18 @@ describe("a form", () => {
     for (const { message } of found) expect(message).toContain("use url mode");
   });
 
+  test("of one field is judged by what the person reads above it, and a form of several is not", () => {
+    const asked = (message: string, properties: JsonObject) => problems({ type: "form", message, schema: { type: "object", properties } });
+    const value = { type: "string" };
+    expect(asked("Please enter your password:", { value })).toEqual([
+      { path: "/value", message: expect.stringContaining('its message has "password"') },
+    ]);
+    expect(asked("Which colour do you like? Your password stays as it is.", { value })).toHaveLength(1);
+    expect(asked("Your name? Not your password.", { value })).toEqual([]);
+    expect(asked("Please enter your password:", { value: { type: "boolean" } })).toEqual([]);
+    expect(asked("Change of password", { name: value, city: value })).toEqual([]);
+  });
+
   test("may have yes or no, or a choice, about a secret", () => {
     const fields: JsonObject = {
       rotateToken: { type: "boolean" },

@@ -11,7 +11,8 @@ import { ParleyError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "./settings.ts";
-import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Violation } from "./task.ts";
+import { FILES_MAX } from "./files.ts";
+import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Page, Violation } from "./task.ts";
 
 export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames">;
 
@@ -40,15 +41,35 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {
   switch (request.type) {
     case "url": {
+      // One of Parley's own has no address yet.
+      if (request.page) return pageProblems(request.page);
       const message = urlProblem(request.url, settings.askUrlSchemes);
       return message === undefined ? [] : [{ path: "/url", message }];
     }
     case "form":
-      return secretFields(request.schema, compiled(settings.secretNames));
+      return secretFields(request, compiled(settings.secretNames));
     case "sampling":
     case "roots":
       return [];
   }
+}
+
+type FormRequest = Extract<AskRequest, { type: "form" }>;
+
+/** Most entries of what files are accepted, and most characters of one. */
+const ACCEPT_MAX = 50;
+const ACCEPTED = /^(\.\w{1,16}|[\w.+-]{1,100}\/([\w.+-]{1,100}|\*))$/;
+
+function pageProblems(page: Page): Violation[] {
+  if (page.kind !== "files") return [];
+  const { accept, bytesMax, countMax } = page;
+  const problems: Violation[] = [];
+  if (!Array.isArray(accept) || accept.length > ACCEPT_MAX || !accept.every((each) => typeof each === "string" && ACCEPTED.test(each)))
+    problems.push({ path: "/accept", message: `must be a list of at most ${ACCEPT_MAX} types such as image/png, image/* or .pdf` });
+  if (!Number.isSafeInteger(bytesMax) || bytesMax < 1) problems.push({ path: "/maxBytes", message: "must be a whole number from 1" });
+  if (!Number.isSafeInteger(countMax) || countMax < 1 || countMax > FILES_MAX)
+    problems.push({ path: "/count", message: `must be a whole number from 1 to ${FILES_MAX}` });
+  return problems;
 }
 
 const KINDS: readonly (keyof Addressees)[] = ["people", "groups", "roles"];
@@ -94,12 +115,15 @@ function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Texts and numbers alone: who chooses among given values tells no secret. */
-function secretFields({ properties }: JsonObject, names: SecretNames): Violation[] {
+/** Texts and numbers alone: who chooses among given values tells no secret. What is asked for one field is asked by the message as well. */
+function secretFields({ message, schema: { properties } }: FormRequest, names: SecretNames): Violation[] {
   if (!isObject(properties)) return [];
-  return Object.entries(properties).flatMap(([name, field]) => {
+  const fields = Object.entries(properties);
+  return fields.flatMap(([name, field]) => {
     if (!isObject(field) || !TYPED.includes(field["type"]) || "enum" in field || "oneOf" in field) return [];
-    const found = names.find({ name, title: text(field["title"]), description: text(field["description"]) });
+    const found =
+      names.find({ name, title: text(field["title"]), description: text(field["description"]) }) ??
+      (fields.length === 1 ? names.find({ name: "", message }) : undefined);
     return found ? [{ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: secretProblem(found) }] : [];
   });
 }

@@ -59,7 +59,7 @@ describe("the order in which effects settle (P1)", () => {
     dies = false;
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect(charges.filter((charge) => charge.startsWith("fast"))).toHaveLength(1);
-    expect(new Set(charges)).toEqual(new Set(["fast 0-task.charge", "slow 0-task.charge#2"]));
+    expect(new Set(charges)).toEqual(new Set(["fast 0-task.charge~1", "slow 0-task.charge~0"]));
   });
 
   test("an answer that came within patience has won in every later run too", async () => {
@@ -129,7 +129,7 @@ describe("the order in which effects settle (P1)", () => {
       task.answer(`ok-${name}`, accept(1));
       await task.run();
     }
-    expect(charged).toEqual(["bob 0-task.charge", "ann 0-task.charge#2", "cy 0-task.charge#3"]);
+    expect(charged).toEqual(["bob 0-task.charge~1", "ann 0-task.charge~0", "cy 0-task.charge~2"]);
   });
 
   test("a quorum states the count that it had, and a straggler's answer fails nothing", async () => {
@@ -218,7 +218,7 @@ describe("what is awaited outside ctx (P2)", () => {
     euMs = 30;
     task.answer("go", accept(1));
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
-    expect(saved).toEqual(["eu 0-task.save", "us 0-task.save#2"]);
+    expect(saved).toEqual(["eu 0-task.save~0", "us 0-task.save~1"]);
     expect(task.recordings[0]).toEqual(["step:save"]);
     expect(task.journal.get("step:save")?.calledAt).toBe("0o:0");
   });

@@ -40,6 +40,12 @@ export interface Effects {
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
 
+  /** What the person left on the page of an ask of this task, by the ask's key. For steps: it is read, never recorded. Throws DEPOSIT_UNREADABLE. */
+  deposit(key: string): Promise<string>;
+
+  /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
+  readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
+
   /** Begins again as the same task, with an empty journal and these arguments. Never settles. */
   restart(args: JsonObject): Promise<never>;
 

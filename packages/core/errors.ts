@@ -50,6 +50,10 @@ export const ERRORS = {
     "What was said in the task is sealed with a key that this server cannot get. The task waits unharmed: try again when its operator has put the key back.",
   CONTENT_ERASED: "What was said in the task was erased for good, with its tenant's keys. Call the tool again for a new task.",
   CONTENT_DAMAGED: "What is stored of the task is not what was sealed, so nobody can tell what was said in it. Call the tool again.",
+  FILE_GONE: "The file is not there: it was uploaded for another task, or its task has ended long ago.",
+  FILES_UNAVAILABLE: "This deployment keeps no files. Set PARLEY_FILES for front ends and workers alike.",
+  DEPOSIT_UNREADABLE:
+    "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
@@ -73,6 +77,7 @@ export const ERRORS = {
   TOKEN_CLAIM_INVALID:
     "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
   TOKEN_INACTIVE: "The token has expired, was revoked, or never was: its provider says so, or this server of an API key. Get a new one.",
+  LOGIN_REFUSED: "The provider did not let the person in, or the login was begun elsewhere or long ago. Open the page again.",
   SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
   PROXY_NOT_TRUSTED:
     "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",

@@ -60,12 +60,13 @@ function isAmong(wanted: readonly string[], own: readonly string[]): boolean {
 }
 
 /**
- * The task as the caller may see it, undefined where it may not: asks that are put to others are apart, and those who are asked see neither what
- * the task says to its owner nor what became of it.
+ * The task as the caller may see it, undefined where it may not: asks that are put to others, or that wait for their page, are apart, and those
+ * who are asked see neither what the task says to its owner nor what became of it.
  */
 export function viewOf(caller: Caller, task: Task): Task | undefined {
   if (!may(caller, "read", task)) return undefined;
-  const asks = task.asks.filter((ask) => may(caller, "answer", task, ask));
+  // Who agreed to visit a page is not asked again: the page has the rest.
+  const asks = task.asks.filter((ask) => ask.agreed !== true && may(caller, "answer", task, ask));
   if (may(caller, "follow", task)) {
     if (asks.length === task.asks.length) return task;
     return { ...task, asks, asksOfOthers: task.asks.filter((ask) => !asks.includes(ask)) };

@@ -5,7 +5,7 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { AuditFact } from "./audit.ts";
-import type { KeyedEntry, Journal } from "./journal.ts";
+import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
 import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
@@ -57,6 +57,15 @@ export interface TaskStore {
    */
   refuse(request: RefuseRequest): Promise<number | undefined>;
 
+  /**
+   * Notes that the person agreed to visit the page of an open ask, which stays open until the page is completed, and wakes whoever follows the task.
+   * `duplicate`: that was noted before. `late`: that ask is not open any more.
+   */
+  agree(request: AgreeRequest): Promise<"accepted" | "duplicate" | "late">;
+
+  /** What the answer to that ask left with the task (`deposit`); undefined when it left nothing, and once the task has ended or restarted. */
+  deposit(taskId: string, key: string): Promise<string | undefined>;
+
   /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
   postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
@@ -83,8 +92,15 @@ export interface TaskStore {
    */
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
-  /** Feed items after `cursor` (`undefined`: from the start), with the cursor to go on from. */
-  feed(taskId: string, cursor: string | undefined): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+  /** Feed items after `cursor` (`undefined`: from the start), the oldest first and at most `limit`, with the cursor to go on from. */
+  feed(
+    taskId: string,
+    cursor: string | undefined,
+    limit?: number,
+  ): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+
+  /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
+  journal(taskId: string): Promise<readonly JournalLine[]>;
 }
 
 export interface CreateRequest {
@@ -203,6 +219,11 @@ export interface AnswerRequest {
   readonly by?: string;
   readonly nowMs: number;
   readonly graceMs: number;
+  /**
+   * The answer was given on a page: it is compared as a bare acceptance, since a client that says `accept` once more says the same. `deposit` is
+   * kept beside the journal until the task ends or restarts, if the answer is the one that counts.
+   */
+  readonly page?: { readonly deposit?: string };
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
   /** Written with what became of the answer, in one change. */
@@ -215,6 +236,14 @@ export interface RefuseRequest {
   /** Digest of the ask that the reply was judged by. */
   readonly digest: string;
   readonly violations: readonly Violation[];
+  readonly nowMs: number;
+  readonly audit?: AuditFact;
+}
+
+export interface AgreeRequest {
+  readonly taskId: string;
+  readonly key: string;
+  readonly digest: string;
   readonly nowMs: number;
   readonly audit?: AuditFact;
 }
@@ -287,6 +316,12 @@ export interface Ids {
   uuid(): string;
   /** In [0, 1). */
   random(): number;
+}
+
+/** What people left on pages, for the runs of their tasks alone. */
+export interface Deposits {
+  /** Throws DEPOSIT_UNREADABLE when it is gone, or sealed with a secret that this process does not have. */
+  open(taskId: string, key: string): Promise<string>;
 }
 
 /** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */

@@ -98,6 +98,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           clock,
           scope: createScope(),
           isHeld: () => true,
+          openFile: undefined,
+          deposit: async (key) => `the deposit of ${key}`,
           stepFailed: (failure) => void failures.push(failure),
           digest: sha256Digest,
           validate: createValidator(),

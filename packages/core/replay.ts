@@ -70,6 +70,9 @@ export interface ReplayRequest {
     record(entries: readonly KeyedEntry[]): Promise<void>;
     /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
     isHeld(): boolean | Promise<boolean>;
+    /** Effects' own. */
+    deposit(key: string): Promise<string>;
+    readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
   };
@@ -285,7 +288,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 
   async function doStep(call: Call, work: (attempt: StepAttempt) => unknown, options: StepOptions): Promise<void> {
-    const { id, key, calledAt } = call;
+    const { id, key, calledAt, effectKey } = call;
     await Promise.race([settling.live, ended]);
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
@@ -299,7 +302,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       key,
       options,
       clock,
-      idempotencyKey: `${task.id}.${key}`,
+      idempotencyKey: `${task.id}.${effectKey}`,
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),
@@ -383,6 +386,8 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
     branch: inBranch,
+    deposit: (key) => ports.deposit(key),
+    openFile: ports.openFile,
     restart,
     report: reports.item,
     status: reports.message,

@@ -4,6 +4,7 @@
  *
  *   name, title   "newPassword" · "db_password" · "Clé privée" · "密码"
  *   description   the same, where it asks for one: "Your API key", and not "Shown after the password was changed"
+ *   message       of a form with one field: as a description
  *
  * A word that is about a secret is none: "passwordLength", "token count", "Name of the secret". Words are compared in lower case and without
  * accents, in the languages that the lists below know. A deployment adds phrases of its own, and takes some out (PARLEY_SECRET_NAMES).
@@ -111,6 +112,8 @@ export interface FieldTexts {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
+  /** What the person reads above the form. */
+  readonly message?: string | undefined;
 }
 
 export interface Finding {
@@ -140,20 +143,27 @@ export function secretNames(more: readonly string[] = []): SecretNames {
     return undefined;
   }
 
+  function inProse(text = ""): string | undefined {
+    for (const sentence of text.split(/[.!?:;。！？\n]+/)) {
+      if (NEVER_SCRIPT.test(sentence)) continue;
+      const words = wordsOf(sentence);
+      const end = words.findIndex((word) => NOT_ASKED.has(word));
+      const asked = inWords(end === -1 ? words : words.slice(0, end), true);
+      if (asked !== undefined) return asked;
+    }
+    return undefined;
+  }
+
   return {
-    find({ name, title, description }) {
+    find({ name, title, description, message }) {
       const named = inWords(wordsOf(name), false);
       if (named !== undefined) return { in: "name", words: named };
       const titled = title === undefined ? undefined : inWords(wordsOf(title), false);
       if (titled !== undefined) return { in: "title", words: titled };
-      for (const sentence of description?.split(/[.!?;:。！？\n]+/) ?? []) {
-        if (NEVER_SCRIPT.test(sentence)) continue;
-        const words = wordsOf(sentence);
-        const end = words.findIndex((word) => NOT_ASKED.has(word));
-        const asked = inWords(end === -1 ? words : words.slice(0, end), true);
-        if (asked !== undefined) return { in: "description", words: asked };
-      }
-      return undefined;
+      const described = inProse(description);
+      if (described !== undefined) return { in: "description", words: described };
+      const asked = inProse(message);
+      return asked === undefined ? undefined : { in: "message", words: asked };
     },
   };
 }

@@ -5,6 +5,8 @@
  * All times are milliseconds since the Unix epoch, all durations are milliseconds.
  */
 
+import type { FilesWanted } from "./files.ts";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -76,7 +78,10 @@ export interface Task {
   readonly immediateResponse?: string;
   /** Open asks, in the order in which they were put. Empty unless the status is `input_required` (I3). */
   readonly asks: readonly Ask[];
-  /** In a caller's view (policy.ts): open asks that are put to others. `asks` are those that the caller may answer. Never stored. */
+  /**
+   * In a caller's view (policy.ts): open asks that are put to others, and those of pages that somebody agreed to visit. `asks` are those that the
+   * caller may answer and has to be asked. Never stored.
+   */
   readonly asksOfOthers?: readonly Ask[];
   /** Present exactly when the task is `completed` or `failed`. */
   readonly outcome?: Outcome;
@@ -128,6 +133,8 @@ export interface Ask {
   readonly since?: AskMoment;
   /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
+  /** The person agreed to visit the page that the ask is about (Page), and has not completed it yet. Given by the store. */
+  readonly agreed?: true;
 }
 
 /** Those who may answer in place of the caller, all of the caller's tenant. */
@@ -150,17 +157,26 @@ export interface AskMoment {
 }
 
 export type AskRequest =
-  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject }
-  | { readonly type: "url"; readonly message: string; readonly url: string }
+  /** `hints`: how a page may show the question. Nothing that a person has to know to answer it. */
+  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject; readonly hints?: JsonObject }
+  /** With `page` it is one that Parley serves itself: `url` is empty where it is stored, and front ends say where the page is. */
+  | { readonly type: "url"; readonly message: string; readonly url: string; readonly hints?: JsonObject; readonly page?: Page }
   /** MCP's `sampling/createMessage` params. */
   | { readonly type: "sampling"; readonly params: JsonObject }
   | { readonly type: "roots" };
+
+/** What a page of Parley's own takes from the person (docs/pages.md). */
+export type Page =
+  /** One text that nobody but the run may read. */
+  | { readonly kind: "secret" }
+  /** Files, kept beside the task; the answer holds their references. */
+  | ({ readonly kind: "files" } & FilesWanted);
 
 /** What an ask becomes when nobody answers in time: an action, an accepted default, or a failure of the task. */
 export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: JsonObject };
 
 export type Answer =
-  /** `content` is present for forms, absent for url mode. */
+  /** `content` is present for forms and for what a page of Parley's own took, absent for other urls. */
   | { readonly action: "accept"; readonly content?: JsonObject }
   | { readonly action: "decline" }
   | { readonly action: "cancel" }
@@ -200,7 +216,12 @@ export type FeedItem =
   | { readonly type: "progress"; readonly progress: number; readonly total?: number; readonly message?: string }
   | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string }
   /** The client need not hold its connection while the tool works on: for front ends, never told to a client. */
-  | { readonly type: "release" };
+  | { readonly type: "release" }
+  /** What MCP has no notification for: told to no MCP client, shown by pages and terminals that read the feed. */
+  | { readonly type: "emit"; readonly kind: EmitKind; readonly data: JsonObject };
+
+/** What readers of a feed may know how to show; one that they do not know they leave out. */
+export type EmitKind = "stream" | "toast" | "thinking" | "artifact" | "ui" | "qr" | "render" | "canvas" | (string & {});
 
 export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

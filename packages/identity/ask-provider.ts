@@ -41,6 +41,16 @@ export async function askProvider({ url, what, timeoutMs, form }: AskProvider): 
   }
 }
 
+/** As `fetch`, for libraries that ask providers by themselves: in the bounds of askProvider. */
+export function boundedFetch(what: string, timeoutMs: number): typeof fetch {
+  return async (url, init) => {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs), redirect: "manual" });
+    const { status, headers } = response;
+    const text = await textOf(what, response);
+    return new Response(status === 204 || status === 304 ? null : text, { status, headers });
+  };
+}
+
 async function textOf(from: string, { body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

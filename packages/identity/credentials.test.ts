@@ -148,6 +148,60 @@ describe("settings", () => {
     expect(resourceUrl({ PARLEY_PUBLIC_URL: undefined })).toBeUndefined();
   });
 
+  test("say how people log in: where, as what, for what, and where they come back to", () => {
+    const page = { ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/", PARLEY_LOGIN_CLIENT: "pages" };
+    expect(problems(page)).toEqual([]);
+    expect(identitySettings(environmentOf(page))?.login).toEqual({
+      issuer: "https://id.example",
+      client: "pages",
+      secret: undefined,
+      endpoints: undefined,
+      scopes: ["asks:answer"],
+      resource: "https://x.example/mcp",
+      parameters: {},
+      callback: "https://x.example/login/callback",
+      ttlMs: 3_600_000,
+    });
+    const named = {
+      ...page,
+      PARLEY_AUTH_AUDIENCES: "api",
+      PARLEY_AUTH_SCOPE_PREFIX: "api://parley/",
+      PARLEY_LOGIN_SCOPES: "openid, profile",
+      PARLEY_LOGIN_PARAMETERS: "audience=api&prompt=login",
+      PARLEY_LOGIN_ENDPOINTS: "https://id.example/a https://id.example/t",
+    };
+    expect(problems(named)).toEqual([]);
+    expect(identitySettings(environmentOf(named))?.login).toMatchObject({
+      // A provider that knows this server by another name is not told this one.
+      resource: undefined,
+      scopes: ["api://parley/asks:answer", "openid", "profile"],
+      parameters: { audience: "api", prompt: "login" },
+      endpoints: { authorization: "https://id.example/a", token: "https://id.example/t" },
+    });
+    expect(identitySettings(environmentOf(ISSUER))?.login).toBeUndefined();
+    const nowhere = { ...environmentOf({ ...page, PARLEY_AUTH_AUDIENCES: "api" }), PARLEY_PUBLIC_URL: undefined };
+    expect(identityProblems(nowhere, "127.0.0.1")).toEqual([expect.stringMatching(/^PARLEY_LOGIN_CLIENT: set PARLEY_PUBLIC_URL/)]);
+  });
+
+  test.each([
+    [{ PARLEY_LOGIN_CLIENT: "pages", PARLEY_PUBLIC_URL: "http://x.example" }, /^PARLEY_LOGIN_CLIENT: PARLEY_PUBLIC_URL must be https/],
+    [
+      { PARLEY_LOGIN_CLIENT: "pages", PARLEY_PUBLIC_URL: "https://x.example", PARLEY_AUTH_PRINCIPAL: "user+client" },
+      /^PARLEY_LOGIN_CLIENT: with PARLEY_AUTH_PRINCIPAL=user\+client/,
+    ],
+    [
+      {
+        PARLEY_LOGIN_CLIENT: "pages",
+        PARLEY_PUBLIC_URL: "https://x.example",
+        PARLEY_LOGIN_ENDPOINTS: "https://a.example http://b.example",
+      },
+      /^PARLEY_LOGIN_ENDPOINTS: "http:\/\/b.example" must be https/,
+    ],
+    [{ PARLEY_LOGIN_SECRET: "s", PARLEY_PUBLIC_URL: "https://x.example" }, /^PARLEY_LOGIN_SECRET: it needs PARLEY_LOGIN_CLIENT/],
+  ])("that do not let people log in are refused with what to do: %j", (settings, problem) => {
+    expect(problems({ ...ISSUER, ...(settings as Readonly<Record<string, string>>) })).toEqual([expect.stringMatching(problem)]);
+  });
+
   test("accept no signature by a shared secret", () => {
     expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("RS256,HS256")).toThrow("shared secrets");
     expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("none")).toThrow("shared secrets");

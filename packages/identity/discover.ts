@@ -1,5 +1,5 @@
 /**
- * Where an issuer publishes its keys, by its own metadata. The document must name the issuer that it was asked for: one that somebody else
+ * Where an issuer publishes its keys, and where people log in, by its own metadata. The document must name the issuer that it was asked for: one that somebody else
  * serves at a path of the same host is not taken.
  *
  * Source: RFC 8414, 3; OpenID Connect Discovery 1.0, 4; specification 2026-07-28, basic/authorization, "Authorization Server Discovery".
@@ -16,16 +16,24 @@ export interface Discover {
 }
 
 /** The address of the keys. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
-export async function discoverKeys({ issuer, timeoutMs, allowHttp }: Discover): Promise<string> {
+export async function discoverKeys(discover: Discover): Promise<string> {
+  const { jwks_uri: keys } = await discoverAddresses(discover, ["jwks_uri"]);
+  return keys;
+}
+
+/** What the metadata says under these names, each of them an address that may be asked. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+export async function discoverAddresses<Name extends string>(
+  { issuer, timeoutMs, allowHttp }: Discover,
+  names: readonly Name[],
+): Promise<Readonly<Record<Name, string>> & { readonly metadata: Readonly<Record<string, unknown>> }> {
   const what = `the metadata of ${issuer}`;
   let refused: unknown;
   for (const url of metadataUrls(issuer)) {
     try {
-      const { issuer: named, jwks_uri: keys } = await askProvider({ url, what, timeoutMs });
-      if (named !== issuer) throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(named)}`);
-      const unsafe = typeof keys === "string" ? unsafeAddress(keys, allowHttp) : "is missing";
-      if (typeof keys !== "string" || unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its jwks_uri ${unsafe}`);
-      return keys;
+      const metadata = await askProvider({ url, what, timeoutMs });
+      if (metadata["issuer"] !== issuer) throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(metadata["issuer"])}`);
+      const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp })]));
+      return { ...(addresses as Record<Name, string>), metadata };
     } catch (error) {
       if (!(error instanceof ParleyError)) throw error;
       // A provider that is down is not asked three times, each for the whole time that it may take.
@@ -34,6 +42,17 @@ export async function discoverKeys({ issuer, timeoutMs, allowHttp }: Discover): 
     }
   }
   throw refused;
+}
+
+function addressIn(
+  metadata: Readonly<Record<string, unknown>>,
+  name: string,
+  { what, allowHttp }: { what: string; allowHttp: boolean },
+): string {
+  const address = metadata[name];
+  const unsafe = typeof address === "string" ? unsafeAddress(address, allowHttp) : "is missing";
+  if (typeof address !== "string" || unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its ${name} ${unsafe}`);
+  return address;
 }
 
 /** In the order of the specification. */

@@ -1,6 +1,8 @@
 /** Who calls: access tokens, what vouches for them, and what the environment says about both. */
+export { isLoopback } from "./address.ts";
 export { newApiKey } from "./api-key.ts";
 export { createIdentity, type Identity, type Incoming } from "./identity.ts";
 export { isJwt } from "./jwt.ts";
+export { createLogin, type Login, type LoginBegun } from "./login.ts";
 export { identityProblems } from "./problems.ts";
-export { identityEnvironment, identitySettings, type IdentitySettings, resourceUrl } from "./settings.ts";
+export { identityEnvironment, identitySettings, type IdentitySettings, LOGIN_CALLBACK_PATH, resourceUrl } from "./settings.ts";

@@ -1,5 +1,5 @@
 import { addressRanges, isLoopback, unsafeAddress } from "./address.ts";
-import { type IdentityEnvironment, identitySettings } from "./settings.ts";
+import { type IdentityEnvironment, type IdentitySettings, identitySettings } from "./settings.ts";
 
 /** What does not fit in the settings, a sentence each: settings that only make sense together, and where the server listens. */
 export function identityProblems(environment: IdentityEnvironment, host: string): readonly string[] {
@@ -44,9 +44,32 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     if (introspection.client === "") problems.push("PARLEY_AUTH_INTROSPECTION_CLIENT: PARLEY_AUTH_INTROSPECTION_URL needs it");
     if (introspection.secret === "") problems.push("PARLEY_AUTH_INTROSPECTION_SECRET: PARLEY_AUTH_INTROSPECTION_URL needs it");
   }
+  problems.push(...loginProblems(environment, settings));
   if (proxy?.header === "authorization") problems.push("PARLEY_AUTH_PROXY_HEADER: Authorization holds access tokens");
   if (proxy && (proxy.addresses.length === 0 || !addressRanges(proxy.addresses))) {
     problems.push("PARLEY_AUTH_PROXY_ADDRESSES: must be addresses or ranges, such as 10.0.0.5 or 10.0.0.0/8, separated by commas");
+  }
+  return problems;
+}
+
+function loginProblems(
+  { PARLEY_PUBLIC_URL: publicUrl, PARLEY_LOGIN_SECRET: secret }: IdentityEnvironment,
+  { login, issuers, principal, allowHttp }: IdentitySettings,
+): string[] {
+  if (!login) return secret === undefined ? [] : ["PARLEY_LOGIN_SECRET: it needs PARLEY_LOGIN_CLIENT"];
+  const problems: string[] = [];
+  if (issuers.length === 0) problems.push("PARLEY_LOGIN_CLIENT: people log in at one of PARLEY_AUTH_ISSUERS, and there is none");
+  if (publicUrl === undefined) problems.push("PARLEY_LOGIN_CLIENT: set PARLEY_PUBLIC_URL, to which the provider sends people back");
+  else if (!publicUrl.startsWith("https:") && !isLoopback(new URL(publicUrl).hostname))
+    problems.push("PARLEY_LOGIN_CLIENT: PARLEY_PUBLIC_URL must be https, or cookies of those who are logged in could be read on the way");
+  if (principal === "user+client") {
+    problems.push(
+      "PARLEY_LOGIN_CLIENT: with PARLEY_AUTH_PRINCIPAL=user+client a browser is another principal than the client that asks, and would open no page",
+    );
+  }
+  for (const address of login.endpoints ? [login.endpoints.authorization, login.endpoints.token] : []) {
+    const unsafe = unsafeAddress(address, allowHttp);
+    if (unsafe !== undefined) problems.push(`PARLEY_LOGIN_ENDPOINTS: ${JSON.stringify(withoutUser(address))} ${unsafe}`);
   }
   return problems;
 }

@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from "@parley/core";
+import { type Duration, parseDuration, SCOPES } from "@parley/core";
 import { z } from "zod";
 
 /** Signatures by a private key. Shared secrets (HS256) are never accepted: the key set of a provider is public. */
@@ -94,6 +94,24 @@ export const identityEnvironment = {
     .stringbool()
     .default(false)
     .describe("Ask providers on other machines over plain http: for development, since anybody on the way could replace the keys."),
+  PARLEY_LOGIN_CLIENT: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Client id with which people log in to open pages, at the first of PARLEY_AUTH_ISSUERS. Unset: pages open for nobody there."),
+  PARLEY_LOGIN_SECRET: z.string().min(1).optional().describe("Its secret, for a client that has one."),
+  PARLEY_LOGIN_ENDPOINTS: z
+    .string()
+    .regex(/^\S+ \S+$/, "must be two addresses with a space between them")
+    .optional()
+    .describe("Where people log in, and behind a space where codes are redeemed. Unset: the provider's metadata says."),
+  PARLEY_LOGIN_SCOPES: list().describe("Scopes that a login asks for beside asks:answer, such as openid,profile."),
+  PARLEY_LOGIN_PARAMETERS: z
+    .string()
+    .max(2_000)
+    .default("")
+    .describe("What a login says beside that, as a query: audience=https://parley.example.com/mcp at Auth0."),
+  PARLEY_LOGIN_TTL: duration("1h").describe("How long a login in a browser lasts; then the provider is asked again."),
   PARLEY_AUTH_PROXY_HEADER: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/, "must be the name of a header")
@@ -136,6 +154,23 @@ export interface IdentitySettings {
   readonly apiKeys: boolean;
   readonly allowHttp: boolean;
   readonly proxy: ProxySettings | undefined;
+  readonly login: LoginSettings | undefined;
+}
+
+/** How people log in by a browser. */
+export interface LoginSettings {
+  readonly issuer: string;
+  readonly client: string;
+  readonly secret: string | undefined;
+  readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
+  /** As the provider names them. */
+  readonly scopes: readonly string[];
+  /** What the token is to be for; undefined where the provider knows it by scopes or parameters. */
+  readonly resource: string | undefined;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Where the provider sends browsers back to. */
+  readonly callback: string;
+  readonly ttlMs: number;
 }
 
 export interface IntrospectionSettings {
@@ -196,6 +231,29 @@ export function identitySettings(environment: IdentityEnvironment): IdentitySett
       header === undefined
         ? undefined
         : { header, addresses: environment.PARLEY_AUTH_PROXY_ADDRESSES, scopes: environment.PARLEY_AUTH_PROXY_SCOPES },
+    login: loginSettings(environment, given.length > 0 || resource === undefined ? given : [resource]),
+  };
+}
+
+/** Below PARLEY_PUBLIC_URL. */
+export const LOGIN_CALLBACK_PATH = "/login/callback";
+
+function loginSettings(environment: IdentityEnvironment, audiences: readonly string[]): LoginSettings | undefined {
+  const { PARLEY_LOGIN_CLIENT: client, PARLEY_LOGIN_ENDPOINTS: endpoints, PARLEY_PUBLIC_URL: base } = environment;
+  if (client === undefined) return undefined;
+  const [authorization = "", token = ""] = endpoints?.split(" ") ?? [];
+  const resource = resourceUrl(environment);
+  return {
+    issuer: environment.PARLEY_AUTH_ISSUERS.map(issuerOf)[0]?.name ?? "",
+    client,
+    secret: environment.PARLEY_LOGIN_SECRET,
+    endpoints: endpoints === undefined ? undefined : { authorization, token },
+    scopes: [...new Set([`${environment.PARLEY_AUTH_SCOPE_PREFIX}${SCOPES.answer}`, ...environment.PARLEY_LOGIN_SCOPES])],
+    // A provider that knows this server by another name knows no resource of that name either.
+    resource: resource !== undefined && audiences.includes(resource) ? resource : undefined,
+    parameters: Object.fromEntries(new URLSearchParams(environment.PARLEY_LOGIN_PARAMETERS)),
+    callback: `${base?.replace(/\/+$/, "") ?? ""}${LOGIN_CALLBACK_PATH}`,
+    ttlMs: environment.PARLEY_LOGIN_TTL,
   };
 }
 

@@ -1,5 +1,6 @@
 /** What every Parley process needs of Node.js: core's clock, scope, digest and validation, settings from the environment, a logger. */
 export * from "./clock.ts";
+export * from "./deposit-seal.ts";
 export * from "./digest.ts";
 export * from "./environment.ts";
 export * from "./hosts.ts";

@@ -14,6 +14,6 @@ export function feedNotification(item: FeedItem, { progressToken, logLevel }: Wa
     const wanted = logLevel !== undefined && LOG_LEVELS.indexOf(item.level) >= LOG_LEVELS.indexOf(logLevel);
     return wanted ? notificationMessage("notifications/message", { ...log, ...more }) : undefined;
   }
-  // Other items of a feed are between front ends and workers.
+  // The other items are for front ends, and for pages and terminals that show a feed.
   return undefined;
 }

@@ -16,6 +16,12 @@ export function headerValue(headers: Headers, name: string): string | undefined 
   return (typeof value === "string" ? value : value.join(", ")).replace(/^[ \t]+|[ \t]+$/g, "");
 }
 
+/** The value as a header can carry it. */
+export function encodeHeaderValue(text: string): string {
+  const plain = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith(PREFIX);
+  return plain ? text : `${PREFIX}${Buffer.from(text).toString("base64")}${SUFFIX}`;
+}
+
 /** What the value stands for; `undefined` for bad base64 or bytes that are no UTF-8. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!(value.startsWith(PREFIX) && value.endsWith(SUFFIX) && value.length >= PREFIX.length + SUFFIX.length)) return value;

@@ -9,7 +9,7 @@
 export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { CREDENTIAL_ERRORS } from "./credential-errors.ts";
 export { isDefect } from "./failures.ts";
-export { type Headers, headerValue } from "./header-value.ts";
+export { encodeHeaderValue, type Headers, headerValue } from "./header-value.ts";
 export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
@@ -21,8 +21,10 @@ export {
   INVALID_PARAMS,
   INVALID_REQUEST,
   invalidRequest,
+  isObject,
   METHOD_NOT_FOUND,
   notificationMessage,
+  own,
   PARSE_ERROR,
   parseError,
   resultMessage,
@@ -30,7 +32,11 @@ export {
   type RequestId,
   type RpcErrorMessage,
   type RpcNotification,
+  type RpcRequest,
   type RpcResult,
+  type RpcShape,
+  shapeOf,
+  type Wire,
 } from "./json-rpc.ts";
 export type { ServerFacts } from "./server-facts.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

@@ -46,6 +46,15 @@ describe("a task that waits for what its client cannot be asked", () => {
     expect(waitingMessage(waiting([url]))).not.toContain("SECRET");
   });
 
+  test.each([
+    ["https://parley.example/asks/0-abc/key", " at https://parley.example/asks/0-abc/key"],
+    ["http://127.0.0.1:3000/asks/0-abc/key?k=SECRET", ""],
+  ])("names the page that its user agreed to visit, unless the address alone lets somebody in: %s", (address, at) => {
+    const request: AskRequest = { type: "url", message: "Your key?", url: address, page: { kind: "secret" } };
+    const task = { ...waiting([form()]), asks: [], asksOfOthers: [{ key: "key", request, agreed: true } as Task["asks"][number]] };
+    expect(waitingMessage(task)).toBe(`Waiting for a page to be completed: "Your key?"${at}.`);
+  });
+
   test("still says what its tool does", () => {
     expect(statusOf(waiting([form()], {}, "2 members so far"))).toMatch(/^Waiting for an answer to "How many\?".*\n2 members so far$/);
   });

@@ -10,17 +10,29 @@ const QUESTION_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 60;
 
 /**
- * Undefined unless the task waits for others, or for what a client with these capabilities cannot be asked; without them, the client that called.
+ * Undefined unless the task waits for others, for a page, or for what a client with these capabilities cannot be asked; without them, the client that called.
  */
 export function waitingMessage(task: Task, capabilities = task.call.capabilities): string | undefined {
   if (task.status !== "input_required") return undefined;
-  const texts = [forOthers(task.asksOfOthers ?? []), forAnotherClient(task, capabilities)].filter((text) => text !== undefined);
+  const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) => (ask.agreed ? "onPages" : "ofOthers"));
+  const texts = [forOthers(apart.ofOthers ?? []), onPages(apart.onPages ?? []), forAnotherClient(task, capabilities)].filter(
+    (text) => text !== undefined,
+  );
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
 function forOthers(asks: readonly Ask[]): string | undefined {
   const parts = asks.map((ask) => `${questionOf(ask.request)} from ${namesOf(ask)}`);
   return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
+}
+
+/** The person agreed to go there, and may have closed the window since. An address that lets in whoever has it is left out: models read this. */
+function onPages(asks: readonly Ask[]): string | undefined {
+  const parts = asks.map(({ request }) => {
+    const isPlain = request.type === "url" && !request.url.includes("?");
+    return `${questionOf(request)}${isPlain ? ` at ${request.url}` : ""}`;
+  });
+  return parts.length === 0 ? undefined : `Waiting for a page to be completed: ${shortList(parts)}.`;
 }
 
 /** Who is asked, as short as a status has to be. */

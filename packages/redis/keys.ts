@@ -4,6 +4,7 @@
  *   parley:{p0}:task:0-V1StGXR8…            the task; also the name of its wake-up channel
  *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
+ *   parley:{p0}:task:0-V1StGXR8…:deposits   what people left on its pages; made by scripts/answer.lua
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:audit                       records for auditors

@@ -6,7 +6,7 @@ import type { Encoding } from "./content/codec.ts";
 import { type Argument, loadScripts } from "./load-scripts.ts";
 
 /** Those that have more keys than a task's own: the owner's list, the audit. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 6, answer: 5, refuse: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 6, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
   "create",
@@ -15,12 +15,14 @@ const SCRIPTS = [
   "report",
   "park",
   "answer",
+  "agree",
   "refuse",
   "finish",
   "cancel",
   "postpone",
   "note",
   "overdue",
+  "journal",
 ] as const;
 
 /** Key and packed value. */
@@ -40,6 +42,7 @@ export interface Scripts {
     auditKey: string,
     args: AnswerArguments,
   ): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
+  agree(keys: TaskKeys, auditKey: string, args: AgreeArguments): Promise<"accepted" | "duplicate" | "late">;
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
   /** `dueKey` stands in for the keys of a task; it has the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
@@ -52,6 +55,8 @@ export interface Scripts {
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
+  /** Keys and first words of entries in turn. */
+  journal(keys: TaskKeys): Promise<readonly string[]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
@@ -62,6 +67,13 @@ export type CreateReply =
 
 /** As it is stored, and how many records the stream keeps; undefined: none is written. */
 export type AuditRecord = { readonly text: string; readonly lengthMax: number } | undefined;
+
+export interface AgreeArguments {
+  readonly key: string;
+  readonly digest: string;
+  readonly nowMs: number;
+  readonly audit: AuditRecord;
+}
 
 export interface RefuseArguments {
   readonly key: string;
@@ -123,6 +135,8 @@ export interface AnswerArguments {
   readonly nowMs: number;
   readonly readyAtMs: number;
   readonly token: string | undefined;
+  /** Sealed. */
+  readonly deposit: string | undefined;
 }
 
 export interface FinishArguments {
@@ -175,7 +189,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token }) =>
+    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit }) =>
       run.answer([
         ...keys,
         auditKey,
@@ -189,7 +203,9 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         readyAtMs,
         token ?? "",
         ...record(audit),
+        deposit ?? "",
       ]) as never,
+    agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
@@ -200,6 +216,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
+    journal: (keys) => run.journal([...keys]) as never,
   };
 }
 

@@ -5,11 +5,13 @@
  * waiting for it, on the same connection, finds its task.
  */
 import {
+  type Answer,
   answerOutcome,
   type AuditFact,
   type Begun,
   type Entry,
   entryKey,
+  FEED_LENGTH_MAX,
   type FeedItem,
   isFinished,
   type KeyedEntry,
@@ -44,14 +46,13 @@ import {
   packPlace,
   packViolations,
   unpackEntry,
+  unpackLine,
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
 import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
-/** Feed items that are kept per task, and read at once. */
-const FEED_LENGTH_MAX = 1_000;
 /** An owner's list keeps this many of the newest tasks of each partition; about 45 bytes each. */
 const OWNER_LENGTH_MAX = 100_000;
 /** An owner's list outlives its newest entry by this long; tasks that wait longer can be read by their id alone. */
@@ -295,11 +296,13 @@ export function createRedisStore({
       });
     },
 
-    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token, audit }) {
+    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
-        const { mark, outcome } = packEntryOutcome(content, entryKey("ask", key), answerOutcome(answer, by));
+        const pack = (given: Answer) => packEntryOutcome(content, entryKey("ask", key), answerOutcome(given, by));
+        const { mark, outcome } = pack(answer);
+        const deposit = page?.deposit;
         return acknowledge(
           scripts.answer(taskKeys, auditKey(taskId), {
             audit: auditRecord(content, audit),
@@ -307,12 +310,13 @@ export function createRedisStore({
             // A client may name whatever it likes.
             key: content.toStored(key),
             digest,
-            fingerprint: mark,
+            fingerprint: page ? pack({ action: "accept" }).mark : mark,
             outcome,
             isTimeout: answer.action === "timeout",
             nowMs,
             readyAtMs: nowMs + graceMs,
             token,
+            deposit: deposit === undefined ? undefined : content.seal(`deposit ${key}`, deposit),
           }),
         );
       });
@@ -334,6 +338,24 @@ export function createRedisStore({
         ),
       );
       return count ?? undefined;
+    },
+
+    async agree({ taskId, key, digest, nowMs, audit }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "late";
+      return await withContent(taskId, (content) =>
+        acknowledge(
+          scripts.agree(taskKeys, auditKey(taskId), { key: content.toStored(key), digest, nowMs, audit: auditRecord(content, audit) }),
+        ),
+      );
+    },
+
+    async deposit(taskId, key) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const [sealed] = await reached(reads.fields(`${taskKeys[0]}:deposits`, [key]));
+      if (typeof sealed !== "string") return undefined;
+      return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
     },
 
     async cancel({ taskId, nowMs, message, audit }) {
@@ -363,16 +385,22 @@ export function createRedisStore({
 
     list: (request) => reached(ownerList.page(request)),
 
-    async feed(taskId, cursor) {
+    async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { items: [], cursor };
       if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
-      const rows = await reached(reads.stream(taskKeys[2], cursor, FEED_LENGTH_MAX));
+      const rows = await reached(reads.stream(taskKeys[2], cursor, Math.min(limit, FEED_LENGTH_MAX)));
       if (rows.length === 0) return { items: [], cursor };
       return await withContent(taskId, async (content) => ({
         items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
         cursor: rows.at(-1)?.[0],
       }));
+    },
+
+    async journal(taskId) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return [];
+      return pairs(await reached(scripts.journal(taskKeys))).map(([key, words]) => unpackLine(key, words));
     },
   };
 }

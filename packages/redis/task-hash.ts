@@ -14,7 +14,9 @@ import {
   type ClientCapabilities,
   type Entry,
   type EntryOutcome,
+  type JournalLine,
   type JsonObject,
+  type Page,
   type Outcome,
   type Task,
   type TaskAtWork,
@@ -47,8 +49,8 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
-  | ["form", message: string, schema: JsonObject]
-  | ["url", message: string, url: string]
+  | ["form", message: string, schema: JsonObject, hints?: JsonObject]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page]
   | ["sampling", params: JsonObject]
   | ["roots"];
 
@@ -151,6 +153,18 @@ export function unpackEntry(
     ...unpackPlace(place),
   };
   return { entry, size: outcome.length + ENTRY_SIZE };
+}
+
+/** Of an entry's first words, as journal.lua gives them. */
+export function unpackLine(key: string, text: string): JournalLine {
+  const [place = "-", , , mark, bare] = text.split(" ");
+  const { place: settled, arrived } = unpackPlace(place);
+  return {
+    key,
+    ...(settled !== undefined && { place: settled }),
+    ...(arrived && { arrivedAtMs: arrived.atMs }),
+    state: mark === BARE ? (bare as JournalLine["state"]) : "recorded",
+  };
 }
 
 /** The first words of a text, as many as `count`, and last the rest, which may have spaces. */
@@ -341,6 +355,7 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
         ...(audience && { audience }),
         since: { revision: refused?.revision ?? Number(put), position: Number(position) },
         ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+        ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
       };
       return { ask, put: Number(put), position: Number(position) };
     })
@@ -361,9 +376,10 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
 function packRequest(request: AskRequest): PackedRequest {
   switch (request.type) {
     case "form":
-      return ["form", request.message, request.schema];
+      return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
-      return ["url", request.message, request.url];
+      if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
+      return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
     case "roots":
@@ -374,9 +390,15 @@ function packRequest(request: AskRequest): PackedRequest {
 function unpackRequest(packed: PackedRequest): AskRequest {
   switch (packed[0]) {
     case "form":
-      return { type: "form", message: packed[1], schema: packed[2] };
+      return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
     case "url":
-      return { type: "url", message: packed[1], url: packed[2] };
+      return {
+        type: "url",
+        message: packed[1],
+        url: packed[2],
+        ...(packed[3] && { hints: packed[3] }),
+        ...(packed[4] && { page: packed[4] }),
+      };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":

@@ -14,7 +14,7 @@ import {
 } from "./index.ts";
 import { accept, cancel, decline, runTool, startTool, timeout, unavailable } from "./testing.ts";
 
-function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn>) {
+function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn | void>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
 }
 

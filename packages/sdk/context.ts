@@ -12,20 +12,26 @@ import type {
   Audience,
   ClientCapabilities,
   Effects,
+  FileRef,
+  EmitKind,
   JsonObject,
   LogLevel,
   StepAttempt,
   StepOptions as CoreStepOptions,
   TimeoutPolicy,
+  Violation,
 } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration } from "@parley/core";
+import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
+import { createPages, type FilesAsk, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
+import type { Secret } from "./secret.ts";
 
 /** What a form's answer holds when its schema is plain JSON Schema. */
 export type FormContent = { [field: string]: string | number | boolean | string[] };
@@ -51,6 +57,8 @@ export interface FormAsk<S extends Schema | JsonObject> {
   readonly to?: "caller" | Audience["to"];
   /** `"caller"`: whoever called may not answer, even if `to` names them. For a second pair of eyes. */
   readonly not?: Audience["not"];
+  /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
+  readonly hints?: JsonObject;
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -63,6 +71,7 @@ export interface UrlAsk {
   readonly signal?: AbortSignal;
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
+  readonly hints?: JsonObject;
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -95,7 +104,7 @@ export interface SleepOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Context {
+export interface Context extends Shorthands {
   readonly taskId: string;
   /** Whoever called. */
   readonly principal: string;
@@ -116,6 +125,20 @@ export interface Context {
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
 
+  /**
+   * Asks for a secret (a password, a key) on a page that Parley serves: it never passes through the client, the model, logs or the journal. Throws as
+   * `elicit`, for forms.
+   */
+  secret(name: string, ask: PageAsk): Promise<Secret>;
+  /**
+   * Asks for a file on a page that Parley serves, or for up to `count` of them. Throws as `elicit`, for forms; FILES_UNAVAILABLE where the deployment
+   * keeps none (PARLEY_FILES). What comes back is a reference; `openFile` has the content.
+   */
+  file(name: string, ask: FilesAsk & { readonly count?: undefined }): Promise<FileRef>;
+  file(name: string, ask: FilesAsk & { readonly count: number }): Promise<readonly FileRef[]>;
+  /** The content of a file that was uploaded for this task: for steps. Throws ParleyError FILE_GONE. */
+  openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
+
   /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
   ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
@@ -128,6 +151,8 @@ export interface Context {
 
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
+  /** Waits until then, which is read as a Date is: `"2026-12-24T18:00:00Z"`. A time that is over ends the sleep at once. Records the time. */
+  sleepUntil(name: string, time: Date | string | number, options?: SleepOptions): Promise<void>;
   /** The time, recorded. */
   now(name?: string): Date;
   /** A number in [0, 1), the same in every run of the task. */
@@ -152,6 +177,11 @@ export interface Context {
   status(message: string): void;
   log(message: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
+  /**
+   * Adds to the task's feed what MCP has no notification for, such as a toast: for pages and terminals that show the feed. `data` is a plain
+   * object; what is too long of it is cut. What belongs to the result goes into the result.
+   */
+  emit(kind: EmitKind, data: object): void;
   /**
    * Lets the client's connection go while the tool works on: a client that can come back for the rest is told to, and others wait as before.
    * For tools that are busy for minutes: a question lets the worker go by itself, not the connection.
@@ -185,7 +215,7 @@ export function createContext(effects: Effects): Context {
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
-      const answer = await putRequest(name, { type: "form", message, schema: form }, options);
+      const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
       if (answer.action !== "accept") return refusal(answer);
       const content = await check(schema, answer.content ?? {});
       if (content.ok) return { action: "accept", content: content.value };
@@ -195,16 +225,22 @@ export function createContext(effects: Effects): Context {
         });
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
-      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(content.violations)}`;
+      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(labelled(form, content.violations))}`;
     }
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, whatever it was built from: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
-    const answer = await putRequest(name, { type: "url", message: ask.message, url }, askOptions(ask));
+    const answer = await putRequest(name, { type: "url", message: ask.message, url, ...present({ hints: ask.hints }) }, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
+
+  const pages = createPages(effects, async (name, ask, page) => {
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    if (answer.action === "accept") return answer.content ?? {};
+    return throwUnanswered(name, refusal(answer).action);
+  });
 
   async function elicit(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<unknown> {
     const result = await put(name, ask);
@@ -231,10 +267,25 @@ export function createContext(effects: Effects): Context {
     idempotencyKey: effects.taskId,
     elicit,
     ask: put,
+    ...createShorthands(put),
+    secret: pages.secret,
+    openFile: pages.openFile,
+    async file(name: string, { count, ...ask }: FilesAsk & { readonly count?: number | undefined }) {
+      const files = await pages.files(name, ask, count ?? 1);
+      return count === undefined ? files[0] : files;
+    },
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
-      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
+      effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
+      const atMs = new Date(time).getTime();
+      if (Number.isNaN(atMs))
+        throw new RangeError(
+          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is no time: give a Date, or a text such as "2026-12-24T18:00:00Z"`,
+        );
+      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
+    },
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),
@@ -248,6 +299,8 @@ export function createContext(effects: Effects): Context {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
     },
+    emit: (kind: EmitKind, data: object) =>
+      effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
     releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(text),
     announce: (announcement: Announcement) => effects.announce(announcement),
@@ -262,6 +315,14 @@ export function createContext(effects: Effects): Context {
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
+}
+
+/** By the titles that the form shows, where it has any. */
+function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
+  return violations.map(({ path, message }) => {
+    const title = fieldAt(form, `/content${path}`)?.schema["title"];
+    return { path: typeof title === "string" ? title : path, message };
+  });
 }
 
 interface Form {
@@ -332,10 +393,15 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(
+  name: string,
+  work: (attempt: StepAttempt) => T | Promise<T>,
+  assertNoSecret: Pages["assertNoSecret"],
+): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);
+    assertNoSecret(`the result of step "${name}"`, value);
     return value;
   };
 }

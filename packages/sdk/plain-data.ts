@@ -1,4 +1,5 @@
 import { type Json, ParleyError } from "@parley/core";
+import { Secret } from "./secret.ts";
 
 /**
  * Throws NOT_SERIALIZABLE, naming the place, for what JSON would drop or change in silence: functions, symbols, bigints, Map, Set, promises,
@@ -26,6 +27,7 @@ function find(value: unknown, path: string, parents: readonly object[]): string 
       return Number.isFinite(value) ? undefined : `${place} is ${value}`;
     case "object": {
       if (value === null) return undefined;
+      if (value instanceof Secret) return `${place} is a secret`;
       if (parents.includes(value)) return `${place} contains itself`;
       if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
       if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 // Not the globals, which tests and the watch over handlers replace.
 import { clearTimeout as stopTimer, setTimeout as startTimer } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { awaitedBy, type Clock, type Digest, type Ids, LONGEST_TIMER_MS, type Scope } from "@parley/core";
+import { awaitedBy, type Clock, type Digest, type FileStore, type Ids, LONGEST_TIMER_MS, ParleyError, type Scope } from "@parley/core";
 
 export interface TestClock extends Clock {
   /** Never back. */
@@ -65,3 +65,24 @@ export function createTestIds(): Ids {
 }
 
 export const textDigest: Digest = (text) => hash("sha256", text, "base64url").slice(0, 22);
+
+/** Files in memory. */
+export function createTestFiles(): FileStore {
+  const kept = new Map<string, Uint8Array>();
+  return {
+    async put(taskId, id, content) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of content) chunks.push(chunk);
+      kept.set(`${taskId} ${id}`, Buffer.concat(chunks));
+    },
+    async open(taskId, id) {
+      const bytes = kept.get(`${taskId} ${id}`);
+      if (!bytes) throw new ParleyError("FILE_GONE", "there is no such file of this task");
+      return new Blob([Buffer.from(bytes)]).stream();
+    },
+    remove: async (taskId, id) => void kept.delete(`${taskId} ${id}`),
+    async *idle() {
+      // Nothing outlives its test.
+    },
+  };
+}

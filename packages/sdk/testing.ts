@@ -9,12 +9,17 @@
  * step, which brings out what a tool does outside of `ctx`. What it reads there (`Date.now`, `Math.random`, `fetch` …) before it waits fails
  * the test by itself, with the line: see `strict`.
  */
+import { hash } from "node:crypto";
 import {
   type Ask,
+  type AskRequest,
   type ClientCapabilities,
   type Duration,
   type FeedItem,
+  type FileRef,
+  type Json,
   type JsonObject,
+  type LeavePage,
   type Log,
   type Prompt,
   type RpcError,
@@ -24,13 +29,17 @@ import {
   type TaskStore,
   type Tool,
   DEFAULT_SETTINGS,
+  ParleyError,
   answerTask,
   cancelTask,
   createTask,
   declareUnavailable,
   describeViolations,
   entryKey,
+  fieldsOf,
   isFinished,
+  isOnPage,
+  leavePage,
   parseDuration,
   runTask,
 } from "@parley/core";
@@ -40,7 +49,7 @@ import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
 import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
 import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
-import { createTestClock, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
+import { createTestClock, createTestFiles, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
 export { ImpureHandler, type Impurity } from "./purity.ts";
@@ -54,10 +63,15 @@ export const timeout: unique symbol = Symbol("timeout");
 /** Not a person's: the client cannot be asked that. */
 export const unavailable: unique symbol = Symbol("unavailable");
 
-/** The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. */
+/**
+ * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
+ * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`.
+ */
 export type Reply =
   | JsonObject
   | string
+  | number
+  | boolean
   | readonly string[]
   | typeof accept
   | typeof decline
@@ -74,8 +88,10 @@ export interface TestOptions {
   readonly principal?: string;
   /** The time at the start; the first second of 2026 unless said otherwise. */
   readonly now?: Date;
-  /** Kills the run after every recorded step. */
-  readonly interrupt?: boolean;
+  /** Kills the run after every record; as a number after that one, counted from 1, and never again. */
+  readonly interrupt?: boolean | number;
+  /** Answers that come with the call: the contents of forms, by ask key. They count for tools with `earlyReplies`. */
+  readonly early?: { readonly [askKey: string]: JsonObject };
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
   readonly withoutCapability?: "fail" | "default";
   /** PARLEY_ASK_URL_SCHEMES: `["https"]` unless said otherwise. */
@@ -131,6 +147,7 @@ export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, opti
     arguments: args,
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
     hidden: false,
+    ...(options.early && { replies: accepted(options.early) }),
   });
   return createTestTask(stage, id, options.strict ?? true);
 }
@@ -165,6 +182,10 @@ export async function runTool(
     await running.advance(Math.max(0, dueAtMs - running.now.getTime()));
   }
   return running;
+}
+
+function accepted(contents: NonNullable<TestOptions["early"]>): JsonObject {
+  return Object.fromEntries(Object.entries(contents).map(([key, content]) => [key, { action: "accept", content }]));
 }
 
 function scripted(entry: Script[string] | undefined, ask: Ask): Reply | undefined {
@@ -204,6 +225,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   };
   /** The worker has died: its lease is to have run out. */
   let isInterrupted = false;
+  let records = 0;
   const store: TaskStore = {
     ...memory,
     begin(request) {
@@ -215,7 +237,8 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       const recorded = await memory.record(request);
       noted(request.entries);
       // To the run it looks as if another worker had taken its task over; what it recorded stays.
-      isInterrupted = options.interrupt === true;
+      records += 1;
+      isInterrupted = options.interrupt === true || options.interrupt === records;
       if (isInterrupted) stage.watch.repeats();
       return isInterrupted ? "refused" : recorded;
     },
@@ -249,6 +272,14 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       digest: textDigest,
       validate: validateJson,
       log: SILENT,
+      files: createTestFiles(),
+      deposits: {
+        async open(taskId, key) {
+          const text = await store.deposit(taskId, key);
+          if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `nothing is left of the page "${key}" of this task`);
+          return text;
+        },
+      },
       // Every sleep parks, so that the clock decides how long it takes.
       settings: {
         ...DEFAULT_SETTINGS,
@@ -325,21 +356,32 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async answer(replies, as) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
       const raw: Record<string, JsonObject> = {};
+      const onPages = new Map<string, Reply>();
       const impossible: string[] = [];
       for (const [key, reply] of Object.entries(replies)) {
         const ask = open.get(key);
         if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
         if (reply === unavailable) impossible.push(key);
+        else if (isOnPage(ask) && typeof reply !== "symbol") onPages.set(key, reply);
+        else if (isOnPage(ask) && reply === accept)
+          throw new Error(`"${key}" is answered on its page: { secret: "…" } or { file: { name, text } }`);
         else raw[key] = rawReply(ask, reply);
       }
       for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
-      const receipts = await Promise.all(
-        Object.entries(raw).map(async ([key, reply]) => {
-          const by = as ? answerer(as) : answererOf(task, open.get(key) ?? {});
-          const answered = await answerTask(services, { taskId, caller: by, replies: { [key]: reply } });
+      const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
+      const receipts = await Promise.all([
+        ...Object.entries(raw).map(async ([key, reply]) => {
+          const answered = await answerTask(services, { taskId, caller: answererTo(key), replies: { [key]: reply } });
           return [key, answered.receipts.get(key)] as const;
         }),
-      );
+        ...[...onPages].map(async ([key, reply]) => {
+          const ask = open.get(key);
+          if (!ask) throw new Error(`"${key}" is not asked`);
+          const answer = await pageAnswer(services, taskId, ask, reply);
+          const { digest } = ask;
+          return [key, await leavePage(services, { taskId, caller: answererTo(key), key, digest, answer })] as const;
+        }),
+      ]);
       for (const [key, receipt] of receipts) {
         if (!receipt || receipt.type === "forbidden")
           throw new Error(`"${key}" is put to others: ${JSON.stringify(open.get(key)?.audience)}`);
@@ -381,6 +423,35 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
   return markDefinition({ ...tool, run });
 }
 
+/** What the page would have made of it. */
+async function pageAnswer(services: Services, taskId: string, { key, request }: Ask, reply: Reply): Promise<LeavePage["answer"]> {
+  const given = typeof reply === "object" && !Array.isArray(reply) ? (reply as JsonObject) : {};
+  const page = request.type === "url" ? request.page : undefined;
+  if (page?.kind === "secret") {
+    if (typeof given["secret"] !== "string") throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
+    return { action: "accept", content: { deposit: key }, deposit: given["secret"] };
+  }
+  const files = (given["files"] ?? (given["file"] === undefined ? undefined : [given["file"]])) as readonly TestFile[] | undefined;
+  if (!files || files.length === 0) throw new Error(`"${key}" asks for files: answer { file: { name, text } } or { files: […] }`);
+  const kept = await Promise.all(files.map(async (file) => await keepFile(services, taskId, file)));
+  return { action: "accept", content: { files: kept.map((file) => ({ ...file })) } };
+}
+
+/** A file as a test gives it. */
+export interface TestFile {
+  readonly name: string;
+  readonly text: string;
+  /** `text/plain` unless said otherwise. */
+  readonly type?: string;
+}
+
+async function keepFile({ files, ids }: Services, taskId: string, { name, text, type = "text/plain" }: TestFile): Promise<FileRef> {
+  const id = ids.uuid();
+  const bytes = new TextEncoder().encode(text);
+  await files?.put(taskId, id, new Blob([bytes]).stream() as unknown as AsyncIterable<Uint8Array>);
+  return { id, name, type, size: bytes.length, sha256: hash("sha256", bytes) };
+}
+
 function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {
   if (reply === timeout) throw new Error(`"${key}" cannot be answered with timeout: advance the clock`);
   if (reply === accept || reply === decline || reply === cancel) return { action: reply.description ?? "" };
@@ -388,7 +459,14 @@ function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailabl
     return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);
   }
   if (request.type === "roots") return { roots: (reply as readonly string[]).map((uri) => ({ uri })) };
-  return { action: "accept", content: reply as JsonObject };
+  return { action: "accept", content: contentOf(request, reply) };
+}
+
+function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
+  if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
+  const [field, ...others] = request.type === "form" ? fieldsOf(request.schema) : [];
+  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is no answer to a form of ${others.length + 1} fields`);
+  return { [field.name]: reply as Json };
 }
 
 function textOf({ outcome }: Task): string {

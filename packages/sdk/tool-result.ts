@@ -4,8 +4,8 @@ import type { CallToolResult, ContentBlock } from "./content.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
 import { type Schema, check } from "./schema.ts";
 
-/** What a tool without an output schema returns. */
-export type ToolReturn = string | readonly ContentBlock[] | CallToolResult | void;
+/** What a tool without an output schema returns. An async one may return nothing at all. */
+export type ToolReturn = string | readonly ContentBlock[] | CallToolResult | undefined;
 
 /** What a tool with an output schema may return in place of the bare value, to choose the content that models read, or to say that it failed. */
 export type StructuredResult<T> = (CallToolResult & { readonly structuredContent: T }) | (CallToolResult & { readonly isError: true });

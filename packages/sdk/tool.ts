@@ -6,6 +6,9 @@ import { type Duration, ParleyError, describeViolations, parseDuration, VIOLATIO
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
+import { runGenerator } from "./generator/drive.ts";
+import { createOutput, generatorResult } from "./generator/output.ts";
+import { type AnyToolGenerator, isGenerator } from "./generator/yields.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
@@ -79,20 +82,21 @@ interface ToolFacts<I extends Schema> extends RunOptions {
 /** A tool that answers with text or content. */
 export interface ToolDefinition<I extends Schema> extends ToolFacts<I> {
   readonly output?: never;
-  run(args: OutputOf<I>, ctx: Context): ToolReturn | Promise<ToolReturn>;
+  run(args: OutputOf<I>, ctx: Context): ToolReturn | Promise<ToolReturn | void> | AnyToolGenerator;
 }
 
 /** A tool that answers with data. */
 export interface DataToolDefinition<I extends Schema, O extends Schema> extends ToolFacts<I> {
   /** What `run` returns: checked, sent as `structuredContent`, and as text for clients that do not read that. */
   readonly output: O;
-  run(args: OutputOf<I>, ctx: Context): DataReturn<O> | Promise<DataReturn<O>>;
+  run(args: OutputOf<I>, ctx: Context): DataReturn<O> | Promise<DataReturn<O>> | AnyToolGenerator<DataReturn<O>>;
 }
 
 type DataReturn<O extends Schema> = InputOf<O> | StructuredResult<InputOf<O>>;
 
 /**
- * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes.
+ * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes. A
+ * generator, `*run` or `async *run`, yields what it asks, does and tells.
  *
  * What `run` throws: ToolError becomes a result with `isError`, RpcFailure an error of the call, an unanswered question a result with `isError`
  * that says so. Anything else is tried again within `attempts`, and then becomes a result with `isError` that names an id in the operator's log
@@ -120,12 +124,21 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for tool ${name}: ${describeViolations(violations)}`, { violations });
     }
     try {
-      const returned = await definition.run(read.value, createContext(effects));
+      const ctx = createContext(effects);
+      const running = definition.run(read.value, ctx);
+      if (isGenerator(running)) return await generated(running, ctx);
+      const returned = await running;
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
       if (isForModel(error)) return errorResult(error.message);
       throw error;
     }
+  }
+
+  async function generated(generator: AnyToolGenerator, ctx: Context): Promise<JsonObject> {
+    const told = createOutput(name);
+    const returned = await runGenerator(name, generator, { ctx, output: told });
+    return told.withArtifacts(output ? await structuredResult(name, output, returned) : generatorResult(name, returned, told));
   }
 
   return markDefinition({

@@ -37,7 +37,7 @@ export async function everlasting(redis: Redis, keys: readonly string[]): Promis
   const lifetimes = await Promise.all(keys.map(async (key) => [key, await redis.pttl(key)] as const));
   const unfinished = await unfinishedTasks(redis, keys);
   return lifetimes.flatMap(([key, ms]) => {
-    const task = /^(.*:task:[^:]+)(?::journal|:feed)?$/.exec(key)?.[1];
+    const task = /^(.*:task:[^:]+)(?::journal|:feed|:deposits)?$/.exec(key)?.[1];
     const isBounded = task === undefined ? WITHOUT_TTL.some((allowed) => allowed.test(key)) : unfinished.has(task);
     return ms === -1 && !isBounded ? [key] : [];
   });

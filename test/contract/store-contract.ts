@@ -9,6 +9,7 @@ import {
   type Call,
   type ClientCapabilities,
   type Entry,
+  inOrder,
   type KeyedEntry,
   type Outcome,
   type ParkRequest,
@@ -708,6 +709,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
           ...report,
           items: [
             { type: "log", level: "info", data: { table: 4 } },
+            { type: "emit", kind: "toast", data: { message: "Held ☃" } },
             { type: "progress", progress: 2 },
           ],
         });
@@ -717,9 +719,23 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(first.items).toEqual([{ type: "progress", progress: 1, total: 3 }]);
         expect(second.items).toEqual([
           { type: "log", level: "info", data: { table: 4 } },
+          { type: "emit", kind: "toast", data: { message: "Held ☃" } },
           { type: "progress", progress: 2 },
         ]);
         expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
+      });
+
+      test("a feed is read in pieces of any size, and none of them is left out or read twice", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const items = Array.from({ length: 5 }, (_, progress) => ({ type: "progress", progress }) as const);
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+
+        const first = await store.feed(taskId, undefined, 2);
+        const second = await store.feed(taskId, first.cursor, 3);
+
+        expect([first.items, second.items]).toEqual([items.slice(0, 2), items.slice(2)]);
+        expect((await store.feed(taskId, second.cursor, 1)).items).toEqual([]);
       });
 
       test("a feed keeps the newest thousand items", async () => {
@@ -731,6 +747,39 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         const feed = await store.feed(taskId, undefined);
 
         expect(feed.items).toEqual(items.slice(200));
+      });
+    });
+
+    describe("journal", () => {
+      test("says what is recorded, where it stands and since when it waits, and nothing of what was said", async () => {
+        const taskId = await life.create({ arguments: { large: "x".repeat(5_000) } });
+        const token = await life.begin({ taskId, run: 1 });
+        await record(
+          taskId,
+          token,
+          aStep("a", `a secret that is ${"long ".repeat(1_000)}`),
+          { key: "step:b", entry: { digest: "", outcome: { type: "begun" }, calledAt: "0" } },
+          { key: "sleep:c", entry: { digest: "", outcome: { type: "value", value: 5 }, calledAt: "0" } },
+          aWithdrawal("size", 2),
+        );
+        await life.park(taskId, token, [anAsk("name"), anAsk("age")]);
+        const answeredAtMs = Date.now();
+        const answer = { taskId, key: "name", digest: "digest-of-name", answer: accept("Ann"), nowMs: answeredAtMs, graceMs: GRACE_MS };
+        await store.answer(answer);
+        await store.cancel({ taskId, nowMs: Date.now(), message: "over" });
+
+        const lines = await store.journal(taskId);
+
+        expect(inOrder(lines)).toEqual([
+          { key: "step:a", place: 1, state: "recorded" },
+          { key: "ask:size", place: 2, state: "withdrawn" },
+          { key: "ask:name", arrivedAtMs: answeredAtMs, state: "recorded" },
+          { key: "ask:age", state: "closed" },
+          { key: "sleep:c", state: "recorded" },
+          { key: "step:b", state: "begun" },
+        ]);
+        expect(await store.journal(newTaskId())).toEqual([]);
+        expect(await store.journal("no task id")).toEqual([]);
       });
     });
 
@@ -770,6 +819,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
           anAsk("form", { request: { type: "form", message: "Wie viele?\n☃", schema: form }, onTimeout: { default: { a: "b" } } }),
           anAsk("url", { request: { type: "url", message: "Sign in", url: "https://example.test/?a=1&b=2" }, onTimeout: "decline" }),
           anAsk("sampling", { request: { type: "sampling", params: { messages: [], maxTokens: 10 } }, onTimeout: "fail" }),
+          anAsk("hinted", { request: { type: "form", message: "?", schema: {}, hints: { icon: "🔒" } } }),
+          anAsk("page", { request: { type: "url", message: "?", url: "https://pay.example", hints: { submitLabel: "Pay" } } }),
           anAsk("roots", { request: { type: "roots" } }),
           anAsk("roots#2", { request: { type: "roots" } }),
         ];
@@ -1041,6 +1092,116 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
 
         expect(await store.answer({ ...request, answer: { action: "timeout" }, token: dead })).toEqual({ receipt: "late" });
         expect(await store.load(taskId)).toMatchObject({ asks: [{ key: "size" }] });
+      });
+    });
+
+    describe("agree", () => {
+      const agree = (taskId: string, key: string, digest = `digest-of-${key}`) => store.agree({ taskId, key, digest, nowMs: Date.now() });
+
+      test("an ask that the person agreed to visit stays open and says so; twice is once, and who follows the task is woken", async () => {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const { revision } = await life.load(taskId);
+        const { onChange, stop } = await countWakes(taskId);
+
+        expect(await agree(taskId, "size")).toBe("accepted");
+        expect(await agree(taskId, "size")).toBe("duplicate");
+
+        await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+        const task = await life.load(taskId);
+        expect(task).toMatchObject({ status: "input_required", revision: revision + 1 });
+        expect(task.asks.map(({ key, agreed }) => [key, agreed])).toEqual([
+          ["size", true],
+          ["name", undefined],
+        ]);
+        stop();
+      });
+
+      test("there is nothing to agree to where the ask is not open: answered, never asked, another question of that name (I4), no task", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        expect(await agree(taskId, "size", "digest-of-another")).toBe("late");
+        expect(await agree(taskId, "name")).toBe("late");
+        expect(await agree(newTaskId(), "size")).toBe("late");
+        expect(await agree("nonsense", "size")).toBe("late");
+        const nowMs = Date.now();
+        await store.answer({ taskId, key: "size", digest: "digest-of-size", answer: accept("4"), nowMs, graceMs: GRACE_MS });
+        expect(await agree(taskId, "size")).toBe("late");
+        expect((await life.load(taskId)).asks).toEqual([]);
+      });
+    });
+
+    describe("an answer on a page", () => {
+      const onPage = (taskId: string, more: object = {}) =>
+        store.answer({
+          taskId,
+          key: "key",
+          digest: "digest-of-key",
+          answer: { action: "accept", content: { deposit: "key" } },
+          page: { deposit: "sealed ☃" },
+          nowMs: Date.now(),
+          graceMs: GRACE_MS,
+          ...more,
+        });
+      const bare = (taskId: string, more: object = {}) => ({
+        taskId,
+        key: "key",
+        answer: { action: "accept" as const },
+        nowMs: Date.now(),
+        graceMs: GRACE_MS,
+        ...more,
+      });
+
+      test("is recorded with what it says, and leaves its deposit with the task until the task ends", async () => {
+        const taskId = await life.parked([anAsk("key")]);
+        expect(await store.deposit(taskId, "key")).toBeUndefined();
+        expect((await onPage(taskId)).receipt).toBe("accepted");
+        expect(await store.deposit(taskId, "key")).toBe("sealed ☃");
+        expect(await store.deposit(taskId, "other")).toBeUndefined();
+        expect(await store.deposit("nonsense", "key")).toBeUndefined();
+        expect((await journalOf(taskId, 2)).get("ask:key")?.outcome).toEqual({
+          type: "answer",
+          answer: { action: "accept", content: { deposit: "key" } },
+        });
+        await store.cancel({ taskId, nowMs: Date.now(), message: "" });
+        expect(await store.deposit(taskId, "key")).toBeUndefined();
+      });
+
+      test("a bare acceptance behind it says the same, of whoever gave it; anything else is late, and leaves nothing", async () => {
+        const taskId = await life.parked([anAsk("key")]);
+        await onPage(taskId, { by: "bob" });
+        expect((await store.answer(bare(taskId, { by: "bob" }))).receipt).toBe("duplicate");
+        expect((await store.answer(bare(taskId, { by: "eve" }))).receipt).toBe("late");
+        expect((await store.answer(bare(taskId))).receipt).toBe("late");
+        expect((await store.answer(bare(taskId, { by: "bob", answer: { action: "decline" } }))).receipt).toBe("late");
+        expect((await onPage(taskId, { page: { deposit: "another" } })).receipt).not.toBe("accepted");
+        expect(await store.deposit(taskId, "key")).toBe("sealed ☃");
+      });
+
+      test("of racing ones one is accepted, and its deposit is the one that is kept", async () => {
+        const taskId = await life.parked([anAsk("key")]);
+        const sent = await Promise.all(
+          Array.from({ length: 10 }, async (_, n) => ({ n, ...(await onPage(taskId, { page: { deposit: `${n}` } })) })),
+        );
+        const accepted = sent.filter(({ receipt }) => receipt === "accepted");
+        expect(accepted).toHaveLength(1);
+        expect(await store.deposit(taskId, "key")).toBe(`${accepted[0]?.n}`);
+      });
+
+      test("is forgotten when the task begins anew", async () => {
+        const taskId = await life.parked([anAsk("key")]);
+        await onPage(taskId);
+        const token = await life.begin({ taskId, run: 2 });
+        await store.park({
+          taskId,
+          token,
+          nowMs: Date.now(),
+          entries: [],
+          asks: [],
+          dueAtMs: Date.now(),
+          attempt: 0,
+          graceMs: GRACE_MS,
+          restart: { arguments: {} },
+        });
+        expect(await store.deposit(taskId, "key")).toBeUndefined();
       });
     });
 

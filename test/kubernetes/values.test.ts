@@ -31,11 +31,14 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "always_off",
   "debug",
   "http://collector:4318",
+  "http://login/authorize http://login/token",
   1_000,
   "acme=4",
   "required",
   "user+client",
+  "on",
   "RS256",
+  "off",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
@@ -88,13 +91,14 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
     expect(annotations({ worker: { replicas: 3 } })).toEqual(annotations({}));
   });
 
-  test("the seven that are not in `config` from where they belong", () => {
-    expect(NOT_IN_CONFIG).toHaveLength(7);
+  test("the eight that are not in `config` from where they belong", () => {
+    expect(NOT_IN_CONFIG).toHaveLength(8);
     const secret = (name: string, key: string) => ({ valueFrom: { secretKeyRef: { name, key } } });
     const contentKeys = { name: "PARLEY_CONTENT_KEYS", ...secret("keys", "ring") };
     const introspection = { name: "PARLEY_AUTH_INTROSPECTION_SECRET", ...secret("provider", "secret") };
+    const login = { name: "PARLEY_LOGIN_SECRET", ...secret("login", "secret") };
     const values = {
-      server: { extraEnv: [contentKeys, introspection] },
+      server: { extraEnv: [contentKeys, introspection, login] },
       worker: { extraEnv: [contentKeys] },
       redis: { existingSecret: { name: "mine", key: "address" } },
       seal: { existingSecret: { name: "sealed", key: "key" } },
@@ -109,9 +113,11 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
       { name: "PARLEY_METRICS_PORT", value: "8081" },
       contentKeys,
       introspection,
+      login,
     ]);
     expect(worker?.env).toEqual([
       { name: "REDIS_URL", ...secret("mine", "address") },
+      { name: "PARLEY_SECRET", ...secret("sealed", "key") },
       { name: "PARLEY_METRICS_PORT", value: "8081" },
       contentKeys,
     ]);

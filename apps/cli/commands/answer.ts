@@ -1,37 +1,34 @@
 import type { Command } from "commander";
-import { answerAsk, type Given } from "../answer-ask.ts";
-import { connect } from "../connect.ts";
-import { accessToken } from "../token.ts";
-import { follow, printAsk, printEnd } from "../follow.ts";
-import { DEFAULT_URL } from "../url.ts";
+import type { AnswerCommand } from "../tasks/answer.ts";
+import { objectGiven, type ServerOptions, withServerOptions } from "./options.ts";
 
-interface AnswerOptions extends Given {
-  readonly url: string;
-  readonly wait?: boolean;
+interface Options extends Omit<AnswerCommand, "json">, ServerOptions {
+  readonly json?: string | true;
 }
 
 export function addAnswer(program: Command): void {
-  program
-    .command("answer <taskId> [key]")
-    .description("answers a question of a task, on the terminal or from the options")
-    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+  withServerOptions(
+    program.command("answer <taskId> [key]").description("answers a question of a task, on the terminal or from the options"),
+  )
     .option("-s, --set <field=value>", "a field of the form", (given: string, all: string[]) => [...all, given], [])
-    .option("-j, --json <object>", "the form's content as JSON")
+    .option("--content <object>", "the form's content as JSON")
+    .option("-j, --json [object]", "print what became of it as JSON; with an object: the content, as --content")
     .option("--accept", "accept without content, such as a page to visit")
     .option("--decline", "decline to answer")
     .option("--cancel", "dismiss the question")
     .option("-w, --wait", "wait for the task's end and print its result")
-    .action(async (taskId: string, key: string | undefined, { url, wait, ...given }: AnswerOptions) => {
-      const { session, close } = await connect(url, { token: accessToken() });
-      try {
-        if (!(await answerAsk(session, { taskId, ...(key !== undefined && { key }), given }))) {
-          process.exitCode = 1;
-          return;
-        }
-        process.stderr.write("answered\n");
-        if (wait) printEnd(await follow(session, { taskId, onAsk: printAsk(taskId) }));
-      } finally {
-        await close();
-      }
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ parley answer 0-Yuag… party-size --set partySize=4
+  $ parley answer 0-Yuag… --decline`,
+    )
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, json, ...given }: Options) => {
+      const { args: content = given.content, isOutput } = objectGiven(json);
+      const [{ withServer }, { answer }] = await Promise.all([import("../reach.ts"), import("../tasks/answer.ts")]);
+      await withServer({ url, dataDir }, (client) =>
+        answer(client, taskId, key, { ...given, ...(content !== undefined && { content }), json: isOutput }),
+      );
     });
 }

@@ -1,42 +1,69 @@
-import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
-import type { Command } from "commander";
-import { connect } from "../connect.ts";
-import { accessToken } from "../token.ts";
-import { showTask } from "../show.ts";
-import { DEFAULT_URL } from "../url.ts";
+import { type Command, InvalidArgumentError } from "commander";
+import type { ListCommand } from "../tasks/list.ts";
+import { type ServerOptions, withServerOptions } from "./options.ts";
 
-interface TaskOptions {
-  readonly url: string;
+interface OneTask extends ServerOptions {
   readonly json?: boolean;
 }
 
+const getting = async (taskId: string, { json, ...server }: OneTask) => {
+  const [{ withServer }, { printTask }] = await Promise.all([import("../reach.ts"), import("../tasks/one.ts")]);
+  await withServer(server, (client) => printTask(client, taskId, { ...(json && { json }) }));
+};
+
+const gettingShort = async (taskId: string, { json, ...server }: OneTask) => {
+  const [{ withServer }, { printTaskShort }] = await Promise.all([import("../reach.ts"), import("../tasks/one.ts")]);
+  await withServer(server, (client) => printTaskShort(client, taskId, { ...(json && { json }) }));
+};
+
+const cancelling = async (taskId: string, { json, ...server }: OneTask) => {
+  const [{ withServer }, { cancelTask }] = await Promise.all([import("../reach.ts"), import("../tasks/one.ts")]);
+  await withServer(server, (client) => cancelTask(client, taskId, { ...(json && { json }) }));
+};
+
 export function addTasks(program: Command): void {
-  const tasks = program.command("tasks").description("shows and cancels tasks");
-  tasks
-    .command("get <taskId>")
-    .description("the state of a task, its open questions, its result")
-    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
+  const tasks = withServerOptions(program.command("tasks").description("lists your tasks, newest first"))
+    .option("-s, --status <status...>", "only working, input_required, completed, failed or cancelled")
+    .option("-l, --limit <number>", "at most so many", atLeastOne, 100)
+    .option("-w, --watch", "stay, and print what changes")
+    .option("--json", "print them as JSON; with --watch one object a line")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ parley tasks --status input_required
+  $ parley tasks --watch --json`,
+    )
+    .action(async ({ url, dataDir, ...list }: ServerOptions & ListCommand) => {
+      const [{ withServer }, { printTasks }] = await Promise.all([import("../reach.ts"), import("../tasks/list.ts")]);
+      await withServer({ url, dataDir }, (client) => printTasks(client, list));
+    });
+  withServerOptions(tasks.command("get <taskId>").description("the state of a task, its open questions, its result"))
     .option("-j, --json", "print the response as it was received")
-    .action(async (taskId: string, { url, json }: TaskOptions) => {
-      const { session, close } = await connect(url, { token: accessToken() });
-      try {
-        const task = await session.task(toTaskId(taskId)).snapshot();
-        process.stdout.write(`${json ? JSON.stringify(task.raw, null, 2) : showTask(task)}\n`);
-      } finally {
-        await close();
-      }
+    .action((taskId: string, _own: object, command: Command) => gettingShort(taskId, command.optsWithGlobals()));
+  withServerOptions(tasks.command("cancel <taskId>").description("cancels a task"))
+    .option("--json", "print what became of it as JSON")
+    .action((taskId: string, _own: object, command: Command) => cancelling(taskId, command.optsWithGlobals()));
+
+  withServerOptions(
+    program.command("task <taskId>").description("a task: its state, when it was called and changed, its open questions, its result"),
+  )
+    .option("--json", "print the answer of tasks/get")
+    .action(getting);
+  withServerOptions(program.command("cancel <taskId>").description("cancels a task"))
+    .option("--json", "print what became of it as JSON")
+    .action(cancelling);
+  withServerOptions(program.command("inbox").description("asks all open questions of your tasks, the longest waiting first"))
+    .option("--list", "print them with how to answer, and ask nothing")
+    .option("--json", "print them as JSON, and ask nothing")
+    .action(async ({ json, list, ...server }: OneTask & { list?: boolean }) => {
+      const [{ withServer }, { inbox }] = await Promise.all([import("../reach.ts"), import("../tasks/inbox.ts")]);
+      await withServer(server, (client) => inbox(client, { ...(json && { json }), ...(list && { list }) }));
     });
-  tasks
-    .command("cancel <taskId>")
-    .description("cancels a task")
-    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL)", DEFAULT_URL)
-    .action(async (taskId: string, { url }: TaskOptions) => {
-      const { session, close } = await connect(url, { token: accessToken() });
-      try {
-        await session.task(toTaskId(taskId)).cancel();
-        process.stdout.write(`${showTask(await session.task(toTaskId(taskId)).snapshot())}\n`);
-      } finally {
-        await close();
-      }
-    });
+}
+
+function atLeastOne(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("It must be a whole number from 1.");
+  return number;
 }

@@ -12,6 +12,7 @@ export interface Limits {
   readonly sessionTasksMax: number;
   readonly sessionSubscriptionsMax: number;
   readonly sessionWaitsMax: number;
+  readonly fileBytesMax: number;
   readonly batchMax: number;
   readonly batchWaitsMax: number;
 }

@@ -1,4 +1,5 @@
 import { ParleyError } from "@parley/core";
+import type { Login } from "@parley/identity";
 import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "../deployment.fixture.ts";
@@ -7,20 +8,26 @@ import { protectedResource } from "../front-end/protected-resource.ts";
 import { offered } from "../tools.fixture.ts";
 import { declareCaller } from "./authenticated.ts";
 
-/** Probes of load balancers, which have no credentials and learn nothing; and what tells clients how to get credentials. */
+/**
+ * Probes of load balancers, which have no credentials and learn nothing; what tells clients how to get credentials; pages that are the same for
+ * everybody, since a browser that opens one has no credentials either.
+ */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
-const OPEN = ["/healthz", "/readyz", ...METADATA];
+/** Where people come back to from the provider: nobody yet, and known by what their browser keeps (test/e2e/login.e2e.test.ts). */
+const CALLBACK = "/login/callback";
+const OPEN = ["/healthz", "/readyz", CALLBACK, ...METADATA, "/", "/home.css", "/play"];
+const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
 
 interface Route {
   readonly method: HTTPMethods;
   readonly url: string;
 }
 
-/** Every route and method that the server has, as it prints them: a tree of paths with their methods. */
+/** Every route and method that the server has, as it prints them: a tree of parts of paths with their methods. */
 function routesOf(server: FastifyInstance): readonly Route[] {
   const parents: string[] = [];
   return server
-    .printRoutes({ commonPrefix: false })
+    .printRoutes()
     .split("\n")
     .flatMap((line) => {
       const [, indent, path, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, -]+)\))?$/.exec(line) ?? [];
@@ -32,6 +39,13 @@ function routesOf(server: FastifyInstance): readonly Route[] {
     });
 }
 
+const login: Login = {
+  ttlMs: 1,
+  isSecure: true,
+  start: () => Promise.reject(new Error("nobody logs in")),
+  finish: () => Promise.reject(new Error("nobody logs in")),
+};
+
 const REQUEST = {
   jsonrpc: "2.0",
   id: 1,
@@ -41,7 +55,15 @@ const REQUEST = {
 
 async function front(authenticate: Authenticate) {
   const resource = protectedResource({ url: undefined, authorizationServers: ["https://id.example"], scopePrefix: "" });
-  const deployment = await deploy({ catalogue: offered, fronts: 1, authenticate, resource });
+  const deployment = await deploy({
+    catalogue: offered,
+    fronts: 1,
+    authenticate,
+    resource,
+    visitors: { authenticate, ticket: undefined },
+    login,
+    playground: true,
+  });
   const { server } = deployment.fronts[0]!.app;
   const send = ({ method, url }: Route) =>
     server.inject({
@@ -67,12 +89,15 @@ describe("a front end", () => {
         Object.assign(port, { [method]: () => Promise.reject(new Error(`${method} was called for nobody`)) });
     }
 
-    const guarded = routesOf(server).filter(({ method, url }) => !OPEN.includes(url) && method !== "OPTIONS");
+    const guarded = routesOf(server).filter(({ method, url }) => !isOpen(url) && method !== "OPTIONS");
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["GET", "HEAD"].map((method) => ({ method, url: "/play/api/tasks/:taskId/timeline" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
+      if (route.url.startsWith("/asks")) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
+      else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
     }
     expect(asked).toEqual(guarded);
   });
@@ -81,11 +106,12 @@ describe("a front end", () => {
     const { server, send } = await front(() => {
       throw unauthorized();
     });
-    const unguarded = routesOf(server).filter(({ method, url }) => OPEN.includes(url) || method === "OPTIONS");
+    const unguarded = routesOf(server).filter(({ method, url }) => isOpen(url) || method === "OPTIONS");
     expect(unguarded.map(({ url }) => url)).toEqual(expect.arrayContaining([...OPEN, "/mcp*"]));
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
-      expect([200, 204, 400, 404]).toContain(statusCode);
+      // 503: a playground that is not built.
+      expect(route.url === CALLBACK ? [401] : [200, 204, 308, 400, 404, 503]).toContain(statusCode);
       if (route.method === "OPTIONS") expect(payload).not.toContain("result");
     }
   });

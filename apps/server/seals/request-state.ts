@@ -52,13 +52,10 @@ export function requestStates(keys: StateKeys): RequestStates {
 
     async open(sealed, bound, nowMs) {
       const state = await decrypted(keys, sealed);
-      if (!state) throw invalidState("it cannot be opened");
+      // Of another's nobody learns that it is one.
+      if (state?.principal !== bound.principal) throw invalidState("it cannot be opened");
       if (state.expiresAtMs <= nowMs) throw invalidState("it has expired");
-      const same =
-        state.principal === bound.principal &&
-        state.kind === bound.kind &&
-        state.name === bound.name &&
-        state.argumentsDigest === bound.argumentsDigest;
+      const same = state.kind === bound.kind && state.name === bound.name && state.argumentsDigest === bound.argumentsDigest;
       if (!same) throw invalidState("it belongs to another request");
       return state;
     },

@@ -6,7 +6,7 @@
  * and the old one kept until its states have expired). When none is given, the first front end puts a random one into Redis and every other
  * one finds it there; anybody who can read that Redis can read every task anyway.
  */
-import { hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync } from "node:crypto";
 
 export interface StateKeys {
   readonly sealing: StateKey;
@@ -21,24 +21,12 @@ export interface StateKey {
   readonly key: Uint8Array;
 }
 
-/** Where the front ends of a deployment agree on a secret. */
-export interface SharedSecret {
-  /** Stores `proposed` if nothing is stored yet; resolves to what is stored. */
-  agree(proposed: string): Promise<string>;
-}
-
 /** Throws a RangeError for an empty list. */
 export function stateKeys(secrets: readonly string[]): StateKeys {
   const keys = secrets.map(derive);
   const [sealing] = keys;
   if (!sealing) throw new RangeError("at least one secret is needed");
   return { sealing, byKid: new Map(keys.map(({ kid, key }) => [kid, key])), signing: keys.map(({ signing }) => signing) };
-}
-
-/** The operator's secrets, or else the one that the deployment shares. */
-export async function agreedStateKeys(secrets: readonly string[], shared: SharedSecret): Promise<StateKeys> {
-  if (secrets.length > 0) return stateKeys(secrets);
-  return stateKeys([await shared.agree(randomBytes(32).toString("base64url"))]);
 }
 
 function derive(secret: string): StateKey & { readonly signing: Uint8Array } {

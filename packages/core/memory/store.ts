@@ -6,7 +6,7 @@
  */
 import { canonicalJson } from "../canonical-json.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
-import { answerOutcome, type Entry, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
+import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Clock, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
@@ -22,9 +22,9 @@ import {
   type Task,
   type TaskAtWork,
 } from "../task.ts";
+import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import type { MemoryEvents } from "./events.ts";
 
-const FEED_LENGTH_MAX = 1_000;
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
 
@@ -54,6 +54,10 @@ interface Stored {
   immediateResponse: string | undefined;
   outcome: Outcome | undefined;
   readonly journal: Map<string, Entry>;
+  /** By ask key. */
+  readonly deposits: Map<string, string>;
+  /** Keys of asks whose answer was given on a page. */
+  readonly onPages: Set<string>;
   readonly feed: { readonly position: number; readonly item: FeedItem }[];
 }
 
@@ -117,6 +121,8 @@ export function createMemoryStore({
         immediateResponse: undefined,
         outcome: undefined,
         journal: new Map(),
+        deposits: new Map(),
+        onPages: new Set(),
         feed: [],
       };
       tasks.set(taskId, task);
@@ -216,7 +222,7 @@ export function createMemoryStore({
       return "finished";
     },
 
-    async answer({ taskId, key, digest, answer, by, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token }) {
       const task = find(taskId);
       if (!task) return { receipt: "unknown" };
       const ask = task.state.asks.find((open) => open.key === key);
@@ -225,6 +231,8 @@ export function createMemoryStore({
         if (token !== undefined && token !== task.hold?.token) return { receipt: "late" }; // I5
         happen(task, { type: "answered", key }); // I2
         tell(task, nowMs);
+        if (page) task.onPages.add(key);
+        if (page?.deposit !== undefined) task.deposits.set(key, page.deposit);
         // A deadline that passed comes before an answer to another ask that came behind it, whenever a worker gets to write it down.
         const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
         task.journal.set(entryKey("ask", key), {
@@ -242,7 +250,8 @@ export function createMemoryStore({
       }
       const recorded = task.journal.get(entryKey("ask", key));
       if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
-      const same = canonicalJson(recorded.outcome) === canonicalJson(answerOutcome(answer, by));
+      const onPage = task.onPages.has(key);
+      const same = canonicalJson(compared(recorded.outcome, onPage)) === canonicalJson(compared(answerOutcome(answer, by), onPage));
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
       const isDue = !task.hold && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };
@@ -257,6 +266,20 @@ export function createMemoryStore({
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused, since } : open)) };
       tell(task, nowMs);
       return refused.count;
+    },
+
+    async agree({ taskId, key, digest, nowMs }) {
+      const task = find(taskId);
+      const ask = task?.state.asks.find((open) => open.key === key);
+      if (!task || ask?.digest !== digest) return "late"; // I4
+      if (ask.agreed) return "duplicate";
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, agreed: true } : open)) };
+      tell(task, nowMs);
+      return "accepted";
+    },
+
+    async deposit(taskId, key) {
+      return find(taskId)?.deposits.get(key);
     },
 
     async postpone({ taskId, nowMs, dueAtMs }) {
@@ -302,11 +325,29 @@ export function createMemoryStore({
       return { tasks: page, ...nextCursor };
     },
 
-    async feed(taskId, cursor) {
+    async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
-      const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after);
+      const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after).slice(0, limit);
       const last = items.at(-1);
       return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
+    },
+
+    async journal(taskId) {
+      return [...(find(taskId)?.journal ?? [])].map(
+        ([
+          key,
+          {
+            place,
+            arrived,
+            outcome: { type },
+          },
+        ]) => ({
+          key,
+          ...(place !== undefined && { place }),
+          ...(arrived && place === undefined && { arrivedAtMs: arrived.atMs }),
+          state: type === "begun" || type === "closed" || type === "withdrawn" ? type : "recorded",
+        }),
+      );
     },
   };
 
@@ -330,6 +371,7 @@ export function createMemoryStore({
     task.hold = undefined;
     task.dueAtMs = undefined;
     task.expiresAtMs = nowMs + task.call.retentionMs;
+    task.deposits.clear();
     tell(task, nowMs);
   }
 
@@ -338,6 +380,7 @@ export function createMemoryStore({
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
+    task.deposits.clear();
     happen(task, { type: "restarted" });
     task.generation += 1;
     task.attempt = 0;
@@ -438,4 +481,10 @@ function visible({
     ...(immediateResponse !== undefined && { immediateResponse }),
     ...(outcome && { outcome }),
   };
+}
+
+/** An acceptance on a page is known by that, whatever the page took. */
+function compared(outcome: EntryOutcome, onPage: boolean): EntryOutcome {
+  if (!onPage || outcome.type !== "answer" || outcome.answer.action !== "accept") return outcome;
+  return answerOutcome({ action: "accept" }, outcome.by);
 }

@@ -71,7 +71,7 @@ export function isFromOutside(calledAt: CalledAt): boolean {
   return calledAt.includes("o");
 }
 
-/** By which items of Promise.all and its like a call from outside was awaited (the Scope port); `""` where nothing tells. */
+/** By which items of Promise.all and its like a call was awaited (the Scope port); `""` where nothing tells. */
 export function awaitedBy(calledAt: CalledAt): string {
   return calledAt.split(":")[1] ?? "";
 }

@@ -76,9 +76,9 @@ describe("a call", () => {
   test("finds its entry, and says where it was called then; a new one says where it is called now", () => {
     const subject = run({ recorded: { "step:a": "0o" } });
     const call = () => subject.scope.run(subject.start, () => subject.call("step", "a"));
-    expect(call()).toStrictEqual({ key: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a") });
+    expect(call()).toStrictEqual({ key: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a"), effectKey: "a" });
     subject.goTo(3, "drain");
-    expect(call()).toStrictEqual({ key: "a#2", id: "step:a#2", calledAt: "3", entry: undefined });
+    expect(call()).toStrictEqual({ key: "a#2", id: "step:a#2", calledAt: "3", entry: undefined, effectKey: "a#2" });
   });
 
   test("of a name that is not allowed is refused, and so is such a branch", () => {
@@ -172,6 +172,59 @@ describe("a second call of a name (C2)", () => {
   test("is the next recorded one if that was called behind something outside ctx, or in this very drain", () => {
     expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
     expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+  });
+});
+
+describe("a call from outside ctx that an item of a Promise.all awaits", () => {
+  /** Makes the call in an async function that is this item. */
+  async function calledAs(subject: ReturnType<typeof run>, item: number, { name = "a", flow = Flow.start(subject.start.strays) } = {}) {
+    const calls = await Promise.all(
+      [0, 1, 2].map(async (each) => {
+        await Promise.resolve();
+        return each === item ? subject.scope.run(flow, () => subject.call("step", name)) : undefined;
+      }),
+    );
+    return calls[item];
+  }
+  const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
+
+  test("is the one that this item made, in the order of their numbers, whatever order the store gives", async () => {
+    const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
+    subject.goTo(0, "outside");
+    expect(await callAs(subject, 1)).toBe("a");
+    expect(await callAs(subject, 0)).toBe("a#2");
+  });
+
+  test("is not the one that another item made in a drain", async () => {
+    const subject = run({ recorded: { "step:x": { place: 1 }, "step:a": "1:1", "step:b": "1:1" } });
+    subject.goTo(1, "outside");
+    expect(await callAs(subject, 0)).toBe("a#2");
+    expect(await callAs(subject, 1)).toBe("a");
+    expect(await callAs(subject, 1, { name: "b" })).toBe("b");
+  });
+
+  test("has an effect that is known by the item and how often it called the name, not by a number of others (C3)", async () => {
+    for (const order of [
+      [0, 1, 1],
+      [1, 0, 1],
+      [1, 1, 0],
+    ]) {
+      const subject = run({ generation: 2 });
+      const known: string[] = [];
+      for (const item of order) known.push(`${item}: ${(await calledAs(subject, item))?.effectKey}`);
+      expect(known.toSorted()).toStrictEqual(["0: a~0@2", "1: a~1@2", "1: a~1@2#2"]);
+    }
+    const straight = run();
+    expect(
+      straight.scope.run(straight.start, () => [straight.call("step", "a").effectKey, straight.call("step", "a").effectKey]),
+    ).toStrictEqual(["a", "a#2"]);
+  });
+
+  test("is ambiguous where several were recorded before there were items", async () => {
+    const subject = run({ recorded: { "step:a": "0", "step:a#2": "0", "step:b": "0" } });
+    subject.goTo(0, "outside");
+    await expect(callAs(subject, 1)).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
+    expect(await callAs(subject, 1, { name: "b" })).toBe("b");
   });
 });
 

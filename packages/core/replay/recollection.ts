@@ -9,7 +9,9 @@
  *   C2  Two calls of one name are in a certain order when the later one follows from a settlement that came after the earlier one, when both
  *       follow from the same, or when one flow made both. Calls that different items of a Promise.all await need no order: the item is
  *       recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and nothing new is done.
- *   C3  A record that fits in all but the digest is a divergence (I4).
+ *   C3  What a side effect is known by is no number that other branches count along in: in an earlier run that number may have been another's
+ *       that was tried and never recorded. A call that an item awaits is known by the item and how often that item called the name.
+ *   C4  A record that fits in all but the digest is a divergence (I4).
  */
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
@@ -30,6 +32,8 @@ export interface Call {
   readonly id: string;
   readonly calledAt: string;
   readonly entry: Entry | undefined;
+  /** What its side effect is known by, in this run and any other (C3). */
+  readonly effectKey: string;
 }
 
 export interface Recorded {
@@ -72,6 +76,8 @@ interface Made {
   last: Last | undefined;
   /** The last call from outside that such an item awaited. */
   readonly lastOf: Map<string, Last>;
+  /** How many calls each item awaited. */
+  readonly countOf: Map<string, number>;
 }
 
 /** Where a call was made. */
@@ -129,25 +135,38 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   /**
    * The occurrence that a call is: the next one, as a rule. What is recorded to follow from a settlement that is still to come, or to be awaited by
    * another item of a Promise.all, is another call, which this one, from a flow that never came so far before, has overtaken.
+   * Undefined: it could be any of several that were recorded before there was an item (C2).
    */
-  function occurrenceOf(counter: string, { taken, next }: Made, item: () => string): number {
+  function occurrenceOf(counter: string, { taken, next }: Made, item: () => string): number | undefined {
     const recorded = occurrences.get(counter);
     if (!recorded) return next;
+    const calledAtOf = (id: string) => calledAts.get(id) ?? "";
     const isOwn = (id: string) => {
-      const at = calledAts.get(id) ?? "";
-      if (!isFromOutside(at)) return settledBefore(at) <= course.settled;
+      const at = calledAtOf(id);
+      if (!isFromOutside(at) && (course.isInDrain || settledBefore(at) > course.settled)) return settledBefore(at) <= course.settled;
       return awaitedBy(at) === "" || item() === "" || awaitedBy(at) === item();
     };
     const nextId = recorded.get(next);
     const isNamed = !course.isInDrain && item() !== "";
     if (!isNamed && (nextId === undefined || isOwn(nextId))) return next;
-    const open = [...recorded].filter(([occurrence]) => !taken.has(occurrence));
+    // By number: a store gives back what it recorded in any order.
+    const open = [...recorded].filter(([occurrence]) => !taken.has(occurrence)).toSorted(([a], [b]) => a - b);
     const own = isNamed
-      ? open.find(([, id]) => awaitedBy(calledAts.get(id) ?? "") === item())
-      : open.find(([, id]) => settledBefore(calledAts.get(id) ?? "") === course.settled && isOwn(id));
+      ? open.find(([, id]) => awaitedBy(calledAtOf(id)) === item() && isOwn(id))
+      : open.find(([, id]) => settledBefore(calledAtOf(id)) === course.settled && isOwn(id));
     if (own) return own[0];
+    if (isNamed && open.filter(([, id]) => !isFromOutside(calledAtOf(id)) && awaitedBy(calledAtOf(id)) === "" && isOwn(id)).length > 1) {
+      return undefined;
+    }
     if (nextId === undefined || isOwn(nextId)) return next;
     return Math.max(...taken, ...recorded.keys()) + 1;
+  }
+
+  function effectKeyOf({ countOf }: Made, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
+    if (item === "") return key;
+    const count = (countOf.get(item) ?? 0) + 1;
+    countOf.set(item, count);
+    return occurrenceKey(`${scoped}~${item}`, count, task.generation);
   }
 
   function isCertain(before: Last, flow: Flow, recordedAt: string | undefined): boolean {
@@ -177,16 +196,23 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const counter = entryKey(kind as EntryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
-      const calls = made.get(counter) ?? { taken: new Set<number>(), next: 1, last: undefined, lastOf: new Map<string, Last>() };
+      const calls = made.get(counter) ?? {
+        taken: new Set<number>(),
+        next: 1,
+        last: undefined,
+        lastOf: new Map<string, Last>(),
+        countOf: new Map<string, number>(),
+      };
       made.set(counter, calls);
       const occurrence = occurrenceOf(counter, calls, item);
-      const key = occurrenceKey(scoped, occurrence, task.generation);
+      const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
       const id = entryKey(kind as EntryKind, key);
       // Items of a Promise.all are told apart by their number, whatever the order in which they come.
       // Not for what has no record: it could be numbered in another way in another run.
-      const isNamed = !course.isInDrain && kind !== "uuid" && kind !== "random" && item() !== "";
+      const isRecordable = kind !== "uuid" && kind !== "random";
+      const isNamed = !course.isInDrain && isRecordable && item() !== "";
       const before = isNamed ? calls.lastOf.get(item()) : calls.last;
-      if (before && !isCertain(before, flow, calledAts.get(id))) {
+      if (occurrence === undefined || (before && !isCertain(before, flow, calledAts.get(id)))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
           `${kind} "${scoped}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
@@ -204,8 +230,9 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
         uncalled[at] = (uncalled[at] ?? 0) - 1;
       }
       const entry = journal.get(id);
-      const calledAt = isNamed ? `${course.at()}:${item()}` : course.at();
-      return { key, id, calledAt: entry?.calledAt ?? calledAt, entry };
+      // Of a new call in a drain, too: in another run something outside ctx may come between the settlement and it.
+      const calledAt = calledAts.get(id) ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
+      return { key, id, calledAt, entry, effectKey: effectKeyOf(calls, { scoped, key, item: awaitedBy(calledAt) }) };
     },
     branch(key) {
       checkName("branch", key);

@@ -1,7 +1,7 @@
 /** What a run says while it works. */
 import { describe, expect, test } from "vitest";
 import type { Announcement, Report } from "../ports.ts";
-import type { FeedItem, Json } from "../task.ts";
+import type { FeedItem, Json, JsonObject } from "../task.ts";
 import { createReports } from "./reports.ts";
 
 const progress = (value: number, message?: string): FeedItem => ({
@@ -66,6 +66,17 @@ describe("reports", () => {
     expect(told).toStrictEqual([{ items: [progress(1)] }, { items: [progress(2), progress(3)] }]);
   });
 
+  test("wait as a thousand items at most, the newest: a feed keeps no more", async () => {
+    const { reports, told } = speaker();
+    for (let value = 1; value <= 1_000; value += 1) reports.item(progress(value));
+    await reports.told();
+    for (let value = 1; value <= 1_001; value += 1) reports.item(progress(value));
+    await reports.told();
+    const [fits, exceeds] = told as Report[];
+    expect([fits?.items.length, fits?.items[0]]).toStrictEqual([1_000, progress(1)]);
+    expect([exceeds?.items.length, exceeds?.items[0]]).toStrictEqual([1_000, progress(2)]);
+  });
+
   test("are not made while the run does not speak", async () => {
     const { reports, told, speaking } = speaker();
     speaking.isOpen = false;
@@ -121,6 +132,27 @@ describe("texts", () => {
         ],
         message: "12345",
         immediateResponse: "12345…",
+      },
+    ]);
+  });
+
+  test("of what is emitted are cut where they are longest, and data that is large without them becomes one text", async () => {
+    const { reports, told } = speaker({ itemMax: 20 });
+    const emit = (data: JsonObject): FeedItem => ({ type: "emit", kind: "toast", data });
+    // {"a":"x","b":"1234"} has 20 characters.
+    for (const data of [{ a: "x", b: "1234" }, { a: "x", b: "12345" }, { a: [1, 2, 3, 4, 5, 67] }, { a: [1, 2, 3, 4, 5, 678] }])
+      reports.item(emit(data));
+    reports.item(emit({ long: [1, 2, 3, 4, 5, 6, 7], b: "12345" }));
+    await reports.told();
+    expect(told).toStrictEqual([
+      {
+        items: [
+          emit({ a: "x", b: "1234" }),
+          emit({ a: "x", b: "1234…" }),
+          emit({ a: [1, 2, 3, 4, 5, 67] }),
+          emit({ cut: '{"a":[1,2,3,4,5,678]…' }),
+          emit({ cut: '{"long":[1,2,3,4,5,6…' }),
+        ],
       },
     ]);
   });

@@ -1,7 +1,10 @@
 /** What a run says while it works: in order, in the background, gathered while an earlier report is on its way. */
 import { cut } from "../cut.ts";
 import type { Announcement, Report } from "../ports.ts";
-import type { FeedItem } from "../task.ts";
+import type { FeedItem, JsonObject } from "../task.ts";
+
+/** Items that are kept of a feed. */
+export const FEED_LENGTH_MAX = 1_000;
 
 export interface Reports {
   item(item: FeedItem): void;
@@ -44,7 +47,12 @@ export function createReports(
   }
 
   return {
-    item: (item) => add((report) => report.items.push(bounded(item, itemMax))),
+    item: (item) =>
+      add(({ items }) => {
+        items.push(bounded(item, itemMax));
+        // A feed keeps no more: what a handler says without a pause takes no more memory than that.
+        if (items.length > FEED_LENGTH_MAX) items.shift();
+      }),
     message: (text) => add((report) => (report.message = cut(text, itemMax))),
     immediateResponse: (text) => add((report) => (report.immediateResponse = cut(text, itemMax))),
     announce(announcement) {
@@ -56,7 +64,21 @@ export function createReports(
 
 function bounded(item: FeedItem, max: number): FeedItem {
   if (item.type === "progress" && item.message !== undefined) return { ...item, message: cut(item.message, max) };
+  if (item.type === "emit") return { ...item, data: boundedData(item.data, max) };
   if (item.type !== "log") return item;
   const text = JSON.stringify(item.data);
   return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
+}
+
+/** What shows it knows its members by name: so the longest of its texts is cut, and only what is large without it becomes one text, `cut`. */
+function boundedData(data: JsonObject, max: number): JsonObject {
+  const text = JSON.stringify(data);
+  if (text.length <= max) return data;
+  const [name, longest] = Object.entries(data).reduce<readonly [string, string]>(
+    (found, [key, value]) => (typeof value === "string" && value.length > found[1].length ? [key, value] : found),
+    ["", ""],
+  );
+  const rest = text.length - JSON.stringify(longest).length + '""'.length;
+  if (longest === "" || rest >= max) return { cut: cut(text, max) };
+  return { ...data, [name]: cut(longest, max - rest) };
 }

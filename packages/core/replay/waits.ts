@@ -124,7 +124,7 @@ export function createWaits({
 
   function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Ask {
     const askedAtMs = clock.now();
-    const timeoutMs = Math.min(options.timeoutMs ?? settings.askTimeoutMs, settings.askTimeoutMaxMs);
+    const timeoutMs = options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
     return {
       key,
       digest: asked,
@@ -142,7 +142,9 @@ export function createWaits({
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined) {
       const reply = readReply(request, early, validate);
-      if (reply.ok) {
+      // Nobody completes a page in advance.
+      const isBeforePage = request.type === "url" && request.page !== undefined && reply.ok && reply.answer.action === "accept";
+      if (reply.ok && !isBeforePage) {
         settling().add({
           id: call.id,
           entry: { digest: asked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },
@@ -181,7 +183,10 @@ export function createWaits({
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
-      if (!before) checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
+      if (!before) {
+        checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
+        checkTimeout(call.key, asked.options, settings);
+      }
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));
@@ -215,4 +220,13 @@ export function createWaits({
       });
     },
   };
+}
+
+/** A shorter wait than the tool wants would end its questions early, and nobody would know why. */
+function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTimeoutMaxMs }: Settings): void {
+  if (timeoutMs <= askTimeoutMaxMs) return;
+  const message = `is ${timeoutMs} ms, and may be ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: /timeout ${message}`, {
+    violations: [{ path: "/timeout", message }],
+  });
 }

@@ -2,7 +2,7 @@ import { type Actor, type AuditFact, boundTo, noteAudit, withAudit } from "../au
 import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
-import type { ValidateSchema } from "../ports.ts";
+import type { AnswerRequest, ValidateSchema } from "../ports.ts";
 import { readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
@@ -106,10 +106,35 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
+  if (read.ok && violations.length === 0 && read.answer.action === "accept" && isOnPage(ask))
+    return await agree(services, { actor, task, ask, by });
   if (read.ok && violations.length === 0) return await recordAnswer(services, { actor, task, ask, answer: read.answer, by });
   if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
   noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
   return { type: "invalid", violations };
+}
+
+/** Whether its answer is given on a page of Parley's own. */
+export function isOnPage({ request }: Pick<Ask, "request">): boolean {
+  return request.type === "url" && request.page !== undefined;
+}
+
+/** What a client says about such an ask is that the person agreed to go there. The page has the rest (visit-page.ts). */
+async function agree(services: Services, { actor, task, ask, by }: Answering & { readonly ask: Ask }): Promise<Receipt> {
+  const { store, clock, log } = services;
+  const { key, digest } = ask;
+  const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: "accept" as const }));
+  const receipt = await store.agree({ taskId: task.id, key, digest, nowMs: clock.now(), ...audit });
+  log.info({ taskId: task.id, key, receipt }, "page agreed to");
+  // Completed meanwhile, or given up: the recorded answer says which.
+  if (receipt === "late") return { type: (await store.answer(comparedWith(services, { taskId: task.id, key, by }))).receipt };
+  return { type: receipt };
+}
+
+/** A bare acceptance that claims nothing: what is recorded decides what it is. */
+export function comparedWith({ clock, settings }: Services, { taskId, key, by }: Omit<Comparing, "actor">): AnswerRequest {
+  const answer: Answer = { action: "accept" };
+  return { taskId, key, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs };
 }
 
 /** An answer on its way to what is open. */
@@ -139,7 +164,7 @@ function factOf(services: Services, action: AuditFact["action"], task: Task, ask
 /** Records the answer to an open ask and adds the next run. */
 export async function recordAnswer(
   services: Services,
-  { actor, task, ask, answer, by }: Answering & { readonly ask: Ask; readonly answer: Answer },
+  { actor, task, ask, answer, by, page }: Answering & { readonly ask: Ask; readonly answer: Answer; readonly page?: AnswerRequest["page"] },
 ): Promise<Receipt> {
   const { store, queue, clock, settings, log } = services;
   const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));
@@ -153,6 +178,7 @@ export async function recordAnswer(
       digest,
       answer,
       ...(by !== undefined && { by }),
+      ...(page && { page }),
       nowMs: clock.now(),
       graceMs: settings.graceMs,
       ...audit,

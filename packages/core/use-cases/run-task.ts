@@ -185,7 +185,7 @@ async function work(
   runnable: Runnable,
   { begun: { task, journalSize }, journal, hold }: Work,
 ): Promise<{ end: RunEnd; isTimeout: boolean }> {
-  const { clock, scope, digest, validate, events, settings } = services;
+  const { clock, scope, digest, validate, events, settings, files } = services;
   const done = new AbortController();
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
     if (!done.signal.aborted) hold.timeOut();
@@ -205,6 +205,8 @@ async function work(
         validate,
         record: (entries) => hold.record(entries),
         isHeld: hold.isHeld,
+        deposit: (key) => openDeposit(services, task, key),
+        openFile: files && ((id) => files.open(task.id, id)),
         stepFailed: (failure) => logFailedStep(services, task, failure),
         report: (report) => hold.report(report),
         announce: (announcement) => events.announce(announcement),
@@ -214,6 +216,11 @@ async function work(
   } finally {
     done.abort(OVER);
   }
+}
+
+async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
+  if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages");
+  return await deposits.open(id, key);
 }
 
 /** A ToolError is the tool's answer; anything else may have to be fixed. */

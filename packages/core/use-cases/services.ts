@@ -1,5 +1,6 @@
 import type { Audit } from "../audit.ts";
-import type { Clock, Digest, Ids, Log, Observer, RunQueue, Scope, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type { Clock, Deposits, Digest, Ids, Log, Observer, RunQueue, Scope, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type { FileStore } from "../files.ts";
 import type { Settings } from "../settings.ts";
 import type { Suspects } from "./suspects.ts";
 
@@ -18,6 +19,10 @@ export interface Services {
   readonly observer?: Observer;
   /** Without one nothing is audited. */
   readonly audit?: Audit;
+  /** For workers. Without them what was left on pages cannot be read. */
+  readonly deposits?: Deposits;
+  /** Without it tools cannot ask for files. */
+  readonly files?: FileStore;
   /** Keeps suspects apart. Without it they run side by side. */
   readonly suspects?: Suspects;
 }

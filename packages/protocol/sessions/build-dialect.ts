@@ -10,7 +10,7 @@ import type { Methods } from "./methods.ts";
 export interface Revision
   extends
     Pick<SessionDialect, "version" | "batches" | "closesEarly" | "canAsk" | "readReply">,
-    Pick<SessionEncoder, "ask">,
+    Pick<SessionEncoder, "ask" | "pageDone">,
     Pick<Words, "entries" | "toolResult" | "promptResult" | "related" | "tellsModel"> {
   readonly methods: Methods;
   capabilities(catalogue: Catalogue, facts: ServerFacts): object;
@@ -44,6 +44,7 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
     }),
     empty: () => ({}),
     ask: revision.ask,
+    ...(revision.pageDone && { pageDone: revision.pageDone }),
     ...(revision.tasks && { tasks: revision.tasks(facts) }),
   };
 }

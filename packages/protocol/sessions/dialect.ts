@@ -47,6 +47,8 @@ export interface SessionEncoder extends Encoder {
    * whose task the client knows. A form is put in this revision's words. The message says what was wrong with an earlier answer.
    */
   ask(ask: Ask, options: { readonly requestId: RequestId; readonly elicitationId: string; readonly taskId?: string }): RpcServerRequest;
+  /** Where the revision has url mode: nothing is left to be done at the page of an ask that was put. */
+  readonly pageDone?: (elicitationId: string) => RpcNotification;
   /** Where the revision has tasks. */
   readonly tasks?: TaskEncoder;
 }

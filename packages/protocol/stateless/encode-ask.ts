@@ -1,6 +1,7 @@
 /** Asks as entries of `inputRequests` (S26 basic/patterns/mrtr, client/elicitation). */
 import type { Ask } from "@parley/core";
 import { messageOf } from "../ask-message.ts";
+import { hintsMeta, withMeta } from "../hints.ts";
 
 /** Every ask by its key. Built from entries: an ask may be called `__proto__`. */
 export function inputRequests(asks: readonly Ask[]): object {
@@ -14,10 +15,13 @@ function inputRequest(ask: Ask): object {
     case "form":
       return {
         method: "elicitation/create",
-        params: { mode: "form", message: messageOf({ ...ask, request }), requestedSchema: request.schema },
+        params: withMeta({ mode: "form", message: messageOf({ ...ask, request }), requestedSchema: request.schema }, hintsMeta(request)),
       };
     case "url":
-      return { method: "elicitation/create", params: { mode: "url", message: messageOf({ ...ask, request }), url: request.url } };
+      return {
+        method: "elicitation/create",
+        params: withMeta({ mode: "url", message: messageOf({ ...ask, request }), url: request.url }, hintsMeta(request)),
+      };
     case "sampling":
       return { method: "sampling/createMessage", params: request.params };
     case "roots":

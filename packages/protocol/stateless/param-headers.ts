@@ -1,6 +1,5 @@
 /** Which arguments of a tool travel in Mcp-Param-* headers too: those whose schema carries `x-mcp-header`, at any depth of `properties`. */
-import type { Tool } from "@parley/core";
-import { isObject, own } from "../json-rpc.ts";
+import { isObject, own, type Wire } from "../json-rpc.ts";
 
 export interface ParamHeader {
   readonly headerName: string;
@@ -10,12 +9,12 @@ export interface ParamHeader {
 const TYPES: readonly unknown[] = ["string", "integer", "number", "boolean"];
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Tools are built once and never change, so each is searched once. */
-const found = new WeakMap<Tool, readonly ParamHeader[]>();
+/** Schemas are built once and never change, so each is searched once. */
+const found = new WeakMap<object, readonly ParamHeader[]>();
 
-export function paramHeaders(tool: Tool): readonly ParamHeader[] {
-  let headers = found.get(tool);
-  if (!headers) found.set(tool, (headers = [...search(tool.inputSchema, [])]));
+export function paramHeaders({ inputSchema }: { readonly inputSchema: Wire }): readonly ParamHeader[] {
+  let headers = found.get(inputSchema);
+  if (!headers) found.set(inputSchema, (headers = [...search(inputSchema, [])]));
   return headers;
 }
 

@@ -5,7 +5,7 @@ KEYS  task journal feed due
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
       is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
       token ('' unless the holder of the run closes an ask),
-      audit_record ('': none), audit_length_max
+      audit_record ('': none), audit_length_max, deposit (sealed; '': none)
 
 Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
 
@@ -30,6 +30,7 @@ local function answer()
 
     -- Removing the open ask is the claim: of racing answers only one finds it.
     remove_ask(key, is_timeout and 'overdue' or 'answered')
+    if ARGV[12] ~= '' then redis.call('HSET', deposits, key, ARGV[12]) end
     state.status = status_by_asks()
     tell(state, now_ms)
     local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')

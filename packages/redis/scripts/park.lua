@@ -24,7 +24,7 @@ state.takeovers = 0
 local restart = ARGV[7]
 if restart ~= '' then
   for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5), 'closed') end
-  redis.call('DEL', journal)
+  redis.call('DEL', journal, deposits)
   redis.call('HDEL', task, 'message', 'immediate')
   write_arguments(restart)
   state.status = 'working'

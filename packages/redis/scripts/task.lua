@@ -6,6 +6,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   arguments    what the handler last began again with, in place of what was given
   ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
                the revision is the one that the task had when it was put
+  agreed:<key>    the person agreed to visit the ask's page
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   problem      what went wrong, for lists, when the outcome is an error or says no
@@ -21,6 +22,9 @@ withdrawn), and - before any other. Large arguments stand with the journal, as `
 
 Every script on one task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- What people left on pages, by ask key, sealed; there from an answer until the task ends or restarts. In the task's slot by its name.
+local deposits = task .. ':deposits'
 
 local function read_state(key)
   local text = redis.call('HGET', key, 'state')
@@ -81,7 +85,7 @@ local function happens(what, key) happened[#happened + 1] = key and what .. ':' 
 
 -- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open.
 local function remove_ask(key, why)
-  redis.call('HDEL', task, 'refused:' .. key)
+  redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key)
   local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
   if was_open then happens(why, key) end
   return was_open
@@ -166,6 +170,7 @@ local function end_task(state, task_id, status, now_ms)
   write_state(state)
   redis.call('ZREM', due, task_id)
   stop_counting(state)
+  redis.call('DEL', deposits)
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)

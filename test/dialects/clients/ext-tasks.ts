@@ -1,8 +1,10 @@
 /** The official client of the tasks extension: as the command line uses it, and over a connection of 2025-11-25. */
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client } from "@modelcontextprotocol/client";
 import { createTaskSessionFromClient, type TaskEnabledSession, type ToolExecution } from "@modelcontextprotocol/ext-tasks/client";
 import { connect, type Respond } from "../../../apps/cli/connect.ts";
+import { openPipe } from "../../support/pipe.ts";
 import { type Call, type Dialect, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
+import { behindPipe, transportTo } from "./transports.ts";
 
 interface Connection {
   readonly session: TaskEnabledSession;
@@ -14,7 +16,7 @@ type Connect = (url: string, respond: Respond) => Promise<Connection>;
 export const tasks2026: Dialect = {
   name: "ext-tasks, 2026-07-28",
   cannot: {},
-  run: (call) => run(call, (url, respond) => connect(url, { respond })),
+  run: (call) => run(call, connect2026),
 };
 
 export const tasks2025: Dialect = {
@@ -23,12 +25,41 @@ export const tasks2025: Dialect = {
   run: (call) => run(call, connect2025),
 };
 
+async function connect2026(url: string, respond: Respond): Promise<Connection> {
+  const piped = behindPipe(url);
+  if (piped === undefined) return await connect(url, { respond });
+  const pipe = openPipe(["--url", piped]);
+  const clientInfo = { name: "oracle", version: "2" };
+  const clientCapabilities = { elicitation: { form: {}, url: {} } };
+  const client = new Client(clientInfo, { capabilities: clientCapabilities, versionNegotiation: { mode: { pin: "2026-07-28" } } });
+  await client.connect(transportTo(url));
+  const session = createTaskSessionFromClient(client, {
+    endpointId: url,
+    // The client's own codecs do not know the extension's shapes.
+    rawDispatch: async (request) => {
+      const { method, params } = request as unknown as { method: string; params: object };
+      const { error, result = null } = await pipe.request(method, params);
+      return error ? { kind: "error", error } : { kind: "result", result: result as never };
+    },
+    v2RequestFraming: { protocolVersion: "2026-07-28", clientInfo, clientCapabilities },
+    onInputRequest: respond,
+  });
+  return {
+    session,
+    async close() {
+      await session.close();
+      await client.close();
+      await pipe.close();
+    },
+  };
+}
+
 async function connect2025(url: string, respond: Respond): Promise<Connection> {
   const client = new Client(
     { name: "oracle", version: "2" },
     { capabilities: { elicitation: { form: {}, url: {} } }, supportedProtocolVersions: ["2025-11-25"] },
   );
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  await client.connect(transportTo(url));
   const session = createTaskSessionFromClient(client, { endpointId: url, onInputRequest: respond });
   return {
     session,

@@ -15,7 +15,8 @@ import fastmcp
 import fastmcp_tasks
 import mcp_types
 from fastmcp.client.elicitation import ElicitResult
-from mcp import Client
+from fastmcp.client.transports import StdioTransport
+from mcp import Client, StdioServerParameters
 
 
 def tell(**line):
@@ -62,11 +63,21 @@ async def cancellable(call, work):
     return {"failed": "cancelled"}
 
 
+def pipe_of(call):
+    """The command behind a URL that says `stdio+http://…`; None for one that is reached over HTTP."""
+    if not call.url.startswith("stdio+"):
+        return None
+    node, main = sys.argv[1:3]
+    return {"command": node, "args": [main, "stdio", "--url", call.url.removeprefix("stdio+")]}
+
+
 def mcp_client(call, mode):
     async def elicit(_context, params):
         return mcp_types.ElicitResult(**await call.respond(params.message))
 
-    return Client(call.url, mode=mode, elicitation_callback=elicit)
+    pipe = pipe_of(call)
+    target = StdioServerParameters(**pipe) if pipe else call.url
+    return Client(target, mode=mode, elicitation_callback=elicit)
 
 
 async def blocking(call):
@@ -99,7 +110,9 @@ def fastmcp_client(call):
     async def elicit(message, _response_type, _params, _context):
         return ElicitResult(**await call.respond(message))
 
-    return fastmcp.Client(call.url, elicitation_handler=elicit, mode="2026-07-28")
+    pipe = pipe_of(call)
+    target = StdioTransport(**pipe, keep_alive=False) if pipe else call.url
+    return fastmcp.Client(target, elicitation_handler=elicit, mode="2026-07-28")
 
 
 async def fastmcp_task(call):

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { MAIN } from "../../support/pipe.ts";
 import { type Call, type Dialect, failedWith, type Told, WITHOUT_TASKS } from "../dialect.ts";
 import type { Reply } from "../scenarios.ts";
 
@@ -37,7 +38,7 @@ export async function startPython(): Promise<
   const missing = await missingPython();
   if (missing !== undefined) return { missing };
 
-  const child = spawn(join(ENVIRONMENT, "bin/python"), [join(import.meta.dirname, "python-client.py")], {
+  const child = spawn(join(ENVIRONMENT, "bin/python"), [join(import.meta.dirname, "python-client.py"), process.execPath, MAIN], {
     stdio: ["pipe", "pipe", "pipe"],
   });
   const running = new Map<number, Running>();

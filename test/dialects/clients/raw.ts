@@ -3,8 +3,10 @@
  * and FastMCP's tasks/sendInput. It opens no stream of its own, so whoever does not poll learns nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { openPipe } from "../../support/pipe.ts";
 import { type Call, type Dialect, type Question, type Told, toldBy } from "../dialect.ts";
 import type { Reply } from "../scenarios.ts";
+import { behindPipe } from "./transports.ts";
 
 const PENDING = "io.modelcontextprotocol/pending-elicitations";
 const RESPONSE = "io.modelcontextprotocol/elicitation-response";
@@ -31,9 +33,31 @@ export class RpcError extends Error {
 
 export interface Session {
   request<Result>(method: string, params: object): Promise<Result>;
+  close(): Promise<void>;
 }
 
 export async function openSession(url: string, version = "2025-11-25"): Promise<Session> {
+  const piped = behindPipe(url);
+  return piped === undefined ? await openHttpSession(url, version) : await openPipeSession(piped, version);
+}
+
+async function openPipeSession(url: string, version: string): Promise<Session> {
+  const pipe = openPipe(["--url", url]);
+  async function request<Result>(method: string, params: object): Promise<Result> {
+    const { result, error } = await pipe.request(method, params);
+    if (error) throw new RpcError(error);
+    return result as Result;
+  }
+  await request("initialize", {
+    protocolVersion: version,
+    capabilities: { elicitation: { form: {} } },
+    clientInfo: { name: "oracle", version: "0" },
+  });
+  pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  return { request, close: () => pipe.close() };
+}
+
+async function openHttpSession(url: string, version: string): Promise<Session> {
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   let session: Record<string, string> = {};
   let ids = 0;
@@ -60,7 +84,7 @@ export async function openSession(url: string, version = "2025-11-25"): Promise<
   const capabilities = { elicitation: { form: {} } };
   await request("initialize", { protocolVersion: version, capabilities, clientInfo: { name: "oracle", version: "0" } });
   await post({ method: "notifications/initialized" });
-  return { request };
+  return { request, close: () => Promise.resolve() };
 }
 
 interface Answer {
@@ -95,7 +119,21 @@ export const sendInput: Dialect = {
 };
 
 async function run(call: Call, send: SendAnswer): Promise<Told> {
-  let session = await openSession(call.url);
+  const sessions: Session[] = [];
+  const open = async (url: string): Promise<Session> => {
+    const session = await openSession(url);
+    sessions.push(session);
+    return session;
+  };
+  try {
+    return await play(call, send, open);
+  } finally {
+    for (const session of sessions) await session.close();
+  }
+}
+
+async function play(call: Call, send: SendAnswer, open: (url: string) => Promise<Session>): Promise<Told> {
+  let session = await open(call.url);
   const params = { name: call.tool, arguments: call.args, task: {} };
   let task = await session.request<TaskState>("tools/call", params);
   const { taskId } = task;
@@ -106,7 +144,7 @@ async function run(call: Call, send: SendAnswer): Promise<Told> {
   }
   if (call.meanwhile === "leave") {
     task = await untilAsked(session, task);
-    session = await openSession(call.url);
+    session = await open(call.url);
     task = await session.request<TaskState>("tasks/get", { taskId });
     call.back();
   }

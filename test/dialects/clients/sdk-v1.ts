@@ -1,8 +1,8 @@
 /** `@modelcontextprotocol/sdk`, the client that most hosts use: blocking calls, and its experimental tasks. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { type Call, type Dialect, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
+import { transportV1To } from "./transports.ts";
 
 const CANCELLED = "the user has had enough";
 
@@ -10,7 +10,7 @@ async function connect({ url, respond }: Pick<Call, "url" | "respond">): Promise
   const client = new Client({ name: "oracle", version: "1" }, { capabilities: { elicitation: { form: {}, url: {} } } });
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => await respond(params as Question));
   // The SDK's own types do not agree with exactOptionalPropertyTypes.
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)) as never);
+  await client.connect(transportV1To(url) as never);
   return client;
 }
 

@@ -1,11 +1,12 @@
 /** `@modelcontextprotocol/client`: blocking calls in the revisions with sessions, `input_required` in 2026-07-28. */
-import { Client, type ClientOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, type ClientOptions } from "@modelcontextprotocol/client";
 import { type Call, type Dialect, failedWith, type Question, type Told, toldBy, WITHOUT_TASKS } from "../dialect.ts";
+import { transportTo } from "./transports.ts";
 
 async function connect({ url, respond }: Pick<Call, "url" | "respond">, options: ClientOptions): Promise<Client> {
   const client = new Client({ name: "oracle", version: "2" }, { capabilities: { elicitation: { form: {}, url: {} } }, ...options });
   client.setRequestHandler("elicitation/create", async ({ params }) => await respond(params as Question));
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  await client.connect(transportTo(url));
   return client;
 }
 

@@ -15,9 +15,11 @@ const READING = { timeoutMs: 60_000, bytesMax: 4_000_000 };
 
 export class Caller {
   readonly #http: Http;
+  readonly #credentials: Readonly<Record<string, string>>;
 
-  constructor(url: string) {
+  constructor(url: string, credentials: Readonly<Record<string, string>> = {}) {
     this.#http = new Http(url);
+    this.#credentials = credentials;
   }
 
   /** The result of a request of 2026-07-28. */
@@ -28,7 +30,7 @@ export class Caller {
 
   async post({ headers, body }: Draft, enough?: (messages: readonly Message[]) => boolean): Promise<Response> {
     return await this.#http.send(
-      { method: "POST", path: "/mcp", headers, body: JSON.stringify(body) },
+      { method: "POST", path: "/mcp", headers: { ...headers, ...this.#credentials }, body: JSON.stringify(body) },
       { ...READING, ...(enough && { enough, lingerMs: REPLY_TIMEOUT_MS }) },
     );
   }
@@ -58,7 +60,11 @@ export class Caller {
   async resume(session: InSession, lastEventId: string, reading: Required<Pick<Reading, "enough" | "lingerMs">>): Promise<Response> {
     const { "content-type": _, ...headers } = sessionHeaders(session);
     return await this.#http.send(
-      { method: "GET", path: "/mcp", headers: { ...headers, accept: "text/event-stream", "last-event-id": lastEventId } },
+      {
+        method: "GET",
+        path: "/mcp",
+        headers: { ...headers, ...this.#credentials, accept: "text/event-stream", "last-event-id": lastEventId },
+      },
       { ...READING, ...reading },
     );
   }
@@ -75,7 +81,7 @@ export class Caller {
 
   async end(session: InSession): Promise<number> {
     const { "content-type": _, ...headers } = sessionHeaders(session);
-    return (await this.#http.send({ method: "DELETE", path: "/mcp", headers }, READING)).status;
+    return (await this.#http.send({ method: "DELETE", path: "/mcp", headers: { ...headers, ...this.#credentials } }, READING)).status;
   }
 
   close(): void {

@@ -68,6 +68,7 @@ containers:
       {{- if eq $role "server" }}
       - name: PARLEY_PORT
         value: {{ $root.Values.ports.http | quote }}
+      {{- end }}
       {{- with $root.Values.seal.existingSecret }}
       {{- if .name }}
       - name: PARLEY_SECRET
@@ -75,7 +76,6 @@ containers:
           secretKeyRef:
             name: {{ .name }}
             key: {{ .key }}
-      {{- end }}
       {{- end }}
       {{- end }}
       - name: PARLEY_METRICS_PORT

@@ -2,6 +2,7 @@
 import type { AskRequest, ClientCapabilities } from "@parley/core";
 import { usesTools } from "../../capabilities.ts";
 import { messageOf } from "../../ask-message.ts";
+import { hintsMeta, withMeta } from "../../hints.ts";
 import { serverRequest } from "../ask.ts";
 import { canAsk as canAskInAny } from "../can-ask.ts";
 import type { SessionEncoder } from "../dialect.ts";
@@ -14,18 +15,33 @@ export function canAsk(request: AskRequest, capabilities: ClientCapabilities): b
   return canAskInAny(request, capabilities);
 }
 
+/** S25 client/elicitation, "Completion Notifications for URL Mode Elicitation". */
+export const pageDone: NonNullable<SessionEncoder["pageDone"]> = (elicitationId) => ({
+  jsonrpc: "2.0",
+  method: "notifications/elicitation/complete",
+  params: { elicitationId },
+});
+
 /** Forms go out as they are: they were checked against this revision's subset when they were asked. */
 export const ask: SessionEncoder["ask"] = (put, { requestId, elicitationId, taskId }) => {
   const { request } = put;
-  const meta = taskId === undefined ? {} : { _meta: related(taskId) };
+  const meta = taskId === undefined ? {} : related(taskId);
   switch (request.type) {
     case "form": {
       const message = messageOf({ ...put, request });
-      return serverRequest(requestId, "elicitation/create", { mode: "form", message, requestedSchema: request.schema, ...meta });
+      return serverRequest(
+        requestId,
+        "elicitation/create",
+        withMeta({ mode: "form", message, requestedSchema: request.schema }, { ...meta, ...hintsMeta(request) }),
+      );
     }
     case "url": {
       const message = messageOf({ ...put, request });
-      return serverRequest(requestId, "elicitation/create", { mode: "url", message, url: request.url, elicitationId, ...meta });
+      return serverRequest(
+        requestId,
+        "elicitation/create",
+        withMeta({ mode: "url", message, url: request.url, elicitationId }, { ...meta, ...hintsMeta(request) }),
+      );
     }
     case "sampling": {
       const own = request.params["_meta"];
@@ -34,6 +50,6 @@ export const ask: SessionEncoder["ask"] = (put, { requestId, elicitationId, task
       return serverRequest(requestId, "sampling/createMessage", params);
     }
     case "roots":
-      return serverRequest(requestId, "roots/list", meta);
+      return serverRequest(requestId, "roots/list", withMeta({}, meta));
   }
 };

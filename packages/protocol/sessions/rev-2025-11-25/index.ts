@@ -3,7 +3,7 @@ import { present, servedCapabilities } from "../../entries.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { SessionDialect } from "../dialect.ts";
 import { callResult, plainResult } from "../results.ts";
-import { ask, canAsk } from "./ask.ts";
+import { ask, canAsk, pageDone } from "./ask.ts";
 import { entries } from "./entries.ts";
 import { METHODS } from "./methods.ts";
 import { related, tasks } from "./tasks.ts";
@@ -25,6 +25,7 @@ export const rev20251125: SessionDialect = buildDialect({
   tasks,
   canAsk,
   ask,
+  pageDone,
   // Forms are put in the words of the ask.
   readReply: (_request, reply) => reply,
   // A client that asked for a task waits for a task, not for a result.

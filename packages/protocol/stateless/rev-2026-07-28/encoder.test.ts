@@ -378,4 +378,9 @@ describe("the feed of a call", () => {
   test("has nothing to say of a connection that may be let go", () => {
     expect(say.feedNotification({ type: "release" }, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
   });
+
+  test("has nothing to say of what MCP has no notification for", () => {
+    const toast = { type: "emit", kind: "toast", data: { message: "Saved" } } as const;
+    expect(say.feedNotification(toast, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
+  });
 });

@@ -43,6 +43,9 @@ test("the catalogue's codes travel as the specification says", () => {
     CONTENT_KEY_MISSING: { code: -32603, httpStatus: 503 },
     CONTENT_ERASED: { code: -32602, httpStatus: 200 },
     CONTENT_DAMAGED: { code: -32603, httpStatus: 200 },
+    FILE_GONE: { code: -32603, httpStatus: 200 },
+    FILES_UNAVAILABLE: { code: -32603, httpStatus: 200 },
+    DEPOSIT_UNREADABLE: { code: -32603, httpStatus: 200 },
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },
     TASK_UNSUPPORTED: { code: -32602, httpStatus: 200 },
@@ -63,10 +66,16 @@ test("the catalogue's codes travel as the specification says", () => {
     TOKEN_AUDIENCE_REFUSED: { code: -32600, httpStatus: 401 },
     TOKEN_CLAIM_INVALID: { code: -32600, httpStatus: 401 },
     TOKEN_INACTIVE: { code: -32600, httpStatus: 401 },
+    LOGIN_REFUSED: { code: -32600, httpStatus: 401 },
     SCOPE_INSUFFICIENT: { code: -32600, httpStatus: 403 },
     PROXY_NOT_TRUSTED: { code: -32600, httpStatus: 401 },
     PROVIDER_UNAVAILABLE: { code: -32603, httpStatus: 503 },
     PROVIDER_INVALID: { code: -32603, httpStatus: 503 },
+    UPSTREAM_UNAVAILABLE: { code: -32603, httpStatus: 200 },
+    UPSTREAM_LOST: { code: -32603, httpStatus: 200 },
+    UPSTREAM_TIMEOUT: { code: -32603, httpStatus: 200 },
+    UPSTREAM_INVALID: { code: -32603, httpStatus: 200 },
+    UPSTREAM_BUSY: { code: -32603, httpStatus: 200 },
   });
 });
 

@@ -10,6 +10,7 @@ import {
   declareUnavailable,
   findTask,
   isFinished,
+  isOnPage,
   noteShown,
   OVER,
   ParleyError,
@@ -65,6 +66,8 @@ class CallStream {
   #held: Held | undefined;
   /** Questions that are on a held stream, as marks. */
   #put = new Set<string>();
+  /** Keys of asks. */
+  #openPages = new Set<string>();
   readonly #done = new AbortController();
   readonly #stops: readonly (() => void)[];
   #sessionUsedAtMs: number;
@@ -105,6 +108,7 @@ class CallStream {
     for (;;) {
       for (const item of feed.items) await this.#tell(item);
       if (feed.cursor !== undefined) this.#cursor = { ...this.#cursor, feed: feed.cursor };
+      this.#tellPages();
       if (isFinished(this.#task.status)) return await this.#answer();
       await (this.#held ? this.#putOnHeld(this.#held) : this.#putAsks());
       if (feed.items.some(({ type }) => type === "release") && this.#canComeBack) return this.#leave();
@@ -252,6 +256,19 @@ class CallStream {
       noteShown(this.#route.services, this.#exchange, this.#task, [ask]);
       await channel.drained();
     }
+  }
+
+  /** Pages of Parley's own that this stream knew to be open and that are not any more: the client may take its link away. */
+  #tellPages(): void {
+    const { encode, channel } = this.#exchange;
+    if (!encode.pageDone || !channel.acceptsStream) return;
+    const open = [...this.#task.asks, ...(this.#task.asksOfOthers ?? [])]
+      .filter((ask) => isOnPage(ask) && !ask.audience)
+      .map(({ key }) => key);
+    for (const key of this.#openPages) {
+      if (!open.includes(key)) this.#send(encode.pageDone(elicitationId(this.#task.id, key)));
+    }
+    this.#openPages = new Set(open);
   }
 
   #canPut({ request }: Ask): boolean {

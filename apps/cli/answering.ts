@@ -1,0 +1,91 @@
+/** One answer to one question, from the options of a command or from the terminal. */
+import type { Content, Elicitation, Reply } from "./form.ts";
+import { contentOf, isVisit, objectOf } from "./form.ts";
+import { type McpClient, RpcError } from "./mcp-client.ts";
+import type { Violation } from "./prompts.ts";
+import { LEFT } from "./left.ts";
+import type { InputRequest, TaskState } from "./show.ts";
+import { isInteractive } from "./terminal.ts";
+
+export interface Given {
+  readonly set?: readonly string[];
+  /** The form's content as JSON, or the result of what else is asked. */
+  readonly content?: string;
+  readonly accept?: boolean;
+  readonly decline?: boolean;
+  readonly cancel?: boolean;
+}
+
+/** What the options say; undefined when they say nothing and a person must. Throws an Error for what does not fit the question. */
+export function replyFrom({ method, params }: InputRequest, { set = [], content, accept, decline, cancel }: Given): unknown {
+  if (method !== "elicitation/create") {
+    if (content === undefined) throw new Error(`the tool asks the client for ${method}: give its result with --content`);
+    return objectOf(content, "--content");
+  }
+  if (decline) return { action: "decline" };
+  if (cancel) return { action: "cancel" };
+  const asked = params as Elicitation;
+  if (isVisit(asked)) return accept ? { action: "accept" } : undefined;
+  if (content !== undefined) return { action: "accept", content: objectOf(content, "--content") };
+  if (set.length > 0) return { action: "accept", content: contentOf(set, asked) };
+  return accept ? { action: "accept", content: {} } : undefined;
+}
+
+/** What became of an answer. */
+export type Sent =
+  | "accepted"
+  | "late"
+  | { readonly refused: { readonly content: Content; readonly violations: readonly Violation[] }; readonly error: RpcError };
+
+/** Throws RpcError for what is no matter of the answer. */
+export async function sendReply(client: McpClient, taskId: string, key: string, reply: unknown): Promise<Sent> {
+  try {
+    const { _meta: meta } = await client.request<{ _meta?: { "parley/receipts"?: Record<string, string> } }>("tasks/update", {
+      taskId,
+      inputResponses: { [key]: reply },
+    });
+    const became = meta?.["parley/receipts"]?.[key];
+    return became === "late" || became === "unknown" ? "late" : "accepted";
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    const { violations } = (error.data ?? {}) as { violations?: readonly Violation[] };
+    if (!Array.isArray(violations)) throw error;
+    const { content = {} } = reply as { content?: Content };
+    return { refused: { content, violations: violations.map(within) }, error };
+  }
+}
+
+/** `/party-size/content/partySize`: the question and its content are known. */
+function within({ path, message }: Violation): Violation {
+  const [, , member, ...rest] = path.split("/");
+  return { path: member === "content" ? `/${rest.join("/")}` : path, message };
+}
+
+/** Asks until the answer is taken, or the person leaves, or somebody else was quicker. */
+export async function answerAtTerminal(
+  client: McpClient,
+  {
+    taskId,
+    key,
+    request,
+    signal,
+  }: { readonly taskId: string; readonly key: string; readonly request: InputRequest; readonly signal: AbortSignal },
+): Promise<"accepted" | "late" | typeof LEFT> {
+  const { promptFor } = await import("./prompts.ts");
+  for (let sent: Sent | undefined; ;) {
+    const refused = typeof sent === "object" ? sent.refused : undefined;
+    const reply: Reply | typeof LEFT = await promptFor(request.params as Elicitation, { signal, ...(refused && { refused }) });
+    if (reply === LEFT) return signal.aborted ? "late" : LEFT;
+    sent = await sendReply(client, taskId, key, reply);
+    if (typeof sent === "string") return sent;
+  }
+}
+
+/** Throws an Error that says what to give instead. */
+export function mustBeInteractive(): void {
+  if (!isInteractive()) throw new Error("there is no terminal to ask on: give --set, --content, --accept, --decline or --cancel");
+}
+
+export function asksOf({ inputRequests = {} }: TaskState): Readonly<Record<string, InputRequest>> {
+  return inputRequests;
+}

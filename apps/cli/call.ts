@@ -1,0 +1,119 @@
+/** `parley call`: calls a tool, shows what happens, asks what it asks, prints its result. */
+import { fieldsOf, type JsonObject } from "@parley/core";
+import type { CallCommand } from "./commands/call.ts";
+import { follow, Left } from "./follow.ts";
+import type { Elicitation } from "./form.ts";
+import { LEFT } from "./left.ts";
+import { INTERRUPTED, onInterrupt } from "./interrupt.ts";
+import type { McpClient } from "./mcp-client.ts";
+import { type Reached, withServer } from "./reach.ts";
+import { type InputRequest, showResult, showTask, type TaskState, type ToolResult } from "./show.ts";
+import { isInteractive, print, printJson, tell } from "./terminal.ts";
+import { argumentsOf } from "./tool-arguments.ts";
+import { findTool } from "./tools.ts";
+
+type Called = ToolResult & {
+  readonly resultType?: "task" | "complete" | "input_required";
+  readonly taskId?: string;
+  readonly inputRequests?: Readonly<Record<string, InputRequest>>;
+  readonly requestState?: string;
+};
+
+/** Rounds of questions before a task is handed out. */
+const ROUNDS_MAX = 20;
+
+export async function call(tool: string, options: CallCommand, flags: readonly string[]): Promise<void> {
+  const { url, tools, dataDir, wait } = options;
+  const interactive = options.input && (isInteractive() || options.interactive === true);
+  const json = options.json === true;
+  const signal = onInterrupt();
+  await withServer({ url, tools, dataDir, mayStart: true }, async (server) => {
+    const args = await givenArguments(server, { tool, options, flags, interactive, signal });
+    if (args === undefined) return leave();
+    const called = await begin(server, { tool, args, interactive, signal });
+    if (called === undefined) return leave();
+    if (called.resultType !== "task" || called.taskId === undefined) return printImmediate(called, json);
+
+    const { taskId } = called;
+    if (!wait) return json ? printJson({ taskId }) : print(taskId);
+    if (!json) tell(`task ${taskId}`);
+    try {
+      printEnd(await follow(server, { taskId, interactive: interactive && !json, live: !json, signal }), json);
+    } catch (error) {
+      if (!(error instanceof Left)) throw error;
+      const where = server.isOwn ? " --data-dir given as here" : "";
+      tell(
+        `The task waits. Come back with\n    parley task ${taskId}\n    parley answer ${taskId}${options.dataDir === undefined ? "" : where}`,
+      );
+      if (json) printJson({ taskId, status: "input_required" });
+      process.exitCode = INTERRUPTED;
+    }
+  });
+}
+
+function leave(): void {
+  tell("Nothing was called.");
+  process.exitCode = INTERRUPTED;
+}
+
+interface Calling {
+  readonly tool: string;
+  readonly interactive: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Undefined when the person left. */
+async function givenArguments(
+  server: Reached,
+  { tool, options, flags, interactive, signal }: Calling & { readonly options: CallCommand; readonly flags: readonly string[] },
+): Promise<JsonObject | undefined> {
+  let schema: JsonObject | undefined;
+  const schemaOf = async () => (schema ??= (await findTool(server, tool)).inputSchema);
+  const given = await argumentsOf({ arg: options.arg, args: options.args, flags }, schemaOf);
+  if (!interactive) return given;
+  const form = await schemaOf();
+  const missing = fieldsOf(form).filter(({ name, isRequired }) => isRequired && !Object.hasOwn(given, name));
+  if (missing.length === 0) return given;
+  const { promptForFields } = await import("./prompts.ts");
+  const properties = Object.fromEntries(missing.map(({ name, schema: each }) => [name, each]));
+  const typed = await promptForFields({ ...form, properties }, { signal });
+  return typed === LEFT ? undefined : { ...given, ...typed };
+}
+
+/** Calls; answers what the tool asks before there is a task that somebody else could answer. Undefined when the person left. */
+async function begin(
+  server: McpClient,
+  { tool, args, interactive, signal }: Calling & { readonly args: JsonObject },
+): Promise<Called | undefined> {
+  const params = { name: tool, arguments: args };
+  let called = await server.request<Called>("tools/call", params);
+  for (let round = 0; called.resultType === "input_required" && round < ROUNDS_MAX; round += 1) {
+    const asked = Object.entries(called.inputRequests ?? {});
+    if (asked.length > 0 && !interactive) throw new Error("the tool asks something before it hands out a task: call it from a terminal");
+    const { promptFor } = await import("./prompts.ts");
+    const inputResponses: Record<string, unknown> = {};
+    for (const [key, { method, params: asks }] of asked) {
+      if (method !== "elicitation/create") throw new Error(`the tool asks the client for ${method}, which a terminal cannot give`);
+      const reply = await promptFor(asks as Elicitation, { signal });
+      if (reply === LEFT) return undefined;
+      inputResponses[key] = reply;
+    }
+    const { requestState } = called;
+    called = await server.request<Called>("tools/call", { ...params, inputResponses, ...(requestState !== undefined && { requestState }) });
+  }
+  return called;
+}
+
+function printImmediate(result: ToolResult, json: boolean): void {
+  if (json) printJson({ status: "completed", result });
+  else print(showResult(result));
+  if (result.isError) process.exitCode = 1;
+}
+
+/** Prints how a task ended. A failure, a cancellation and a result with isError end the process with 1. */
+export function printEnd(task: TaskState, json = false): void {
+  const { taskId, status, result, error } = task;
+  if (json) printJson({ taskId, status, ...(result && { result }), ...(error && { error }) });
+  else print(showTask(task).split("\n").slice(1).join("\n") || `the task is ${status}`);
+  if (status !== "completed" || result?.isError) process.exitCode = 1;
+}

@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { parse as parseToml } from "smol-toml";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CLIENT_NAMES, CLIENTS, type Place } from "./clients.ts";
+import { edited, type Entry } from "./edit.ts";
+
+const entry: Entry = { command: "/bin/node", args: ["/parley/main.ts", "stdio"] };
+const json = (text: string, given: Entry | undefined = entry) =>
+  edited(text, { format: "json", servers: "mcpServers", name: "parley", entry: given });
+const toml = (text: string, given: Entry | undefined = entry) =>
+  edited(text, { format: "toml", servers: "mcp_servers", name: "parley", entry: given });
+
+describe("a JSON file", () => {
+  test("keeps comments, other entries, order and indentation", () => {
+    const before = '{\n\t// mine\n\t"theme": "dark",\n\t"mcpServers": {\n\t\t"other": { "command": "x" } // stays\n\t}\n}\n';
+    const after = json(before);
+    expect(after).toContain("\t// mine\n");
+    expect(JSON.parse(after.replaceAll(/\/\/.*/g, ""))).toEqual({ theme: "dark", mcpServers: { other: { command: "x" }, parley: entry } });
+    expect(after).toContain("// stays");
+    expect(after).toContain('\t\t"parley": {\n\t\t\t"command": "/bin/node"');
+    expect(json(after)).toBe(after);
+    expect(JSON.parse(json(JSON.stringify({ a: 1 })))).toEqual({ a: 1, mcpServers: { parley: entry } });
+  });
+
+  test("is made where there is none, and an entry is replaced and taken away", () => {
+    expect(JSON.parse(json(""))).toEqual({ mcpServers: { parley: entry } });
+    const other: Entry = { command: "/other", args: [] };
+    expect(JSON.parse(json(json(""), other))).toEqual({ mcpServers: { parley: other } });
+    expect(JSON.parse(edited(json(""), { format: "json", servers: "mcpServers", name: "parley", entry: undefined }))).toEqual({
+      mcpServers: {},
+    });
+  });
+
+  test.each([
+    ["{", "it is not valid JSON: CloseBraceExpected in line 1"],
+    ['{\n"a": 1\n"b": 2}', "it is not valid JSON: CommaExpected in line 3"],
+    ["[]", "it holds no JSON object"],
+    ['{"mcpServers": []}', "its mcpServers is no object"],
+  ])("that is %s is left alone", (text, problem) => {
+    expect(() => json(text)).toThrow(problem);
+  });
+});
+
+describe("a TOML file", () => {
+  const before = '# mine\nmodel = "gpt"\n\n[mcp_servers.other] # stays\ncommand = "x"\n';
+
+  test("keeps comments and other tables, and the entry can be replaced and taken away", () => {
+    const after = toml(before);
+    expect(after.startsWith(before)).toBe(true);
+    expect(parseToml(after)).toMatchObject({ model: "gpt", mcp_servers: { other: { command: "x" }, parley: entry } });
+    const withEnv = toml(after, { ...entry, env: { PARLEY_TOKEN_FILE: "/t" } });
+    expect(parseToml(withEnv)).toMatchObject({ mcp_servers: { parley: { env: { PARLEY_TOKEN_FILE: "/t" } } } });
+    expect(toml(withEnv)).toBe(after);
+    expect(edited(after, { format: "toml", servers: "mcp_servers", name: "parley", entry: undefined })).toBe(before);
+  });
+
+  test("whose entry is not a table of its own is left alone, and so is one that is none", () => {
+    expect(() => toml('mcp_servers = { parley = { command = "x" } }\n')).toThrow();
+    expect(() => toml("a = \n")).toThrow("it is not valid TOML");
+  });
+});
+
+test("every client has its file where its documentation says, on every platform", () => {
+  const place = (platform: NodeJS.Platform): Place => ({ platform, home: "/home/ann", env: { APPDATA: "C:/Roaming" } });
+  expect(CLIENTS["claude-desktop"].user(place("darwin"))).toBe("/home/ann/Library/Application Support/Claude/claude_desktop_config.json");
+  expect(CLIENTS["claude-desktop"].user(place("win32"))).toBe("C:/Roaming/Claude/claude_desktop_config.json");
+  expect(CLIENTS.vscode.user(place("linux"))).toBe("/home/ann/.config/Code/User/mcp.json");
+  expect(CLIENTS.codex.user(place("linux"))).toBe("/home/ann/.codex/config.toml");
+});
+
+describe("the command", () => {
+  let home: string;
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), "parley-install-"));
+  });
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  const MAIN = resolve(import.meta.dirname, "../main.ts");
+  const parley = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [MAIN, "install", ...args], { cwd: home, env: { HOME: home, PATH: process.env["PATH"] } }).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+    );
+
+  test("shows the change and writes nothing without a yes; with it keeps a copy and what a link points to", async () => {
+    await mkdir(join(home, "dotfiles"));
+    const file = join(home, "dotfiles/mcp.json");
+    await writeFile(file, '{ "mcpServers": { "other": { "command": "x" } } }\n', { mode: 0o640 });
+    await mkdir(join(home, ".cursor"));
+    await symlink(file, join(home, ".cursor/mcp.json"));
+
+    const asked = await parley("cursor");
+    expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining("+"), stderr: expect.stringContaining("--yes") });
+    expect(await readFile(file, "utf8")).not.toContain("parley");
+
+    const { stdout } = await parley("cursor", "--yes", "--json", "--url", "https://parley.example.com/mcp", "--token-file", "token");
+    const told = JSON.parse(stdout) as { changed: boolean; backup: string };
+    expect(told).toMatchObject({ client: "cursor", file, changed: true });
+    expect(await readFile(told.backup, "utf8")).not.toContain("parley");
+    const { mcpServers } = JSON.parse(await readFile(file, "utf8")) as { mcpServers: Record<string, Entry> };
+    expect(mcpServers).toEqual({
+      other: { command: "x" },
+      parley: {
+        command: process.execPath,
+        args: [MAIN, "stdio", "--url", "https://parley.example.com/mcp"],
+        env: { PARLEY_TOKEN_FILE: join(home, "token") },
+      },
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    expect(JSON.parse((await parley("cursor", "--remove", "--yes", "--json")).stdout)).toMatchObject({ changed: true });
+    expect(await readdir(join(home, "dotfiles"))).toHaveLength(3);
+  });
+
+  test("says what is wrong: an unknown client, a broken file, a client without such a file", async () => {
+    expect(await parley("emacs")).toMatchObject({ code: 1, stderr: expect.stringContaining(CLIENT_NAMES.join(", ")) });
+    await writeFile(join(home, ".claude.json"), "{");
+    expect(await parley("claude-code", "-y")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(".claude.json was left alone: it is not valid JSON"),
+    });
+    expect(await parley("claude-desktop", "--project")).toMatchObject({ code: 1, stderr: expect.stringContaining("leave out --project") });
+    expect(await parley("cursor", "--print", "--url", "nowhere")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Invalid URL"),
+    });
+  });
+});

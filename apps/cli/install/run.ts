@@ -1,0 +1,130 @@
+/** `parley install`: shows what changes in a client's file, asks, keeps a copy of it as it was, and writes. */
+import { copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { confirm, isCancel } from "@clack/prompts";
+import { createTwoFilesPatch } from "diff";
+import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
+import { edited, type Entry } from "./edit.ts";
+
+export interface InstallOptions {
+  readonly url?: string;
+  readonly tools?: string;
+  readonly dataDir?: string;
+  readonly tokenFile?: string;
+  readonly name: string;
+  readonly project?: boolean;
+  readonly file?: string;
+  readonly remove?: boolean;
+  readonly print?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** Shape of `--json`. */
+interface Installed {
+  readonly client: string;
+  readonly file: string;
+  readonly changed: boolean;
+  /** The file as it was. */
+  readonly backup?: string;
+}
+
+const FILE_BYTES_MAX = 16 * 1_048_576;
+
+export async function install(clientName: string, options: InstallOptions): Promise<void> {
+  if (!isClientName(clientName)) throw new Error(`${clientName} is no client that is known here; known are ${CLIENT_NAMES.join(", ")}`);
+  if (!/^[\w-]{1,64}$/.test(options.name)) throw new Error("--name takes letters, digits, - and _, 64 at most");
+  const client: ClientFile = CLIENTS[clientName];
+  const file = await fileOf(client, options);
+  const entry = options.remove ? undefined : entryFor(client, options);
+  const before = await textOf(file);
+  let after: string;
+  try {
+    after = edited(before ?? "", { format: client.format, servers: client.servers, name: options.name, entry });
+  } catch (error) {
+    throw new Error(`${file} was left alone: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+  if (options.print) return void process.stdout.write(after);
+  const changed = after !== (before ?? "");
+  const tell = (installed: Installed, text: string): void => {
+    process.stdout.write(options.json ? `${JSON.stringify(installed)}\n` : text);
+  };
+  if (!changed) return tell({ client: clientName, file, changed }, `${file} is as it should be already.\n`);
+
+  if (!options.json)
+    process.stdout.write(`${createTwoFilesPatch(file, file, before ?? "", after, before === undefined ? "new" : "now", "then")}\n`);
+  if (!options.yes && !(await agreed(file))) {
+    process.exitCode = 1;
+    return;
+  }
+  const backup = await write(file, before, after);
+  const kept = backup === undefined ? "" : `The file as it was is kept as ${backup}.\n`;
+  tell(
+    { client: clientName, file, changed, ...(backup !== undefined && { backup }) },
+    `Written. ${kept}${options.remove ? "" : `${client.next}\n`}`,
+  );
+}
+
+async function agreed(file: string): Promise<boolean> {
+  if (!process.stdin.isTTY) {
+    process.stderr.write("parley: nothing was written: there is no terminal to ask on. Say --yes to write, or --print to see the file.\n");
+    return false;
+  }
+  const answer = await confirm({ message: `Write ${file}?`, initialValue: true });
+  if (answer === true) return true;
+  process.stderr.write(isCancel(answer) ? "" : "Nothing was written.\n");
+  return false;
+}
+
+async function fileOf(client: ClientFile, { project, file }: InstallOptions): Promise<string> {
+  if (file !== undefined) return await followed(resolve(file));
+  if (!project) return await followed(client.user(thisPlace()));
+  if (client.project === undefined) throw new Error(`${client.title} has no file for one folder: leave out --project`);
+  return await followed(resolve(client.project));
+}
+
+/** A link stays a link: what it points to is written. */
+async function followed(file: string): Promise<string> {
+  return await realpath(file).catch(() => file);
+}
+
+/** Desktop programs are not started in a shell: paths are whole, and nothing is looked up on the PATH. No token is ever written. */
+function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
+  const main = resolve(process.argv[1] ?? "");
+  const whole = (module: string) => (/^\.{0,2}\//.test(module.trim()) ? resolve(module.trim()) : module.trim());
+  return {
+    ...(typed && { type: "stdio" as const }),
+    command: process.execPath,
+    args: [
+      main,
+      "stdio",
+      ...(url === undefined ? [] : ["--url", new URL(url).href]),
+      ...(tools === undefined ? [] : ["--tools", tools.split(",").map(whole).join(",")]),
+      ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),
+    ],
+    ...(tokenFile !== undefined && { env: { PARLEY_TOKEN_FILE: resolve(tokenFile) } }),
+  };
+}
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    if ((await stat(file)).size > FILE_BYTES_MAX) throw new Error(`${file} is larger than ${FILE_BYTES_MAX} bytes: it is no configuration`);
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Written beside it and moved into place, so that a client never reads half of it. */
+async function write(file: string, before: string | undefined, after: string): Promise<string | undefined> {
+  await mkdir(dirname(file), { recursive: true });
+  const mode = before === undefined ? 0o600 : (await stat(file)).mode & 0o777;
+  const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
+  const backup = before === undefined ? undefined : `${file}.${stamp}.backup`;
+  if (backup !== undefined) await copyFile(file, backup);
+  const draft = `${file}.${process.pid}.draft`;
+  await writeFile(draft, after, { mode });
+  await rename(draft, file);
+  return backup;
+}

@@ -1,0 +1,66 @@
+/** This program as a client of OAuth, for the flows of the official MCP client. */
+import { randomBytes } from "node:crypto";
+import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import { changeCredentials, type Credentials, readCredentials, type StoredTokens } from "./store.ts";
+
+export interface Authorizing {
+  /** Of the MCP endpoint. */
+  readonly url: string;
+  /** Where the provider sends the browser back to; undefined where nobody can be asked. */
+  readonly redirectUrl?: string;
+  readonly clientId?: string | undefined;
+  readonly scope?: string | undefined;
+  /** Sends the person to the provider. */
+  readonly visit: (page: URL) => void | Promise<void>;
+  /** A new login: nothing that was stored before is used. */
+  readonly afresh?: boolean;
+}
+
+export interface Authorization extends OAuthClientProvider {
+  /** What the provider must give back, so that an answer to another login is refused. */
+  readonly expectedState: string;
+  /** Throws away what a failed login left behind. */
+  given(): Credentials | undefined;
+}
+
+export const CLIENT_NAME = "Parley command line";
+
+/** What it is given is stored when `tokens` are: a login that breaks off leaves what was there. */
+export function authorization({ url, redirectUrl, clientId, scope, visit, afresh = false }: Authorizing): Authorization {
+  const expectedState = randomBytes(24).toString("base64url");
+  let client: Credentials["client"] = clientId === undefined ? undefined : { client_id: clientId };
+  let tokens: StoredTokens | undefined;
+  let verifier = "";
+  const stored = async (): Promise<Credentials | undefined> => (afresh ? undefined : await readCredentials(url));
+
+  return {
+    expectedState,
+    given: () => (tokens ? { tokens, ...(client && { client }) } : undefined),
+    redirectUrl,
+    clientMetadata: {
+      client_name: CLIENT_NAME,
+      redirect_uris: redirectUrl === undefined ? [] : [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      application_type: "native",
+      ...(scope !== undefined && { scope }),
+    },
+    state: () => expectedState,
+    clientInformation: async () => (client ?? (await stored())?.client) as never,
+    saveClientInformation: (registered) => void (client = registered as never),
+    tokens: async () => (tokens ?? (await stored())?.tokens) as never,
+    async saveTokens(saved) {
+      tokens = saved as StoredTokens;
+      const expiresAt = tokens.expires_in === undefined ? undefined : new Date(Date.now() + tokens.expires_in * 1_000).toISOString();
+      const saving = { tokens, ...(expiresAt !== undefined && { expiresAt }) };
+      await changeCredentials(url, (before) => {
+        const kept = client ?? before?.client;
+        return { ...saving, ...(kept && { client: kept }) };
+      });
+    },
+    redirectToAuthorization: visit,
+    saveCodeVerifier: (saved) => void (verifier = saved),
+    codeVerifier: () => verifier,
+  };
+}

@@ -1,0 +1,25 @@
+import { auth } from "@modelcontextprotocol/client";
+import { authorization } from "./provider.ts";
+import { readCredentials, withLock } from "./store.ts";
+
+/** Another access token than the one that was refused; undefined when only a login could give one. */
+export async function renew(url: string, refused: string): Promise<string | undefined> {
+  return await withLock(async () => {
+    const stored = (await readCredentials(url))?.tokens;
+    // Another process was quicker.
+    if (stored && stored.access_token !== refused) return stored.access_token;
+    if (stored?.refresh_token === undefined) return undefined;
+    try {
+      // Nobody is there who could be sent to a page.
+      const client = authorization({
+        url,
+        redirectUrl: "http://127.0.0.1/none",
+        visit: () => Promise.reject(new Error("a login is needed")),
+      });
+      await auth(client, { serverUrl: url });
+      return (await readCredentials(url))?.tokens?.access_token;
+    } catch {
+      return undefined;
+    }
+  });
+}

@@ -1,0 +1,138 @@
+/** `parley login` and `parley logout`. */
+import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
+import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
+import { print, printJson, tell } from "../terminal.ts";
+import { DEFAULT_URL } from "../url.ts";
+import { logInByDevice } from "./device.ts";
+import { openLoopback } from "./loopback.ts";
+import { authorization } from "./provider.ts";
+import { changeCredentials, type Credentials, credentialsFile, forgetAll, readCredentials, serverKey } from "./store.ts";
+
+export interface LoginCommand {
+  readonly url?: string;
+  readonly device?: boolean;
+  readonly browser: boolean;
+  readonly clientId?: string;
+  readonly scope?: string;
+  readonly json?: boolean;
+}
+
+/** How long a person may take at the provider. */
+const PATIENCE_MS = 5 * 60_000;
+
+export async function login({ url: given, device, browser, clientId, scope, json }: LoginCommand): Promise<void> {
+  const url = serverKey(given ?? (process.env["PARLEY_URL"] || DEFAULT_URL));
+  const challenge = await challengeOf(url);
+  if (!challenge) {
+    if (json) return printJson({ url, needed: false });
+    return print(`${url} needs no login.`);
+  }
+  const { resourceMetadataUrl } = challenge;
+  const wanted = scope ?? challenge.scope;
+  const signal = onInterrupt();
+  try {
+    if (device) {
+      const show = (page: string, code: string) => tell(`Open ${page}\nand check, or type in, the code ${code}`);
+      const credentials = await logInByDevice({ url, resourceMetadataUrl, scope: wanted, clientId, show, signal });
+      await changeCredentials(url, () => withExpiry(credentials));
+    } else await logInByBrowser({ url, resourceMetadataUrl, scope: wanted, clientId, browser, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    tell("Nobody was logged in.");
+    process.exitCode = INTERRUPTED;
+    return;
+  }
+  const stored = await readCredentials(url);
+  const { tokens, expiresAt } = stored ?? {};
+  if (json)
+    return printJson({
+      url,
+      needed: true,
+      ...(tokens?.scope !== undefined && { scope: tokens.scope }),
+      ...(expiresAt !== undefined && { expiresAt }),
+    });
+  print(`Logged in to ${url}.`);
+  tell(`The tokens are in ${credentialsFile()}, which only you can read.`);
+}
+
+function withExpiry(credentials: Credentials): Credentials {
+  const seconds = credentials.tokens?.expires_in;
+  return seconds === undefined ? credentials : { ...credentials, expiresAt: new Date(Date.now() + seconds * 1_000).toISOString() };
+}
+
+interface Browsing {
+  readonly url: string;
+  readonly resourceMetadataUrl: URL | undefined;
+  readonly scope: string | undefined;
+  readonly clientId: string | undefined;
+  readonly browser: boolean;
+  readonly signal: AbortSignal;
+}
+
+async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, browser, signal }: Browsing): Promise<void> {
+  const loopback = await openLoopback();
+  signal.addEventListener("abort", loopback.close);
+  try {
+    const client = authorization({
+      url,
+      redirectUrl: loopback.redirectUrl,
+      clientId,
+      scope,
+      afresh: true,
+      async visit(page) {
+        tell(`Log in at ${page.href}`);
+        const { openPage } = await import("../open-page.ts");
+        if (browser && !(await openPage(page.href))) tell("No browser could be started: open that page yourself.");
+      },
+    });
+    const options = { serverUrl: url, ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) };
+    if ((await auth(client, options)) === "AUTHORIZED") return;
+    const back = await Promise.race([loopback.back(PATIENCE_MS), aborted(signal)]);
+    // Another page of this machine's browser must not be able to log this program in as somebody else.
+    if (back.get("state") !== client.expectedState) throw new Error("what came back belongs to another login: start again");
+    const refused = back.get("error");
+    if (refused !== null) throw new Error(`the provider refused: ${back.get("error_description") ?? refused}`);
+    const iss = back.get("iss");
+    await auth(client, { ...options, authorizationCode: back.get("code") ?? "", ...(iss !== null && { iss }) });
+  } finally {
+    loopback.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("left"))));
+}
+
+/** What the server wants of those who call; undefined when it wants nothing. */
+async function challengeOf(url: string): Promise<{ resourceMetadataUrl?: URL | undefined; scope?: string | undefined } | undefined> {
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+      redirect: "error",
+      signal: AbortSignal.timeout(30_000),
+    });
+  } catch (error) {
+    throw new Error(`nobody answers at ${url}: name the server with --url`, { cause: error });
+  }
+  await response.body?.cancel();
+  return response.status === 401 ? extractWWWAuthenticateParams(response) : undefined;
+}
+
+export async function logout({
+  url: given,
+  all,
+  json,
+}: {
+  readonly url?: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}): Promise<void> {
+  const url = serverKey(given ?? (process.env["PARLEY_URL"] || DEFAULT_URL));
+  const forgotten = all ? await forgetAll() : (await readCredentials(url)) ? [url] : [];
+  if (!all && forgotten.length > 0) await changeCredentials(url, () => undefined);
+  if (json) return printJson({ forgotten });
+  print(forgotten.length === 0 ? "There were no tokens." : `Forgotten: ${forgotten.join(", ")}`);
+}

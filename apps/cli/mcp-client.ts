@@ -1,0 +1,176 @@
+/**
+ * What the client commands speak to a server with. The wire is the bridge of `parley stdio`, so that requests are sent again, tokens renewed and streams
+ * taken up again in one way.
+ *
+ * Tasks are called and answered in 2026-07-28; listing them, and hearing what a task reports, exist in 2025-11-25 alone: a session is opened for these
+ * when one of them is first asked for.
+ */
+import type { JsonObject } from "@parley/core";
+import { type BridgeLimits, createBridge } from "./stdio/bridge.ts";
+import { ask, type Remote, Unreachable } from "./stdio/remote.ts";
+
+const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
+
+/** Of every request of 2026-07-28. */
+const ENVELOPE = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
+  "io.modelcontextprotocol/clientCapabilities": {
+    elicitation: { form: {}, url: {} },
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  },
+};
+
+/** An answer of the server that says no, or that there will be none. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: unknown;
+  constructor({ code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown }) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+  /** Nobody knows what became of the request. */
+  get isLost(): boolean {
+    return this.code === -32000;
+  }
+}
+
+/** What a task reports while it runs. */
+export interface Reports {
+  onProgress(progress: number, total?: number, message?: string): void;
+  onLog(level: string, data: unknown): void;
+}
+
+export interface McpClient {
+  /** Throws RpcError. */
+  request<Result = JsonObject>(method: string, params?: object): Promise<Result>;
+  /** The same in 2025-11-25. */
+  sessionRequest<Result = JsonObject>(method: string, params?: object): Promise<Result>;
+  /** Hears a task until it has ended, or `signal` is aborted. */
+  listen(taskId: string, reports: Reports, signal: AbortSignal): void;
+  close(): Promise<void>;
+}
+
+interface Message {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly result?: JsonObject;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+interface Progress {
+  readonly progressToken: string;
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+interface LogMessage {
+  readonly level: string;
+  readonly data: unknown;
+  readonly _meta?: { readonly "io.modelcontextprotocol/related-task"?: { readonly taskId: string } };
+}
+
+interface Waiting {
+  readonly resolve: (result: JsonObject) => void;
+  readonly reject: (error: RpcError) => void;
+}
+
+export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): McpClient {
+  const waiting = new Map<string, Waiting>();
+  const listeners = new Map<string, Reports>();
+  let ids = 0;
+  let session: Promise<unknown> | undefined;
+
+  const bridge = createBridge({
+    remote,
+    limits,
+    // What goes wrong is told by the command that asked.
+    log: () => undefined,
+    write(message) {
+      for (const each of [message].flat() as Message[]) hear(each);
+      return Promise.resolve();
+    },
+  });
+
+  function hear({ id, method, params, result, error }: Message): void {
+    if (method === undefined) {
+      const asked = waiting.get(String(id));
+      waiting.delete(String(id));
+      if (error) asked?.reject(new RpcError(error));
+      else asked?.resolve(result ?? {});
+    } else if (method === "notifications/progress") {
+      const { progressToken, progress, total, message } = (params ?? {}) as unknown as Progress;
+      listeners.get(progressToken)?.onProgress(progress, total, message);
+    } else if (method === "notifications/message") {
+      const { level, data, _meta: meta } = (params ?? {}) as unknown as LogMessage;
+      listeners.get(meta?.["io.modelcontextprotocol/related-task"]?.taskId ?? "")?.onLog(level, data);
+    }
+  }
+
+  function send(method: string, params: object): Promise<JsonObject> {
+    const id = `cli-${(ids += 1)}`;
+    const answer = new Promise<JsonObject>((resolve, reject) => waiting.set(id, { resolve, reject }));
+    bridge.take(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return answer;
+  }
+
+  function opened(): Promise<unknown> {
+    session ??= send("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT_INFO }).then(
+      () => bridge.take(JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })),
+      (error: unknown) => {
+        session = undefined;
+        throw error;
+      },
+    );
+    return session;
+  }
+
+  return {
+    request: async <Result>(method: string, params: object = {}) => {
+      const { _meta: meta } = params as { _meta?: object };
+      return (await send(method, { ...params, _meta: { ...meta, ...ENVELOPE } })) as Result;
+    },
+    sessionRequest: async <Result>(method: string, params: object = {}) => {
+      await opened();
+      return (await send(method, params)) as Result;
+    },
+    listen(taskId, reports, signal) {
+      listeners.set(taskId, reports);
+      signal.addEventListener("abort", () => listeners.delete(taskId));
+      // The task's end is read elsewhere; a server without such sessions reports nothing.
+      opened()
+        .then(() => send("tasks/result", { taskId, _meta: { progressToken: taskId } }))
+        .catch(() => undefined)
+        .finally(() => listeners.delete(taskId));
+    },
+    close: () => bridge.close(),
+  };
+}
+
+/** Throws an Error that says what to do when nobody answers at the URL, or wants to know who calls. */
+export async function checkThere(remote: Remote): Promise<void> {
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+  };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: ENVELOPE } });
+  const url = await remote.url();
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+    throw new Error(`${url} is no URL of an MCP endpoint: it begins with http:// or https://`);
+  let response: Response;
+  try {
+    const signal = AbortSignal.timeout(30_000);
+    response = await ask(remote, { method: "POST", headers: { ...headers, "mcp-method": "server/discover" }, body, signal });
+  } catch (error) {
+    const why = error instanceof Unreachable ? error.message : `${url} does not answer`;
+    throw new Error(`no Parley answers: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
+  }
+  await response.body?.cancel();
+  if (response.status === 401) throw new Error(`${url} wants to know who calls: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`);
+  if (response.status === 404) throw new Error(`there is no MCP endpoint at ${url}: it usually ends in /mcp`);
+}

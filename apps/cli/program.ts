@@ -1,0 +1,56 @@
+/** The commands. Each is a file in commands/, which loads what it needs when it is run: most of a command's time is what it imports. */
+import { Command } from "commander";
+import { addAnswer } from "./commands/answer.ts";
+import { addAudit } from "./commands/audit.ts";
+import { addCall } from "./commands/call.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addContent } from "./commands/content.ts";
+import { addDoctor } from "./commands/doctor.ts";
+import { addInstall } from "./commands/install.ts";
+import { addStart } from "./commands/start.ts";
+import { addKeys } from "./commands/keys.ts";
+import { addLogin } from "./commands/login.ts";
+import { addServer } from "./commands/server.ts";
+import { addStdio } from "./commands/stdio.ts";
+import { addTasks } from "./commands/tasks.ts";
+import { addTools } from "./commands/tools.ts";
+import { addUpstreams } from "./commands/upstreams.ts";
+import { addWorker } from "./commands/worker.ts";
+
+const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
+const COMMANDS = [
+  addStart,
+  addServer,
+  addWorker,
+  addStdio,
+  addInstall,
+  addCall,
+  addTools,
+  addTasks,
+  addAnswer,
+  addLogin,
+  addAudit,
+  addContent,
+  addKeys,
+  addUpstreams,
+  addDoctor,
+  addCompletion,
+];
+for (const add of COMMANDS) add(program);
+
+export async function run(): Promise<void> {
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const json = process.argv.includes("--json") || process.argv.includes("-j");
+    process.stderr.write(json ? `${JSON.stringify({ error: { message, ...codeOf(error) } })}\n` : `parley: ${message}\n`);
+    process.exit(1);
+  }
+}
+
+/** Of JSON-RPC, where the server refused. */
+function codeOf(error: unknown): { readonly code?: number } {
+  const { code } = error as { code?: unknown };
+  return typeof code === "number" ? { code } : {};
+}

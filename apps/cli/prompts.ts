@@ -1,0 +1,207 @@
+/**
+ * Questions on a terminal. They stand on standard error, so that standard output holds results alone, and can be closed from outside: somebody else may
+ * answer meanwhile.
+ */
+import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
+import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
+import { LEFT } from "./left.ts";
+import { showUrl } from "./show.ts";
+import { clean, cleanLine, tell } from "./terminal.ts";
+
+/** More choices than fit on a screen are searched by typing. */
+const LISTED_MAX = 15;
+const ROWS = 10;
+
+/** Something that is wrong with an answer, and where. */
+export interface Violation {
+  /** JSON pointer into the content. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Asking {
+  /** Aborted when the question is over. */
+  readonly signal: AbortSignal;
+  /** What the server found wrong with the answer before. */
+  readonly refused?: { readonly content: Content; readonly violations: readonly Violation[] };
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly output: NodeJS.WriteStream;
+}
+
+/** Asks a question of a tool. */
+export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof LEFT> {
+  const options: Options = { signal, output: process.stderr };
+  if (isVisit(asked)) return await promptToVisit(asked, options);
+  if (!refused) {
+    note(clean(asked.message), "A tool asks", { output: process.stderr });
+    const action = await select<Reply["action"]>({
+      message: "Answer?",
+      options: [
+        { value: "accept", label: "Answer" },
+        { value: "decline", label: "Decline" },
+        { value: "cancel", label: "Dismiss" },
+      ],
+      ...options,
+    });
+    if (isCancel(action)) return LEFT;
+    if (action !== "accept") return { action };
+  }
+  const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
+  return content === LEFT ? LEFT : { action: "accept", content };
+}
+
+async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options): Promise<Reply | typeof LEFT> {
+  const shown = showUrl(url);
+  const { host, protocol } = URL.parse(url) ?? {};
+  note(`${clean(message)}\n\n${shown}\n\nHost: ${host ?? "none"}`, "A tool asks you to visit a page", { output: process.stderr });
+  const opens = protocol === "https:" || protocol === "http:";
+  const action = await select<Reply["action"] | "open">({
+    message: "Visit it?",
+    options: [
+      ...(opens ? [{ value: "open" as const, label: "Open it in the browser" }] : []),
+      { value: "accept", label: "I will open it myself" },
+      { value: "decline", label: "Decline" },
+      { value: "cancel", label: "Dismiss" },
+    ],
+    ...options,
+  });
+  if (isCancel(action)) return LEFT;
+  if (action !== "open") return { action };
+  const { openPage } = await import("./open-page.ts");
+  if (!(await openPage(shown))) tell(`No browser could be started. Open it yourself: ${shown}`);
+  return { action: "accept" };
+}
+
+export interface FieldsAsking extends Asking {
+  readonly output?: NodeJS.WriteStream;
+  /** Fields that are not asked for. */
+  readonly given?: Content;
+}
+
+/** Asks for the fields of a schema; of a refused answer only for those that were wrong. */
+export async function promptForFields(schema: JsonObject, { signal, refused, given = {} }: FieldsAsking): Promise<Content | typeof LEFT> {
+  const validate = await validatorOf(schema);
+  const options: Options = { signal, output: process.stderr };
+  const content: Content = { ...refused?.content };
+  const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name));
+  const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
+  const told = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
+  for (const { message } of told) tell(`Refused: ${cleanLine(message)}`);
+  for (const field of refused && wrong.length > 0 ? wrong : fields) {
+    const violation = refused?.violations.find(({ path }) => isAt(path, field.name));
+    if (violation) tell(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
+    const before = content[field.name];
+    const value = await promptForField(before === undefined ? field : { ...field, default: before }, { ...options, validate });
+    if (isCancel(value)) return LEFT;
+    if (value === undefined) delete content[field.name];
+    else content[field.name] = value as Json;
+  }
+  return content;
+}
+
+function isAt(path: string, name: string): boolean {
+  return path.split("/").some((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~") === name);
+}
+
+/** What is wrong with one field's value. */
+type Check = (field: Field, value: Json | undefined) => string | undefined;
+
+/** The server's own check, so that most of what it would refuse is told at the field. */
+async function validatorOf(form: JsonObject): Promise<Check> {
+  const { createValidator } = await import("@parley/node");
+  const validate = createValidator();
+  const { properties: _all, required: _required, ...rest } = form;
+  return ({ name, schema, isRequired }, value) => {
+    const one = { ...rest, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
+    try {
+      return validate(one, value === undefined ? {} : { [name]: value })[0]?.message;
+    } catch {
+      return undefined; // A schema that cannot be compiled alone is judged by the server.
+    }
+  };
+}
+
+async function promptForField(field: Field, { validate, ...options }: Options & { readonly validate: Check }): Promise<unknown> {
+  const { label, description, kind, isRequired, default: preset } = field;
+  const message = [cleanLine(label), description && `(${cleanLine(description)})`, !isRequired && "(optional)"].filter(Boolean).join(" ");
+  const choices = field.choices.map(({ value, title = value }) => ({ value, label: cleanLine(title) || "(blank)" }));
+  switch (kind) {
+    case "boolean": {
+      if (isRequired || typeof preset === "boolean") return await confirm({ message, initialValue: preset === true, ...options });
+      const given = await select({
+        message,
+        options: [
+          { value: "yes", label: "Yes" },
+          { value: "no", label: "No" },
+          { value: "", label: "(none)" },
+        ],
+        initialValue: "",
+        ...options,
+      });
+      return given === "" ? undefined : isCancel(given) ? given : given === "yes";
+    }
+    case "choices": {
+      if (choices.length === 0) return await promptForText(field, { message, validate, ...options });
+      const initialValues = Array.isArray(preset) ? preset.filter((value) => typeof value === "string") : [];
+      const judge = (given: readonly string[] | string | undefined) => validate(field, [given ?? []].flat());
+      for (let chosen: readonly string[] = initialValues; ;) {
+        const all = { message, options: choices, required: false, initialValues: [...chosen], maxItems: ROWS, ...options };
+        const given = choices.length > LISTED_MAX ? await autocompleteMultiselect(all) : await multiselect(all);
+        if (isCancel(given)) return given;
+        const problem = given.length === 0 && !isRequired ? undefined : judge(given);
+        if (problem === undefined) return given.length === 0 && !isRequired ? undefined : given;
+        tell(`${cleanLine(label)} ${problem}`);
+        chosen = given;
+      }
+    }
+    case "choice": {
+      const all = {
+        message,
+        options: isRequired ? choices : [...choices, { value: "", label: "(none)" }],
+        maxItems: ROWS,
+        ...(typeof preset === "string" && { initialValue: preset }),
+        ...options,
+      };
+      const given = choices.length > LISTED_MAX ? await autocomplete(all) : await select(all);
+      return given === "" && !isRequired ? undefined : given;
+    }
+    case "number":
+    case "integer":
+    case "text":
+      return await promptForText(field, { message, validate, ...options });
+  }
+}
+
+async function promptForText(
+  field: Field,
+  { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
+): Promise<unknown> {
+  const { default: preset, isRequired } = field;
+  const read = (typed: string): Json | undefined => {
+    if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
+    // A member that is no simple value is typed as JSON.
+    if (field.schema["type"] === "object" || field.kind === "choices") {
+      try {
+        return JSON.parse(typed) as Json;
+      } catch {
+        return typed;
+      }
+    }
+    return readTyped(typed, field);
+  };
+  const given = await text({
+    message,
+    ...(preset !== undefined && { initialValue: typeof preset === "string" ? preset : JSON.stringify(preset) }),
+    validate(typed = "") {
+      const value = read(typed);
+      if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
+      return validate(field, value);
+    },
+    ...options,
+  });
+  return isCancel(given) ? given : read(given ?? "");
+}

@@ -1,0 +1,65 @@
+/**
+ * Which server a command speaks to: the one that --url or PARLEY_URL names; else one that runs on this machine; else one in this process, on the data that
+ * `parley start` keeps here.
+ */
+import { existsSync } from "node:fs";
+import { credentialsFor } from "./credentials.ts";
+import { localServer } from "./local.ts";
+import { checkThere, type McpClient, mcpClient } from "./mcp-client.ts";
+import { answers, findServing } from "./serving.ts";
+import { DEFAULT_DATA_DIR, DEFAULT_URL } from "./url.ts";
+
+export interface ReachOptions {
+  readonly url?: string | undefined;
+  readonly tools?: string | undefined;
+  readonly dataDir?: string | undefined;
+  /** Starts a server where there is none, whether or not one ran here before. */
+  readonly mayStart?: boolean;
+}
+
+export interface Reached extends McpClient {
+  readonly url: string;
+  /** In this process: it ends with the command, and waiting tasks wait for the next one. */
+  readonly isOwn: boolean;
+}
+
+/** Runs `work` against it, and closes all that was opened. Throws an Error that says what to do where there is none. */
+export async function withServer<T>(options: ReachOptions, work: (server: Reached) => Promise<T>): Promise<T> {
+  const server = await reach(options);
+  try {
+    return await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+async function reach({ url: given, tools, dataDir = DEFAULT_DATA_DIR, mayStart = false }: ReachOptions): Promise<Reached> {
+  const named = given ?? (process.env["PARLEY_URL"] || undefined);
+  if (named !== undefined || (tools === undefined && (await answers(DEFAULT_URL)))) return await remoteAt(named ?? DEFAULT_URL);
+  // Without a file of its own a directory has never been served.
+  if (!mayStart && !existsSync(`${dataDir}/server.json`)) return await remoteAt(DEFAULT_URL);
+  const running = await findServing(dataDir);
+  const local = localServer({ dataDir, tools });
+  try {
+    const url = await local.url();
+    const client = mcpClient({ url: () => local.url(), lost: () => local.lost(), token: () => Promise.resolve(undefined) });
+    return {
+      ...client,
+      url,
+      isOwn: running === undefined,
+      async close() {
+        await client.close();
+        await local.close();
+      },
+    };
+  } catch (error) {
+    await local.close();
+    throw error;
+  }
+}
+
+async function remoteAt(url: string): Promise<Reached> {
+  const remote = { url: () => Promise.resolve(url), lost: () => undefined, token: credentialsFor(url) };
+  await checkThere(remote);
+  return { ...mcpClient(remote), url, isOwn: false };
+}

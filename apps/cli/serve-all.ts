@@ -1,0 +1,73 @@
+/** Everything in one process, for one machine: a Redis of its own unless REDIS_URL names one, a front end, a worker. */
+import { readFileSync } from "node:fs";
+import { readEnvironment, withFiles, withLogFields } from "@parley/node";
+import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
+import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
+import { createTelemetry } from "@parley/telemetry";
+import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
+import { forgetServing, noteServing } from "./serving.ts";
+
+export interface ServeAll {
+  readonly port?: string | undefined;
+  readonly tools?: string | undefined;
+  /** Of the embedded Redis. */
+  readonly dataDir: string;
+  /** One that is starting already; closed with the rest. */
+  readonly embedded?: EmbeddedRedis | undefined;
+}
+
+export interface Running {
+  /** Of the MCP endpoint. */
+  readonly url: string;
+  /** Where the page at /play is, if it is served. */
+  readonly playground: string | undefined;
+  readonly embedded: EmbeddedRedis | undefined;
+  readonly showsErrors: boolean;
+  /** Settles when the worker cannot continue. */
+  readonly broken: Promise<void>;
+  /** Resolves with whether all work was brought to its end. */
+  close(): Promise<boolean>;
+}
+
+export async function serveEverything({ port, tools, dataDir, embedded: started }: ServeAll): Promise<Running> {
+  const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
+  const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir })));
+  const environment = {
+    PARLEY_LOG_LEVEL: "warn",
+    // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.
+    ...(embedded && { PARLEY_SHOW_ERRORS: "true" }),
+    ...process.env,
+    ...(embedded && { REDIS_URL: embedded.url }),
+    ...(port !== undefined && { PARLEY_PORT: port }),
+    ...(tools !== undefined && { PARLEY_TOOLS: tools }),
+  };
+  try {
+    const frontEnd = serverConfig(readEnvironment(SERVER_SETTINGS, environment));
+    const { allowedHosts } = frontEnd;
+    const telemetry = await createTelemetry(frontEnd.telemetry, { process: "all", version: VERSION, allowedHosts, withLogFields });
+    const server = await startServer(frontEnd, telemetry);
+    const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)), telemetry);
+    await telemetry.open();
+    if (embedded) await noteServing(dataDir, server.url);
+    return {
+      url: server.url,
+      playground: server.playground,
+      embedded,
+      showsErrors: frontEnd.core.showErrors,
+      broken: worker.broken,
+      async close() {
+        if (embedded) await forgetServing(dataDir);
+        await server.close();
+        const drained = await worker.close();
+        await telemetry.close();
+        await embedded?.close();
+        return drained;
+      },
+    };
+  } catch (error) {
+    await embedded?.close();
+    throw error;
+  }
+}
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

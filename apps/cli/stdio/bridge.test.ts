@@ -1,0 +1,418 @@
+/** The bridge between lines and a server that does what a test wants: what is sent, what is sent again, and what the client is told. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { type Bridge, type BridgeLimits, createBridge } from "./bridge.ts";
+
+interface Message {
+  readonly id?: number | string;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+interface Got {
+  readonly verb: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Message | Message[] | undefined;
+}
+
+type Serve = (got: Got, response: ServerResponse) => void;
+
+const META = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
+const call = (id: number, params: object = {}) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name: "t", _meta: META, ...params },
+});
+const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+const idOf = ({ body }: Got) => (body as Message).id ?? 0;
+function stream(response: ServerResponse): (message: object | undefined, id?: string) => void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  return (message, id) =>
+    void response.write(`${id === undefined ? "" : `id: ${id}\n`}retry: 10\ndata: ${message ? JSON.stringify(message) : ""}\n\n`);
+}
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+interface Running {
+  readonly bridge: Bridge;
+  readonly got: Got[];
+  readonly told: Message[];
+  readonly logged: string[];
+  send(...messages: object[]): void;
+  message(is: (message: Message) => boolean): Promise<Message>;
+  answerTo(id: number | string): Promise<Message>;
+  /** Ends every connection, and refuses new ones until it is back. */
+  stop(): Promise<void>;
+  back(): Promise<void>;
+}
+
+async function run(
+  serve: Serve,
+  limits: Partial<BridgeLimits> = {},
+  { write = () => Promise.resolve(), token = "" }: { readonly write?: () => Promise<void>; readonly token?: string } = {},
+): Promise<Running> {
+  const got: Got[] = [];
+  const told: Message[] = [];
+  const logged: string[] = [];
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = "";
+    for await (const chunk of request) text += String(chunk);
+    const each: Got = {
+      verb: request.method ?? "",
+      headers: request.headers,
+      body: text === "" ? undefined : (JSON.parse(text) as Message),
+    };
+    got.push(each);
+    serve(each, response);
+  }
+  const server = createServer((request, response) => void take(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const bridge = createBridge({
+    remote: {
+      url: () => Promise.resolve(`http://127.0.0.1:${port}/mcp`),
+      lost: () => undefined,
+      token: (refused) => Promise.resolve(token === "" ? undefined : refused === undefined ? token : `${token}-again`),
+    },
+    write: async (message) => {
+      told.push(message as Message);
+      await write();
+    },
+    log: (text) => logged.push(text),
+    limits: { requestPatienceMs: 2_000, streamPatienceMs: 2_000, ...limits },
+  });
+  const stop = async () => {
+    server.closeAllConnections();
+    if (server.listening) await new Promise((closed) => server.close(closed));
+  };
+  open.push(stop, () => bridge.close());
+  const message = (is: (each: Message) => boolean) => until(() => told.flat().find(is), { timeoutMs: 5_000, everyMs: 5 });
+  return {
+    bridge,
+    got,
+    told,
+    logged,
+    send: (...messages) => messages.forEach((each) => bridge.take(JSON.stringify(each))),
+    message,
+    answerTo: (id) => message((each) => each.id === id && each.method === undefined),
+    stop,
+    async back() {
+      server.listen(port, "127.0.0.1");
+      await once(server, "listening");
+    },
+  };
+}
+
+const INITIALIZE = { jsonrpc: "2.0", id: "init", method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {} } };
+const INITIALIZED = { jsonrpc: "2.0", method: "notifications/initialized" };
+
+/** A server with sessions; `serve` is asked for what is not about opening one. */
+function withSessions(serve: Serve): { readonly serve: Serve; readonly sessions: string[]; forget(): void } {
+  const sessions: string[] = [];
+  let known = "";
+  return {
+    sessions,
+    forget: () => (known = ""),
+    serve(got, response) {
+      if (got.verb === "DELETE") return void response.writeHead(200).end();
+      if (got.verb === "GET" && got.headers["last-event-id"] === undefined) return void response.writeHead(405).end();
+      const method = got.body && !Array.isArray(got.body) ? got.body.method : undefined;
+      if (method === "initialize") {
+        sessions.push((known = `session-${sessions.length + 1}`));
+        return json(response, { jsonrpc: "2.0", id: idOf(got), result: { protocolVersion: "2025-11-25" } }, 200, {
+          "mcp-session-id": known,
+        });
+      }
+      if (got.headers["mcp-session-id"] !== known || known === "")
+        return void json(response, { jsonrpc: "2.0", error: { code: -32600, message: "gone" } }, 404);
+      if (method === "notifications/initialized") return void response.writeHead(202).end();
+      serve(got, response);
+    },
+  };
+}
+
+describe("a request of 2026-07-28", () => {
+  test("is sent with the headers that repeat its body, and its answer comes back", async () => {
+    const { send, answerTo, got } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: { ok: true } }));
+    send(call(1, { name: "käse" }));
+    expect(await answerTo(1)).toMatchObject({ result: { ok: true } });
+    expect(got[0]?.headers).toMatchObject({
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": `=?base64?${Buffer.from("käse").toString("base64")}?=`,
+    });
+  });
+
+  test("whose arguments travel in headers is sent again with them, once the tool's schema is known", async () => {
+    const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+    const { send, answerTo, got } = await run((each, response) => {
+      const { method } = each.body as Message;
+      if (method === "tools/list")
+        return json(response, { jsonrpc: "2.0", id: idOf(each), result: { tools: [{ name: "t", inputSchema }] } });
+      if (each.headers["mcp-param-region"] === "eu") return json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+      return json(response, { jsonrpc: "2.0", id: idOf(each), error: { code: -32020, message: "header" } }, 400);
+    });
+    send(call(1, { arguments: { region: "eu" } }));
+    expect(await answerTo(1)).toMatchObject({ result: {} });
+    send(call(2, { arguments: { region: "eu" } }));
+    await answerTo(2);
+    expect(got.map(({ body }) => (body as Message).method)).toEqual(["tools/call", "tools/list", "tools/call", "tools/call"]);
+  });
+
+  test("is cancelled by closing it, and not answered", async () => {
+    let closed = false;
+    const { send, told, got, answerTo } = await run((each, response) => {
+      if ((each.body as Message).id === 2) return json(response, { jsonrpc: "2.0", id: 2, result: {} });
+      response.on("close", () => (closed = true));
+    });
+    send(call(1));
+    await until(() => got.length === 1);
+    send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+    await until(() => closed);
+    send(call(2));
+    await answerTo(2);
+    expect(told.map(({ id }) => id)).toEqual([2]);
+  });
+
+  test("that may have been carried out is not sent again: an error says so", async () => {
+    const { send, answerTo, got } = await run((_got, response) => void response.destroy());
+    send(call(1));
+    expect((await answerTo(1)).error).toMatchObject({ code: -32000, message: expect.stringContaining("It may have been carried out") });
+    expect(got).toHaveLength(1);
+  });
+
+  test("that carries a requestState, or only looks, is sent again", async () => {
+    let asked = 0;
+    const { send, answerTo } = await run((each, response) => {
+      asked += 1;
+      if (asked <= 2) response.destroy();
+      else json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+    });
+    send(call(1, { requestState: "sealed" }));
+    expect(await answerTo(1)).toMatchObject({ result: {} });
+    asked = 0;
+    send({ jsonrpc: "2.0", id: 2, method: "tasks/get", params: { taskId: "x", _meta: META } });
+    expect(await answerTo(2)).toMatchObject({ result: {} });
+  });
+
+  test("waits for a server that is not there yet, and is told when that takes too long", async () => {
+    const { send, answerTo, stop, back } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }), {
+      requestPatienceMs: 1_000,
+    });
+    await stop();
+    send(call(1));
+    await back();
+    expect(await answerTo(1)).toMatchObject({ result: {} });
+    await stop();
+    send(call(2));
+    expect((await answerTo(2)).error?.message).toMatch(/does not answer \(ECONNREFUSED\)/);
+  });
+
+  test("of a stream is opened again when it breaks, and confirmed to the client once", async () => {
+    let opened = 0;
+    const { send, message, told, answerTo } = await run((each, response) => {
+      opened += 1;
+      const say = stream(response);
+      say({ jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params: {} });
+      say({ jsonrpc: "2.0", method: "notifications/tasks", params: { opened } });
+      if (opened === 1) response.destroy();
+      // A front end that closes ends its streams with their result.
+      else if (opened === 2) response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id: idOf(each), result: {} })}\n\n`);
+      else if (opened === 4)
+        response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id: idOf(each), error: { code: -32602, message: "no" } })}\n\n`);
+      else setTimeout(() => response.destroy(), 20);
+    });
+    send({ jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params: { notifications: {}, _meta: META } });
+    await message(({ params }) => params?.["opened"] === 3);
+    expect(await answerTo(1)).toMatchObject({ error: { message: "no" } });
+    expect(told.filter(({ method }) => method === "notifications/subscriptions/acknowledged")).toHaveLength(1);
+  });
+});
+
+describe("a session", () => {
+  test("is opened before anything else of it is sent, also when the client writes all at once", async () => {
+    const server = withSessions((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }));
+    const { send, answerTo, got } = await run(server.serve);
+    send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 2, method: "tools/list" });
+    await answerTo(2);
+    const order = got.filter(({ verb }) => verb === "POST").map(({ body }) => (body as Message).method);
+    expect(order).toEqual(["initialize", "notifications/initialized", "tools/list"]);
+    expect(got.at(-1)?.headers).toMatchObject({ "mcp-session-id": "session-1", "mcp-protocol-version": "2025-11-25" });
+  });
+
+  test("takes the rest of a call up where its stream broke, and asks nothing twice", async () => {
+    const question = { jsonrpc: "2.0", id: "ask-1", method: "elicitation/create", params: { message: "?" } };
+    let resumed: string | undefined;
+    let answers = 0;
+    const server = withSessions((each, response) => {
+      if (each.verb === "GET") {
+        resumed = String(each.headers["last-event-id"]);
+        const say = stream(response);
+        say(question, "e2");
+        const finished = setInterval(() => {
+          if (answers === 0) return;
+          clearInterval(finished);
+          say({ jsonrpc: "2.0", id: 5, result: { done: true } }, "e3");
+          response.end();
+        }, 5);
+        return;
+      }
+      if ((each.body as Message).method === "tools/call") {
+        stream(response)(question, "e1");
+        return void setTimeout(() => response.destroy(), 20);
+      }
+      answers += 1;
+      response.writeHead(202).end();
+    });
+    const { send, answerTo, message, told } = await run(server.serve);
+    send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 5, method: "tools/call", params: { name: "t" } });
+    await message(({ id }) => id === "ask-1");
+    await until(() => resumed === "e1");
+    send({ jsonrpc: "2.0", id: "ask-1", result: { action: "accept" } });
+    expect(await answerTo(5)).toMatchObject({ result: { done: true } });
+    expect(told.filter(({ id, method }) => id === "ask-1" && method !== undefined)).toHaveLength(1);
+  });
+
+  test("that the server has lost is opened again behind the client's back, with its log level and subscriptions", async () => {
+    const server = withSessions((each, response) => {
+      json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+    });
+    const { send, answerTo, got, logged } = await run(server.serve);
+    send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 1, method: "logging/setLevel", params: { level: "debug" } });
+    await answerTo(1);
+    server.forget();
+    send({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+    expect(await answerTo(2)).toMatchObject({ result: {} });
+    expect(server.sessions).toHaveLength(2);
+    const again = got
+      .filter(({ headers }) => headers["mcp-session-id"] === "session-2")
+      .flatMap(({ body }) => (body ? [(body as Message).method] : []));
+    await until(() => again.length > 0);
+    expect(again).toEqual(expect.arrayContaining(["notifications/initialized", "logging/setLevel", "tools/list"]));
+    expect(logged).toEqual(["the session has ended at the server: opening another"]);
+  });
+
+  test("carries a batch, and each of its requests is answered", async () => {
+    const server = withSessions((each, response) => {
+      const requests = each.body as Message[];
+      json(
+        response,
+        requests.map(({ id }) => ({ jsonrpc: "2.0", id, result: {} })),
+      );
+    });
+    const { bridge, send, told } = await run(server.serve);
+    send(INITIALIZE, INITIALIZED);
+    bridge.take('[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]');
+    await bridge.idle();
+    expect(told.at(-1)).toEqual([
+      { jsonrpc: "2.0", id: 1, result: {} },
+      { jsonrpc: "2.0", id: 2, result: {} },
+    ]);
+  });
+});
+
+describe("what the client is told", () => {
+  test("names its request, also when the server could not read which one it was", async () => {
+    const { send, answerTo } = await run((_each, response) =>
+      json(response, { jsonrpc: "2.0", error: { code: -32600, message: "the body is larger than 1 bytes" } }, 413),
+    );
+    send(call(3));
+    expect(await answerTo(3)).toMatchObject({ error: { message: "the body is larger than 1 bytes" } });
+  });
+
+  test("says how to log in when the server wants to know who calls, after another token was tried", async () => {
+    const { send, answerTo, got } = await run((_each, response) => void response.writeHead(401).end(), {}, { token: "old" });
+    send(call(1));
+    expect((await answerTo(1)).error?.message).toMatch(/parley login --url http/);
+    expect(got.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer old-again"]);
+  });
+
+  test("is an error of JSON-RPC for what is none, and the next message is served", async () => {
+    const { bridge, told, send, answerTo } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }));
+    for (const line of ["garbage", "1", "[]", '{"jsonrpc":"2.0","id":4}', '{"jsonrpc":"1.0","method":"x"}']) bridge.take(line);
+    bridge.refuse("the line is longer than 5 bytes");
+    expect(told.map(({ error }) => error?.code)).toEqual([-32700, -32600, -32600, -32600, -32600, -32700]);
+    send(call(1));
+    expect(await answerTo(1)).toMatchObject({ result: {} });
+  });
+
+  test("is that an id is in use, and nothing of the first request is lost", async () => {
+    const held: ServerResponse[] = [];
+    const { send, message, answerTo, got } = await run((_each, response) => void held.push(response));
+    send(call(1));
+    await until(() => got.length === 1);
+    send(call(1));
+    await message(({ error }) => error?.message.startsWith("the id is in use") === true);
+    json(held[0]!, { jsonrpc: "2.0", id: 1, result: {} });
+    await until(async () => (await answerTo(1)) !== undefined);
+    expect(got).toHaveLength(1);
+  });
+});
+
+describe("limits", () => {
+  test("so many requests may be open, and one more is refused", async () => {
+    const held: { readonly id: number | string; readonly response: ServerResponse }[] = [];
+    const { send, answerTo, got, bridge } = await run((each, response) => void held.push({ id: idOf(each), response }), { requestsMax: 3 });
+    send(call(1), call(2), call(3), call(4));
+    expect((await answerTo(4)).error?.message).toMatch(/^3 requests are not answered yet/);
+    await until(() => got.length === 3);
+    for (const { id, response } of held) json(response, { jsonrpc: "2.0", id, result: {} });
+    await bridge.idle();
+    send(call(5));
+    await until(() => held.length === 4);
+  });
+
+  test("so many characters may wait to be sent, and a message that goes beyond is refused", async () => {
+    const length = JSON.stringify(call(1)).length;
+    const { send, answerTo, got } = await run(() => undefined, { waitingCharsMax: 2 * length });
+    send(call(1), call(2), call(3));
+    expect((await answerTo(3)).error?.message).toMatch(/characters wait to be sent/);
+    await until(() => got.length === 2);
+  });
+
+  test("a server is not read faster than the client reads", async () => {
+    let free: (() => void) | undefined;
+    let sent = 0;
+    const { send, told } = await run(
+      (_each, response) => {
+        const say = stream(response);
+        const fill = () => {
+          while (sent < 2_000 && !response.writableNeedDrain) {
+            sent += 1;
+            say({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x".repeat(50_000) } });
+          }
+        };
+        response.on("drain", fill);
+        fill();
+      },
+      {},
+      { write: () => new Promise((resolve) => (free = resolve)) },
+    );
+    send(call(1));
+    await until(() => told.length === 1 && sent > 0);
+    let before = -1;
+    // It has stood still for a while: what is sent fits into buffers of the system.
+    await until(
+      () => {
+        const still = before === sent;
+        before = sent;
+        return still;
+      },
+      { everyMs: 200 },
+    );
+    expect(sent).toBeLessThan(1_000);
+    free?.();
+    await until(() => told.length === 2);
+  });
+});

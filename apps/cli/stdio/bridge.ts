@@ -1,0 +1,628 @@
+/**
+ * Speaks to a client on a pipe as a server, and to a server over HTTP as the client: it carries messages, and understands only what it must.
+ *
+ *   line ─▶ request ──────▶ POST ─▶ JSON or a stream ─▶ lines      one exchange for each request, or batch
+ *        ├▶ answer ───────▶ POST ─▶ 202                            sent again until it has arrived: it counts once
+ *        └▶ notification ─▶ POST, or the end of the request that it cancels (2026-07-28)
+ *                           GET: the session's own stream ─▶ lines
+ *
+ * Invariants:
+ *   B1  Each request is answered exactly once, by the server or by an error that says what is known, unless the client cancelled it.
+ *   B2  A request is sent again only if the server cannot have seen it, or if seeing it twice is seeing it once.
+ *   B3  A question reaches the client once, however often its stream is resumed.
+ *   B4  What the client does not read is not read from the server.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  errorMessage,
+  INVALID_REQUEST,
+  isObject,
+  own,
+  parseError,
+  type RequestId,
+  type RpcRequest,
+  type RpcShape,
+  shapeOf,
+  type Wire,
+} from "@parley/protocol";
+import { HEADER_MISMATCH } from "@parley/protocol/stateless";
+import { isJson, isStream, parsed, readEvents } from "./events.ts";
+import { type Exchange, exchangeOf, idKey, isListen, isRepeatable, namesOf } from "./exchange.ts";
+import { claimedRevision, requestHeaders, toolSchemas } from "./headers.ts";
+import { ask, type Outgoing, type Remote, Unreachable } from "./remote.ts";
+import { agreedVersion, type Session, SessionMemory } from "./session.ts";
+import { sendSlots } from "./slots.ts";
+
+export interface BridgeLimits {
+  /** Requests that are not answered yet. */
+  readonly requestsMax: number;
+  /** Characters of the messages that wait to be sent. */
+  readonly waitingCharsMax: number;
+  /** How long a request is tried while the server cannot be reached. */
+  readonly requestPatienceMs: number;
+  /** How long the rest of a stream is tried. */
+  readonly streamPatienceMs: number;
+}
+
+export const BRIDGE_LIMITS: BridgeLimits = {
+  requestsMax: 10_000,
+  waitingCharsMax: 64 * 1_048_576,
+  requestPatienceMs: 30_000,
+  streamPatienceMs: 10 * 60_000,
+};
+
+/** Requests that are on their way to the server at once; those that it has begun to answer do not count. */
+const SENDING_MAX = 64;
+/** Questions whose answers are remembered, in case the server asks again what it was answered. */
+const QUESTIONS_MAX = 1_000;
+/** How long a cancellation waits for the server to have begun with what it cancels. */
+const OVERTAKING_MS = 1_000;
+const BACKOFF_MIN_MS = 100;
+const BACKOFF_MAX_MS = 2_000;
+const GOODBYE_MS = 250;
+
+/** A server that does not answer as MCP says. -32000 to -32099 are free to use; clients know this one for a lost connection. */
+const CONNECTION_LOST = -32000;
+
+const ACCEPT = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+export interface BridgeOptions {
+  readonly remote: Remote;
+  /** Writes one message to the client; resolves when there is room for the next. */
+  readonly write: (message: unknown) => Promise<void>;
+  /** What a person who looks at the log should know. Never content. */
+  readonly log: (text: string) => void;
+  readonly limits?: Partial<BridgeLimits>;
+}
+
+export interface Bridge {
+  /** One line of the client. */
+  take(line: string): void;
+  /** A line that could not be read. */
+  refuse(problem: string): void;
+  /** Resolves when no request is open. */
+  idle(): Promise<void>;
+  /** Leaves requests unanswered, and ends the session. */
+  close(): Promise<void>;
+}
+
+export function createBridge({ remote, write, log, limits: given }: BridgeOptions): Bridge {
+  const limits = { ...BRIDGE_LIMITS, ...given };
+  const exchanges = new Map<string, Exchange>();
+  const memory = new SessionMemory();
+  const schemas = toolSchemas();
+  const slots = sendSlots(SENDING_MAX);
+  const closing = new AbortController();
+  /** Questions of the server: open until the client has answered, then the answer. */
+  const questions = new Map<string, "open" | string>();
+  /** Everything of a session waits until `initialize` is answered, and `initialized` has arrived. */
+  let ready: Promise<unknown> = Promise.resolve();
+  /** Answers and notifications arrive in the order in which the client gave them. */
+  let inOrder: Promise<void> = Promise.resolve();
+  let waitingChars = 0;
+  let reopening: Promise<boolean> | undefined;
+  let whenIdle: (() => void)[] = [];
+
+  // ── from the client ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function take(line: string): void {
+    const body = parsed(line);
+    if (body === undefined) return say(parseError("the line is not valid JSON").message);
+    if (Array.isArray(body)) return takeBatch(line, body.map(shapeOf));
+    const shape = shapeOf(body);
+    switch (shape.type) {
+      case "request":
+        return begin(line, [shape]);
+      case "notification":
+        return takeNotification(line, shape);
+      case "response":
+        return takeAnswer(line, shape.id);
+      case "invalid":
+        return say(errorMessage(shape.id, { code: INVALID_REQUEST, message: shape.problem }));
+    }
+  }
+
+  /** Of 2025-03-26; the server says whether the session may. */
+  function takeBatch(line: string, shapes: readonly RpcShape[]): void {
+    const requests = shapes.filter((shape) => shape.type === "request");
+    for (const shape of shapes) if (shape.type === "response") questions.set(idKey(shape.id), JSON.stringify(shape.message));
+    if (requests.length > 0) begin(line, requests);
+    else if (shapes.length === 0) say(errorMessage(undefined, { code: INVALID_REQUEST, message: "the batch is empty" }));
+    else void afterHandshake(() => deliver(line, "a batch"));
+  }
+
+  function begin(line: string, requests: readonly RpcRequest[]): void {
+    const problem = refusal(line, requests);
+    if (problem !== undefined) {
+      for (const { id } of requests) say(errorMessage(id, { code: INVALID_REQUEST, message: problem }));
+      return;
+    }
+    const [first] = requests;
+    const exchange = exchangeOf(line, requests, requests.length === 1 && first ? claimedRevision(first) : undefined);
+    for (const key of exchange.pending.keys()) exchanges.set(key, exchange);
+    waitingChars += line.length;
+    const work = run(exchange).catch(async (error: unknown) => {
+      if (!closing.signal.aborted && !exchange.cancelled) await failAll(exchange, describe(error));
+    });
+    if (first?.method === "initialize") ready = work;
+    void work.finally(() => finish(exchange));
+  }
+
+  function refusal(line: string, requests: readonly RpcRequest[]): string | undefined {
+    const keys = new Set(requests.map(({ id }) => idKey(id)));
+    if (keys.size < requests.length || [...keys].some((key) => exchanges.has(key)))
+      return "the id is in use by another request: each needs its own";
+    if (exchanges.size + keys.size > limits.requestsMax)
+      return `${limits.requestsMax} requests are not answered yet: wait for some of them before you send more`;
+    if (waitingChars + line.length > limits.waitingCharsMax)
+      return `more than ${limits.waitingCharsMax} characters wait to be sent: wait for answers before you send more`;
+    return undefined;
+  }
+
+  function finish(exchange: Exchange): void {
+    exchange.begun.resolve();
+    exchange.over.abort();
+    for (const { id } of exchange.requests) if (exchanges.get(idKey(id)) === exchange) exchanges.delete(idKey(id));
+    if (exchanges.size === 0) {
+      for (const idle of whenIdle) idle();
+      whenIdle = [];
+    }
+  }
+
+  function takeNotification(line: string, shape: Extract<RpcShape, { type: "notification" }>): void {
+    if (shape.method === "notifications/cancelled") return cancel(line, own(shape.params, "requestId"));
+    // A revision without sessions has no other notifications of clients.
+    if (!memory.initialize) return;
+    if (shape.method !== "notifications/initialized") return void afterHandshake(() => deliver(line, shape.method));
+    ready = afterHandshake(async () => {
+      await deliver(line, shape.method);
+      memory.noteInitialized();
+      if (memory.current) void ownStream(memory.current);
+    }).catch(() => undefined);
+  }
+
+  function cancel(line: string, requestId: unknown): void {
+    const id = typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
+    const exchange = id === undefined ? undefined : exchanges.get(idKey(id));
+    if (!exchange || id === undefined) return;
+    if (exchange.revision !== undefined) {
+      // Over HTTP that revision cancels by closing the request.
+      exchange.cancelled = true;
+      exchange.pending.clear();
+      exchange.over.abort();
+      return;
+    }
+    // It must not overtake what it cancels.
+    void afterHandshake(async () => {
+      await Promise.race([exchange.begun.promise, sleep(OVERTAKING_MS)]);
+      if (!exchange.pending.has(idKey(id))) return;
+      await deliver(line, "notifications/cancelled");
+      exchange.cancelled = exchange.pending.size <= 1;
+    });
+  }
+
+  function takeAnswer(line: string, id: RequestId): void {
+    questions.delete(idKey(id));
+    questions.set(idKey(id), line);
+    for (const [key, answer] of questions) {
+      if (questions.size <= QUESTIONS_MAX) break;
+      if (answer !== "open") questions.delete(key);
+    }
+    void afterHandshake(() => deliver(line, "an answer"));
+  }
+
+  function afterHandshake(work: () => Promise<void>): Promise<void> {
+    const before = inOrder;
+    const done = (async () => {
+      await ready;
+      await before;
+      await work();
+    })();
+    inOrder = done.catch((error: unknown) => {
+      if (!closing.signal.aborted) log(describe(error));
+    });
+    return done;
+  }
+
+  /** Sends what is not answered, until it has arrived. */
+  async function deliver(text: string, what: string): Promise<void> {
+    const startedAtMs = performance.now();
+    for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
+      const session = memory.current;
+      try {
+        const response = await ask(remote, post(text, memory.headers(session), closing.signal));
+        await response.body?.cancel();
+        if (response.status === 404 && session && (await reopen(session)) && attempt === 0) continue;
+        if (response.status !== 503 || waited(startedAtMs) > limits.requestPatienceMs) {
+          // What the answer was must not be in a log, and the refusal repeats it.
+          if (!response.ok) log(`the server refused ${what} with HTTP ${response.status}`);
+          return;
+        }
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        if (waited(startedAtMs) > limits.requestPatienceMs) return log(`${what} could not be delivered: ${describe(error)}`);
+      }
+      await pause(backoff(attempt), closing.signal);
+    }
+  }
+
+  // ── one exchange ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function run(exchange: Exchange): Promise<void> {
+    const [request] = exchange.requests;
+    const opens = request?.method === "initialize" && exchange.revision === undefined;
+    if (opens) memory.open(request);
+    else if (exchange.revision === undefined) await ready;
+    const free = await slots.take(exchange.over.signal);
+    void exchange.begun.promise.then(free);
+    let session: Session | undefined;
+    try {
+      session = await send(exchange, opens);
+    } finally {
+      waitingChars -= exchange.text.length;
+      exchange.begun.resolve();
+    }
+    if (exchange.revision === undefined) {
+      for (const each of exchange.requests) memory.note(each);
+      if (exchange.pending.size > 0) await resume(exchange, session);
+    } else if (exchange.pending.size > 0) await sendAgain(exchange);
+  }
+
+  /** Sends it, and reads the answer as far as it comes. Returns when that ended, whether or not it was complete. */
+  async function send(exchange: Exchange, opens: boolean): Promise<Session | undefined> {
+    const startedAtMs = performance.now();
+    const patienceMs = exchange.confirmed ? limits.streamPatienceMs : limits.requestPatienceMs;
+    let learned = false;
+    let reopened = false;
+    for (let attempt = 0; ; attempt += 1) {
+      const session = opens ? undefined : memory.current;
+      let response: Response;
+      try {
+        response = await ask(remote, post(exchange.text, headersOf(exchange, session), exchange.over.signal));
+      } catch (error) {
+        if (!(error instanceof Unreachable) || !(error.notSent || isRepeatable(exchange) || opens)) throw lost(exchange, error);
+        if (waited(startedAtMs) > patienceMs) throw error;
+        await pause(backoff(attempt), exchange.over.signal);
+        continue;
+      }
+      if (response.status === 503 && waited(startedAtMs) <= patienceMs) {
+        // Nothing was begun; the server will be back, or less busy.
+        await response.body?.cancel();
+        await pause(backoff(attempt), exchange.over.signal);
+        continue;
+      }
+      if (response.status === 404 && exchange.revision === undefined && session && !reopened) {
+        await response.body?.cancel();
+        reopened = await reopen(session);
+        if (reopened) continue;
+        throw new Error("the session has ended at the server, and another could not be opened");
+      }
+      if (opens && response.ok) memory.current = sessionOf(response);
+      const body = isJson(response) ? parsed(await bodyOf(response)) : undefined;
+      if (!learned && isHeaderMismatch(body) && (learned = await learnSchemas(exchange))) continue;
+      await hand(exchange, response, body);
+      return memory.current;
+    }
+  }
+
+  /** Hands what a response holds to the client. */
+  async function hand(exchange: Exchange, response: Response, body: unknown): Promise<void> {
+    if (isStream(response)) {
+      exchange.begun.resolve();
+      return await follow(exchange, response);
+    }
+    if (body === undefined) {
+      await response.body?.cancel();
+      throw new Error(describeStatus(response));
+    }
+    await hear(body, exchange);
+    if (exchange.pending.size > 0 && !response.ok) throw new Error(describeStatus(response));
+  }
+
+  /** A stream that breaks is no error: the rest of it is taken up elsewhere. */
+  async function follow(exchange: Exchange, response: Response): Promise<void> {
+    try {
+      await readEvents(response, {
+        onMessage: (message) => hear(message, exchange),
+        onId: (id) => void (exchange.lastEventId = id),
+        onRetry: (retryMs) => void (exchange.retryMs = retryMs),
+      });
+    } catch (error) {
+      if (closing.signal.aborted || exchange.over.signal.aborted) throw error;
+    }
+  }
+
+  /** The rest of a session's stream, wherever the server is now. */
+  async function resume(exchange: Exchange, session: Session | undefined): Promise<void> {
+    const { signal } = exchange.over;
+    let startedAtMs = performance.now();
+    for (let attempt = 0; exchange.pending.size > 0; attempt += 1) {
+      if (exchange.cancelled) return;
+      const { lastEventId } = exchange;
+      if (lastEventId === undefined) {
+        if (!isRepeatable(exchange)) throw lost(exchange);
+        await send(exchange, false);
+        if (exchange.pending.size > 0 && exchange.lastEventId === undefined && waited(startedAtMs) > limits.requestPatienceMs)
+          throw lost(exchange);
+      } else {
+        await pause(Math.max(exchange.retryMs ?? 0, backoff(attempt)), signal);
+        const response = await get({ ...memory.headers(session), "last-event-id": lastEventId }, signal);
+        if (response?.ok && isStream(response)) {
+          await follow(exchange, response);
+          if (exchange.lastEventId !== lastEventId) [attempt, startedAtMs] = [0, performance.now()];
+          continue;
+        }
+        await response?.body?.cancel();
+        if (response && response.status !== 503 && response.status !== 429 && response.status < 502)
+          throw lost(exchange, new Error(describeStatus(response)));
+      }
+      if (waited(startedAtMs) > limits.streamPatienceMs) throw lost(exchange);
+    }
+  }
+
+  /** A request of a revision without sessions, whose answer broke off. */
+  async function sendAgain(exchange: Exchange): Promise<void> {
+    let startedAtMs = performance.now();
+    for (let attempt = 0; exchange.pending.size > 0; attempt += 1) {
+      if (!isRepeatable(exchange) || waited(startedAtMs) > limits.streamPatienceMs) throw lost(exchange);
+      await pause(backoff(attempt), exchange.over.signal);
+      const sentAtMs = performance.now();
+      await send(exchange, false);
+      // A stream that lived is no failed attempt.
+      if (waited(sentAtMs) > BACKOFF_MAX_MS) [attempt, startedAtMs] = [0, performance.now()];
+    }
+  }
+
+  // ── from the server ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function hear(body: unknown, exchange?: Exchange): Promise<void> {
+    if (Array.isArray(body)) {
+      const kept = body.map((each) => heard(each, exchange)).filter((each) => each !== undefined);
+      if (kept.length > 0) await write(kept);
+      return;
+    }
+    const message = heard(body, exchange);
+    if (message !== undefined) await write(message);
+  }
+
+  /** The message as the client should see it; undefined for what it need not see. */
+  function heard(body: unknown, exchange: Exchange | undefined): object | undefined {
+    if (!isObject(body)) {
+      log("the server sent something that is no JSON-RPC message");
+      return undefined;
+    }
+    const method = own(body, "method");
+    if (method === undefined) return exchange && answered(body, exchange);
+    const id = own(body, "id");
+    if (typeof id === "string" || typeof id === "number") return isNewQuestion(id) ? body : undefined;
+    if (method === "notifications/subscriptions/acknowledged" && exchange) {
+      if (exchange.confirmed) return undefined;
+      exchange.confirmed = true;
+    }
+    return body;
+  }
+
+  function answered(body: Wire, exchange: Exchange): object | undefined {
+    const id = own(body, "id");
+    const given = typeof id === "string" || typeof id === "number" ? id : undefined;
+    // An error about a message that could not be read names no id; here it can only be about this one.
+    const [only] = exchange.pending.size === 1 ? exchange.pending.values() : [];
+    const about = given !== undefined && exchange.pending.has(idKey(given)) ? given : given === undefined ? only : undefined;
+    if (about === undefined) return undefined;
+    // The server ends a stream when it is restarted: it is opened again, and the client need not know.
+    if (isListen(exchange) && exchange.confirmed && Object.hasOwn(body, "result")) return undefined;
+    exchange.pending.delete(idKey(about));
+    if (exchange.requests.some(({ method }) => method === "tools/list")) schemas.learn(own(body, "result"));
+    if (exchange.requests[0]?.method === "initialize" && exchange.revision === undefined) noteVersion(body);
+    return given === undefined ? { ...body, id: about } : body;
+  }
+
+  function noteVersion(body: Wire): void {
+    const version = agreedVersion(body);
+    if (version !== undefined && memory.current) memory.current = { ...memory.current, version };
+  }
+
+  /** False for a question that the client has on its screen. One that it has answered is answered again in its place. */
+  function isNewQuestion(id: RequestId): boolean {
+    const known = questions.get(idKey(id));
+    if (known === undefined) questions.set(idKey(id), "open");
+    else if (known !== "open") void deliver(known, "an answer");
+    return known === undefined;
+  }
+
+  // ── the session ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function sessionOf(response: Response): Session {
+    memory.current?.over.abort();
+    return { id: response.headers.get("mcp-session-id") ?? undefined, version: undefined, over: new AbortController() };
+  }
+
+  /** Opens another session in the place of one that is gone. False when it cannot be. Once for all who find it gone. */
+  async function reopen(gone: Session): Promise<boolean> {
+    if (memory.current?.id !== gone.id) return true;
+    reopening ??= openAgain().finally(() => (reopening = undefined));
+    return await reopening;
+  }
+
+  async function openAgain(): Promise<boolean> {
+    const { initialize } = memory;
+    if (!initialize) return false;
+    log("the session has ended at the server: opening another");
+    try {
+      const tell = (message: object, headers: Record<string, string>) =>
+        ask(remote, post(JSON.stringify(message), headers, closing.signal));
+      const response = await tell({ jsonrpc: "2.0", id: "parley-stdio", method: "initialize", params: initialize.params }, {});
+      const text = await bodyOf(response);
+      const version = agreedVersion(parsed(text));
+      if (!response.ok || version === undefined) return false;
+      const session = { ...sessionOf(response), version };
+      memory.current = session;
+      const headers = memory.headers(session);
+      if (memory.initialized) {
+        await (await tell({ jsonrpc: "2.0", method: "notifications/initialized" }, headers)).body?.cancel();
+        void ownStream(session);
+      }
+      for (const { method, params } of memory.settings)
+        await (await tell({ jsonrpc: "2.0", id: "parley-stdio", method, params }, headers)).body?.cancel();
+      return true;
+    } catch (error) {
+      log(`no session could be opened: ${describe(error)}`);
+      return false;
+    }
+  }
+
+  /** What the server says outside of any request: read for as long as the session lives. */
+  async function ownStream(session: Session): Promise<void> {
+    const signal = AbortSignal.any([closing.signal, session.over.signal]);
+    let lastEventId: string | undefined;
+    let retryMs = 0;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      try {
+        const response = await get(
+          { ...memory.headers(session), ...(lastEventId !== undefined && { "last-event-id": lastEventId }) },
+          signal,
+        );
+        if (response?.status === 405) return await response.body?.cancel();
+        if (response?.status === 404) return void (await reopen(session));
+        if (response?.ok && isStream(response)) {
+          attempt = 0;
+          await readEvents(response, {
+            onMessage: (message) => hear(message),
+            onId: (id) => (lastEventId = id),
+            onRetry: (ms) => (retryMs = ms),
+          });
+        } else await response?.body?.cancel();
+      } catch {
+        // It broke: it is opened again below, unless it is not wanted any more.
+      }
+      if (!signal.aborted) await pause(Math.max(retryMs, backoff(attempt)), signal).catch(() => undefined);
+    }
+  }
+
+  // ── HTTP ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function headersOf(exchange: Exchange, session: Session | undefined): Record<string, string> {
+    const [request] = exchange.requests;
+    if (exchange.revision === undefined || !request) return memory.headers(session);
+    return requestHeaders(request, exchange.revision, schemas);
+  }
+
+  /** Undefined while the server cannot be reached. */
+  async function get(headers: Record<string, string>, signal: AbortSignal): Promise<Response | undefined> {
+    try {
+      return await ask(remote, { method: "GET", headers: { ...headers, accept: "text/event-stream" }, signal });
+    } catch (error) {
+      if (signal.aborted || !(error instanceof Unreachable)) throw error;
+      return undefined;
+    }
+  }
+
+  /** A tool whose arguments travel in headers, and whose schema was not seen yet. Nothing was begun: the headers are judged first. */
+  async function learnSchemas({ requests: [request], over }: Exchange): Promise<boolean> {
+    if (request?.method !== "tools/call") return false;
+    for (let cursor: unknown, page = 0; page < PAGES_MAX; page += 1) {
+      const params = { _meta: request.params["_meta"], ...(cursor !== undefined && { cursor }) };
+      const list = { id: "parley-stdio", method: "tools/list", params };
+      const headers = requestHeaders(list, claimedRevision(list) ?? "", schemas);
+      const response = await ask(remote, post(JSON.stringify({ jsonrpc: "2.0", ...list }), headers, over.signal));
+      const body = parsed(await bodyOf(response));
+      const result = isObject(body) ? own(body, "result") : undefined;
+      if (!isObject(result)) return false;
+      schemas.learn(result);
+      cursor = own(result, "nextCursor");
+      if (cursor === undefined) return true;
+    }
+    return true;
+  }
+
+  // ── errors ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function failAll(exchange: Exchange, message: string): Promise<void> {
+    const ids = [...exchange.pending.values()];
+    exchange.pending.clear();
+    for (const id of ids) {
+      await write(errorMessage(id, { code: CONNECTION_LOST, message }));
+    }
+  }
+
+  function say(message: object): void {
+    void write(message);
+  }
+
+  return {
+    take,
+    refuse: (problem) => say(parseError(problem).message),
+    idle: () => (exchanges.size === 0 ? Promise.resolve() : new Promise((idle) => whenIdle.push(idle))),
+    async close() {
+      closing.abort();
+      for (const exchange of new Set(exchanges.values())) {
+        exchange.pending.clear();
+        exchange.over.abort();
+      }
+      const { current } = memory;
+      current?.over.abort();
+      if (current?.id === undefined) return;
+      const signal = AbortSignal.timeout(GOODBYE_MS);
+      await ask(remote, { method: "DELETE", headers: memory.headers(current), signal }).then(
+        (response) => response.body?.cancel(),
+        () => undefined, // It expires by itself.
+      );
+    },
+  };
+}
+
+/** Pages of tools/list that are read to find a schema. */
+const PAGES_MAX = 100;
+
+function post(body: string, headers: Record<string, string>, signal: AbortSignal): Outgoing {
+  return { method: "POST", headers: { ...ACCEPT, ...headers }, body, signal };
+}
+
+async function bodyOf(response: Response): Promise<string> {
+  try {
+    return await response.text();
+  } catch (error) {
+    throw new Unreachable(response.url, error);
+  }
+}
+
+function isHeaderMismatch(body: unknown): boolean {
+  const error = isObject(body) ? own(body, "error") : undefined;
+  return isObject(error) && own(error, "code") === HEADER_MISMATCH;
+}
+
+function lost(exchange: Exchange, cause?: unknown): Error {
+  const why = cause instanceof Error ? ` (${cause.message})` : "";
+  const what = `the connection to the server was lost before ${namesOf(exchange)} was answered${why}`;
+  // A server may close the connection under a message that it will not read to its end.
+  if (exchange.text.length > LARGE_CHARS)
+    return new Error(
+      `${what}. The message has ${exchange.text.length} characters, which may be more than it takes (PARLEY_BODY_BYTES_MAX)`,
+    );
+  return new Error(`${what}. It may have been carried out: look before you try again`);
+}
+
+/** What Parley takes unless it is set otherwise. */
+const LARGE_CHARS = 1_048_576;
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function describeStatus({ status, url }: Response): string {
+  if (status === 401) return `${url} wants to know who calls: run \`parley login --url ${url}\`, or set PARLEY_TOKEN to an access token`;
+  if (status === 403) return `${url} does not let this caller in (HTTP 403)`;
+  return `${url} answered HTTP ${status} without a JSON-RPC message`;
+}
+
+function waited(sinceMs: number): number {
+  return performance.now() - sinceMs;
+}
+
+function backoff(attempt: number): number {
+  return Math.min(BACKOFF_MIN_MS * 2 ** Math.min(attempt, 10), BACKOFF_MAX_MS);
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal });
+}

@@ -1,0 +1,86 @@
+/** `parley inbox`: all open questions of the caller's tasks, the longest waiting first, one after another. */
+import { asksOf } from "../answering.ts";
+import { askUntilOver, Left, watchTask } from "../follow.ts";
+import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
+import { type McpClient, RpcError } from "../mcp-client.ts";
+import { type InputRequest, showAsk, type TaskState } from "../show.ts";
+import { isInteractive, print, printJson, tell } from "../terminal.ts";
+import { tasksOf } from "./list.ts";
+import { getTask } from "./one.ts";
+
+/** Tasks that are looked through. */
+const TASKS_MAX = 1_000;
+
+interface Open {
+  readonly taskId: string;
+  readonly key: string;
+  readonly since: string;
+  readonly request: InputRequest;
+}
+
+export async function inbox(
+  client: McpClient,
+  { json = false, list = false }: { readonly json?: boolean; readonly list?: boolean },
+): Promise<void> {
+  const open = await openQuestions(client);
+  if (json) {
+    return printJson({
+      questions: open.map(({ taskId, key, since, request }) => ({ taskId, key, since, method: request.method, params: request.params })),
+    });
+  }
+  if (open.length === 0) return print("no open questions");
+  if (list || !isInteractive()) {
+    for (const { taskId, key, request } of open) print(showAsk(taskId, key, request));
+    return;
+  }
+  const signal = onInterrupt();
+  let answered = 0;
+  try {
+    for (const [index, { taskId, key, request }] of open.entries()) {
+      tell(`\n${index + 1} of ${open.length}  task ${taskId}`);
+      const now = await stillOpen(client, taskId, key);
+      if (!now) {
+        tell(`${key} was answered elsewhere, or is over.`);
+        continue;
+      }
+      if (request.method !== "elicitation/create") {
+        tell(showAsk(taskId, key, request));
+        continue;
+      }
+      await askUntilOver(client, { taskId, key, request: now, watching: watchTask(client, taskId, signal), signal });
+      answered += 1;
+    }
+  } catch (error) {
+    if (!(error instanceof Left)) throw error;
+    tell("The other questions stay open.");
+    process.exitCode = INTERRUPTED;
+  }
+  tell(`${answered} of ${open.length} answered`);
+}
+
+async function openQuestions(client: McpClient): Promise<readonly Open[]> {
+  const waiting = await tasksOf(client, { status: ["input_required"], limit: TASKS_MAX });
+  const oldestFirst = waiting.toSorted((one, other) => one.lastUpdatedAt.localeCompare(other.lastUpdatedAt));
+  const open: Open[] = [];
+  for (const { taskId, lastUpdatedAt } of oldestFirst) {
+    const task = await found(client, taskId);
+    if (!task) continue;
+    for (const [key, request] of Object.entries(asksOf(task))) open.push({ taskId, key, since: lastUpdatedAt, request });
+  }
+  return open;
+}
+
+async function stillOpen(client: McpClient, taskId: string, key: string): Promise<InputRequest | undefined> {
+  const task = await found(client, taskId);
+  return task && asksOf(task)[key];
+}
+
+/** A task may end, and be gone, between two looks. */
+async function found(client: McpClient, taskId: string): Promise<TaskState | undefined> {
+  try {
+    return await getTask(client, taskId);
+  } catch (error) {
+    if (error instanceof RpcError && !error.isLost) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,36 @@
+/** `parley task`, `parley cancel` and what they were called before: one task. */
+import { asksOf } from "../answering.ts";
+import type { McpClient } from "../mcp-client.ts";
+import { showAsk, showResult, showTask, type TaskState } from "../show.ts";
+import { clean, cleanLine, print, printJson } from "../terminal.ts";
+
+export async function getTask(client: McpClient, taskId: string): Promise<TaskState> {
+  return await client.request<TaskState>("tasks/get", { taskId });
+}
+
+export async function printTask(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
+  const task = await getTask(client, taskId);
+  if (json) return printJson(task);
+  const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, result, error } = task;
+  print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
+  print(`  called   ${createdAt}`);
+  print(`  changed  ${lastUpdatedAt}`);
+  if (ttlMs !== null && ttlMs !== undefined && (result || error))
+    print(`  kept     until ${new Date(Date.parse(createdAt) + ttlMs).toISOString()}`);
+  for (const [key, request] of Object.entries(asksOf(task))) print(showAsk(taskId, key, request));
+  if (result) print(showResult(result));
+  if (error) print(`error ${clean(JSON.stringify(error))}`);
+}
+
+/** As `tasks get` has always printed it. */
+export async function printTaskShort(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
+  const task = await getTask(client, taskId);
+  print(json ? JSON.stringify(task, null, 2) : showTask(task));
+}
+
+export async function cancelTask(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
+  await client.request("tasks/cancel", { taskId });
+  const task = await getTask(client, taskId);
+  if (json) printJson({ taskId, status: task.status });
+  else print(showTask(task));
+}

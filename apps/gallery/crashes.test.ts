@@ -1,0 +1,95 @@
+/** Every tool of the gallery, with its worker dying at every point: the same result, the same files, each effect recorded once. */
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { catalogue } from "@parley/sdk";
+import { type Script, type TestOptions, accept, decline, runTool, timeout } from "@parley/sdk/testing";
+import type { JsonObject } from "@parley/core";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import * as gallery from "./index.ts";
+
+const tools = catalogue(gallery).tools;
+
+interface Course {
+  readonly tool: string;
+  readonly args?: JsonObject;
+  readonly answers: Script;
+}
+
+const member = (name: string, more: boolean) => ({ name, email: `${name}@example.com`, role: "developer", more });
+
+const COURSES: readonly Course[] = [
+  { tool: "research", args: { word: "holdTable" }, answers: {} },
+  { tool: "book_dinner", args: { date: "2026-12-24", time: "19:30" }, answers: { "party-size": { partySize: 4 } } },
+  { tool: "book_dinner", args: { date: "2026-12-24", time: "19:30" }, answers: { "party-size": timeout } },
+  { tool: "delete_files", answers: { confirm: true } },
+  {
+    tool: "expense_report",
+    answers: { expense: { purpose: "Train", amount: 90, date: "2026-11-20", category: "travel", projects: ["apollo"] } },
+  },
+  { tool: "connect_account", args: { service: "calendar" }, answers: { authorize: accept } },
+  { tool: "onboarding", args: { team: "web" }, answers: { member: member("ada", true), "member#2": member("bob", false) } },
+  { tool: "deploy", args: { service: "shop", version: "1.2.3" }, answers: { approval: { approve: true }, window: timeout } },
+  {
+    tool: "approve_invoice",
+    args: { invoice: "2026-117", amount: 480, approver: "Ada", deputy: "Bob" },
+    answers: { approver: timeout, deputy: { approve: true } },
+  },
+  {
+    tool: "review_access",
+    args: { project: "apollo", accounts: ["ada", "bob"] },
+    answers: { "ada/keep": { keep: false }, "bob/keep": decline },
+  },
+  { tool: "weekly_note", args: { journal: "garden" }, answers: { note: { note: "sowed" }, "note@1": { note: "picked", goOn: false } } },
+  { tool: "plan_trip", args: { city: "Graz" }, answers: { travellers: {}, train: "noon", day: {}, book: true } },
+  { tool: "plan_trip", args: { city: "Graz" }, answers: { travellers: {}, train: "noon", day: {}, book: decline } },
+  {
+    tool: "compare_offers",
+    args: { event: "party", suppliers: ["bakery", "bistro"] },
+    answers: { "bakery/price": 99, "bakery/delivery": "by car", "bistro/price": decline },
+  },
+];
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** What came of a run, and what is left in the gallery's directory. Two tasks differ by their ids alone. */
+async function ended({ tool: name, args = {}, answers }: Course, options: TestOptions) {
+  const dir = await mkdtemp(join(tmpdir(), "parley-crashes-"));
+  vi.stubEnv("PARLEY_GALLERY_DIR", dir);
+  try {
+    const tool = tools.get(name);
+    if (!tool) throw new Error(`the gallery has no tool ${name}`);
+    const run = await runTool(tool, args, { ...options, answers });
+    const paths = (await readdir(dir, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    const files = await Promise.all(
+      paths.map(async (entry) => [
+        join(entry.parentPath, entry.name).slice(dir.length),
+        await readFile(join(entry.parentPath, entry.name), "utf8"),
+      ]),
+    );
+    const outcome = { result: run.result, error: run.error, journal: run.journal.toSorted(), files: files.toSorted() };
+    // The restaurant numbers its bookings by a digest of the task's id.
+    const said = JSON.stringify(outcome).replaceAll(run.task.id, "TASK");
+    const [, number = "none"] = /requests\/([0-9a-f]{32})/.exec(said) ?? [];
+    return JSON.parse(said.replaceAll(number, "NUMBER").replaceAll(number.slice(0, 6).toUpperCase(), "NUMBER")) as typeof outcome;
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+test("every tool of the gallery is among them", () => {
+  expect(new Set(COURSES.map(({ tool }) => tool))).toEqual(new Set(tools.keys()));
+});
+
+describe.each(COURSES.map((course) => [course.tool, course] as const))("%s", (_name, course) => {
+  test("ends the same wherever its worker dies", async () => {
+    const expected = await ended(course, {});
+    expect(expected.error).toBeUndefined();
+    expect(await ended(course, { interrupt: true })).toEqual(expected);
+    for (let after = 1; after <= expected.journal.length; after += 1) {
+      expect([after, await ended(course, { interrupt: after })]).toEqual([after, expected]);
+    }
+  });
+});

@@ -1,0 +1,326 @@
+/** Pages on which people answer: who may open them, what settles a question, and what is said when something is not as it was. */
+import { sweep } from "@parley/core";
+import { catalogue, defineTool, Secret } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { anonymous } from "./front-end/caller.ts";
+import type { Visitors } from "./front-end/visitors.ts";
+import { SECRET_CHARS_MAX } from "./routes/asks/views.ts";
+import { openSession } from "./session-client.fixture.ts";
+
+const asking = catalogue([
+  defineTool({
+    name: "connect",
+    input: z.object({ message: z.string().default("Your key?"), to: z.string().optional(), timeout: z.string().optional() }),
+    async run({ message, to, timeout }, ctx) {
+      const audience = to === undefined ? {} : { to: { people: [to] } };
+      const patience = timeout === undefined ? {} : { timeout: timeout as "1s" };
+      const key = await ctx.branch("api", () => ctx.secret("key", { message, ...audience, ...patience }));
+      const length = await ctx.step("use", () => key.use((text) => text.length));
+      return `${key instanceof Secret} ${String(key)} ${JSON.stringify({ key })} ${length}`;
+    },
+  }),
+]);
+
+/** Who comes is whom the header names, as if they had logged in. */
+const named: Visitors = {
+  authenticate: ({ headers }) => callerNamed(String(headers["x-principal"] ?? "ann")),
+  ticket: undefined,
+};
+
+async function asked(args: object = {}, deployed: { visitors?: Visitors } = {}) {
+  const deployment = await deploy({ catalogue: asking, fronts: 2, ...(!deployed.visitors && LOCAL), ...deployed });
+  const [here, there] = deployment.fronts as [Front, Front];
+  const options = { principal: "ann" };
+  const created = await rpc(here, "tools/call", { name: "connect", arguments: args }, options);
+  const taskId = String(created.result!["taskId"]);
+  const get = async () => (await rpc(there, "tasks/get", { taskId }, options)).result!;
+  await until(async () => (await get())["status"] === "input_required");
+  const answer = (action: string) => rpc(there, "tasks/update", { taskId, inputResponses: { "api/key": { action } } }, options);
+  const url = String((await get())["inputRequests"]!["api/key"]!["params"]!["url"] ?? "");
+  return {
+    ...deployment,
+    here,
+    there,
+    taskId,
+    get,
+    answer,
+    url,
+    at: (front: Front) => url.replace(/^http:\/\/[^/]+/, new URL(front.url).origin),
+  };
+}
+
+/** Everybody is the same one, for clients and for pages. */
+const LOCAL = { authenticate: anonymous };
+
+interface Opened {
+  readonly status: number;
+  readonly text: string;
+  readonly fields: Record<string, string>;
+}
+
+async function open(url: string, headers: Record<string, string> = {}): Promise<Opened> {
+  const response = await fetch(url, { headers });
+  const text = await response.text();
+  const fields = Object.fromEntries(
+    [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+  );
+  return { status: response.status, text, fields };
+}
+
+async function send(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
+  const response = await fetch(url, { method: "POST", body: new URLSearchParams(fields), headers });
+  return { status: response.status, text: await response.text() };
+}
+
+const sentence = (text: string) => /<p>([^<]*)<\/p>/.exec(text)?.[1];
+
+describe("a secret", () => {
+  test("is entered on a page of any front end, and reaches the tool and nobody else", async () => {
+    const { here, there, at, get, services, taskId, logged } = await asked();
+    const { status, text, fields } = await open(at(here));
+    expect([status, text]).toEqual([200, expect.stringContaining("Your key?")]);
+
+    const sent = await send(at(there), { ...fields, action: "accept", secret: "hunter2-☃" });
+    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("was handed over")]);
+
+    await until(async () => (await get())["status"] === "completed");
+    expect((await get())["result"]!["content"]![0]!["text"]).toBe('true [secret] {"key":"[secret]"} 9');
+    expect(JSON.stringify([await services.store.load(taskId), logged])).not.toContain("hunter2");
+    // It went with the task's end.
+    expect(await services.store.deposit(taskId, "api/key")).toBeUndefined();
+  });
+
+  test("is sealed in the store", async () => {
+    const { here, at, services } = await asked();
+    const deposits: string[] = [];
+    const { answer } = services.store;
+    Object.assign(services.store, {
+      answer: (request: Parameters<typeof answer>[0]) => (deposits.push(request.page?.deposit ?? ""), answer(request)),
+    });
+    await send(at(here), { ...(await open(at(here))).fields, action: "accept", secret: "hunter2-hunter2" });
+    expect(deposits.join("")).toMatch(/^[\w-]{8}\.[\w-]{40,}$/);
+  });
+
+  test("has at most 16,384 characters, at the limit and one beyond, and at least one", async () => {
+    const { here, at, get } = await asked();
+    const { fields } = await open(at(here));
+    const empty = await send(at(here), { ...fields, action: "accept", secret: "" });
+    expect([empty.status, empty.text]).toEqual([422, expect.stringContaining("Enter the secret, or decline.")]);
+    const large = await send(at(here), { ...fields, action: "accept", secret: "☃".repeat(SECRET_CHARS_MAX + 1) });
+    expect([large.status, large.text]).toEqual([422, expect.stringContaining("at most 16384 characters")]);
+    expect(large.text).not.toContain("☃");
+    const huge = await send(at(here), { ...fields, action: "accept", secret: "x".repeat(200_000) });
+    expect([huge.status, sentence(huge.text)]).toEqual([413, expect.stringContaining("larger than this page takes")]);
+    expect((await send(at(here), { ...fields, action: "accept", secret: "☃".repeat(SECRET_CHARS_MAX) })).status).toBe(200);
+    await until(async () => (await get())["status"] === "completed");
+  });
+});
+
+describe("the page of a question", () => {
+  test("is only looked at by GET and HEAD", async () => {
+    const { at, here, get } = await asked();
+    const before = await get();
+    for (const method of ["GET", "HEAD", "GET"]) expect((await fetch(at(here), { method })).status).toBe(200);
+    expect(await get()).toEqual(before);
+    for (const method of ["PUT", "DELETE"]) expect((await fetch(at(here), { method })).status).toBe(404);
+  });
+
+  test("runs no script, is framed by nobody, loads nothing, is kept by nobody, and escapes what it shows", async () => {
+    const { at, here } = await asked({ message: `<script>alert("1")</script> & 'so on'` });
+    const response = await fetch(at(here));
+    const text = await response.text();
+    expect(text).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;so on&#39;");
+    expect(text).not.toMatch(/<script|<img|<link|http:|https:/);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+      ),
+      "x-frame-options": "DENY",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      "cache-control": "no-store",
+    });
+  });
+
+  test("says that it is done to who opens it, or sends it, again", async () => {
+    const { here, there, at, get } = await asked();
+    const { fields } = await open(at(here));
+    const form = { ...fields, action: "accept", secret: "hunter2" };
+    const sent = await Promise.all([send(at(here), form), send(at(there), form), send(at(here), { ...form, secret: "other" })]);
+    expect(sent.map(({ text }) => /<h1>([^<]*)/.exec(text)?.[1]).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);
+    expect(sentence((await open(at(there))).text)).toContain("was completed before, and nothing was changed");
+    await until(async () => (await get())["status"] === "completed");
+    expect(sentence((await open(at(here))).text)).toContain("was completed before");
+    expect(sentence((await send(at(here), form)).text)).toContain("was completed before");
+  });
+
+  test.each([
+    ["declined by a client", async ({ answer }: Awaited<ReturnType<typeof asked>>) => void (await answer("decline"))],
+    ["cancelled with its task", async ({ there, taskId }) => void (await rpc(there, "tasks/cancel", { taskId }, { principal: "ann" }))],
+    ["too late", async ({ skip }) => skip(2_000)],
+  ] as [string, (given: Awaited<ReturnType<typeof asked>>) => Promise<void>][])(
+    "says that it is closed when it was %s",
+    async (what, close) => {
+      const given = await asked(what === "too late" ? { timeout: "1s" } : {});
+      const { here, at, get } = given;
+      const { fields } = await open(at(here));
+      await close(given);
+      await sweep(given.services, { partition: 0 });
+      await until(async () => !["working", "input_required"].includes(String((await get())["status"])));
+      for (const said of [await open(at(here)), await send(at(here), { ...fields, action: "accept", secret: "hunter2" })])
+        expect([said.status, sentence(said.text)]).toEqual([410, expect.stringContaining("This question is closed")]);
+    },
+  );
+
+  test("is declined by its button", async () => {
+    const { here, at, get } = await asked();
+    const sent = await send(at(here), { ...(await open(at(here))).fields, action: "decline" });
+    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("you declined")]);
+    await until(async () => (await get())["status"] === "completed");
+    expect((await get())["result"]!["content"]![0]!["text"]).toContain("declined");
+  });
+
+  test.each([
+    ["another site's form", {}, { origin: "https://evil.example" }, 403],
+    ["a form of no origin", {}, { origin: "null" }, 403],
+    ["a form that a browser says comes from elsewhere", {}, { "sec-fetch-site": "cross-site" }, 403],
+    ["a form of a sibling", {}, { "sec-fetch-site": "same-site" }, 403],
+    ["a form without its token", { token: "" }, {}, 409],
+    ["a form with a made-up token", { token: "A".repeat(22) }, {}, 409],
+    ["a form for the question as it was not shown", { shown: "A".repeat(22) }, {}, 409],
+    ["no choice", { action: "" }, {}, 400],
+    ["a body that is no form", {}, { "content-type": "application/json" }, 400],
+  ])("takes nothing from %s", async (_what, fields, headers, status) => {
+    const { here, at, get } = await asked();
+    const opened = await open(at(here));
+    const sent = await send(at(here), { ...opened.fields, action: "accept", secret: "hunter2", ...fields }, headers);
+    expect([sent.status, sentence(sent.text)]).toEqual([status, expect.stringContaining("nothing was handed over")]);
+    expect((await get())["status"]).toBe("input_required");
+  });
+});
+
+describe("without identity", () => {
+  test("a page opens at the address that its client was given and at no other; unknown and known tasks look the same", async () => {
+    const { here, at, taskId } = await asked();
+    const right = at(here);
+    const { origin } = new URL(right);
+    const wrong = [
+      right.replace(/\?.*/, ""),
+      right.replace(/k=./, (found) => `k=${found.endsWith("A") ? "B" : "A"}`),
+      right.replace("key", "other"),
+      right.replace(taskId, `0-${"A".repeat(22)}`),
+      `${origin}/asks/${taskId}/`,
+      `${origin}/asks/${taskId}/api%2Fother?k=a&k=b`,
+      `${origin}/asks/${"x".repeat(80)}/${"y".repeat(2_000)}?k=z`,
+    ];
+    const said = await Promise.all(wrong.map(async (url) => await open(url)));
+    expect(new Set(said.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect([said[0]?.status, sentence(said[0]?.text ?? "")]).toEqual([404, expect.stringContaining("There is no such question")]);
+    expect((await open(right.replace("api/key", "api%2Fkey"))).status).toBe(200);
+  });
+
+  test("is served under the names that this machine goes by alone", async () => {
+    const { here, at } = await asked();
+    const response = await here.app.server.inject({ url: at(here), headers: { host: "evil.example" } });
+    expect(response.statusCode).toBe(403);
+  });
+});
+
+describe("where people log in", () => {
+  test("a page opens for who was asked, at a plain address; for others there is no such question", async () => {
+    const { here, at, url } = await asked({}, { visitors: named });
+    expect(url).not.toContain("?");
+    expect((await open(at(here), { "x-principal": "ann" })).text).toContain("You are logged in as ann.");
+    const foreign = await open(at(here), { "x-principal": "bob" });
+    const unknown = await open(at(here).replace(/asks\/[^/]+/, `asks/0-${"A".repeat(22)}`), { "x-principal": "bob" });
+    expect(foreign).toEqual(unknown);
+    expect(foreign.status).toBe(404);
+  });
+
+  test("nobody sends what another person was shown", async () => {
+    const { here, at, get } = await asked({}, { visitors: named });
+    const { fields } = await open(at(here), { "x-principal": "ann" });
+    const sent = await send(at(here), { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" });
+    expect(sent.status).toBe(404);
+    expect((await get())["status"]).toBe("input_required");
+  });
+});
+
+describe("a question that is put to somebody else", () => {
+  test("opens for them; its owner is told so, and they are told when it is done", async () => {
+    const deployment = await deploy({ catalogue: asking, fronts: 1, visitors: named });
+    const [front] = deployment.fronts as [Front];
+    const created = await rpc(front, "tools/call", { name: "connect", arguments: { to: "bob" } }, { principal: "ann" });
+    const taskId = String(created.result!["taskId"]);
+    await until(async () => (await rpc(front, "tasks/get", { taskId }, { principal: "ann" })).result!["status"] === "input_required");
+    const url = `${new URL(front.url).origin}/asks/${taskId}/api/key`;
+    expect(await open(url, { "x-principal": "ann" })).toMatchObject({ status: 403, text: expect.stringContaining("put to somebody else") });
+    const { fields } = await open(url, { "x-principal": "bob" });
+    expect((await send(url, { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" })).status).toBe(200);
+    expect((await open(url, { "x-principal": "bob" })).text).toContain("was completed before");
+    expect((await open(url, { "x-principal": "eve" })).status).toBe(404);
+  });
+});
+
+describe("a client's answer to a page's address", () => {
+  test("`accept` says that the person went there: the task waits on for the page, and is not asked again", async () => {
+    const { here, at, get, answer } = await asked();
+    const { fields } = await open(at(here));
+    expect((await answer("accept")).error).toBeUndefined();
+    expect(await get()).toMatchObject({ status: "input_required", inputRequests: {} });
+    expect((await get())["statusMessage"]).toContain('Waiting for a page to be completed: "Your key?"');
+    // Twice is once.
+    expect((await answer("accept")).error).toBeUndefined();
+    expect((await send(at(here), { ...fields, action: "accept", secret: "hunter2" })).status).toBe(200);
+    await until(async () => (await get())["status"] === "completed");
+    // And afterwards it is nothing new.
+    expect((await answer("accept")).error).toBeUndefined();
+  });
+
+  test.each(["decline", "cancel"])("`%s` ends the question, also after `accept`", async (action) => {
+    const { get, answer } = await asked();
+    await answer("accept");
+    expect((await answer(action)).error).toBeUndefined();
+    await until(async () => (await get())["status"] === "completed");
+  });
+
+  test("in a session a held call ends with the page", async () => {
+    const { fronts } = await deploy({ catalogue: asking, fronts: 2, ...LOCAL });
+    const [here, there] = fronts as [Front, Front];
+    const client = await openSession(here);
+    const call = await client.stream(here, "tools/call", { name: "connect", arguments: {} });
+    const ask = await call.next();
+    expect(ask).toMatchObject({ method: "elicitation/create", params: { mode: "url", message: "Your key?" } });
+    expect((await client.reply(there, ask.id, { action: "accept" })).status).toBe(202);
+    const url = String(ask.params!["url"]);
+    await send(url, { ...(await open(url)).fields, action: "accept", secret: "hunter2" });
+    const messages = [await call.next(), await call.next()];
+    expect(messages[0]).toMatchObject({
+      method: "notifications/elicitation/complete",
+      params: { elicitationId: ask.params!["elicitationId"] },
+    });
+    expect(messages[1]!.result!["content"]![0]!["text"]).toContain("7");
+    call.close();
+  });
+
+  test("in a call without tasks the retried call waits for the page", async () => {
+    const { fronts } = await deploy({ catalogue: asking, fronts: 2, ...LOCAL });
+    const [here, there] = fronts as [Front, Front];
+    const params = { name: "connect", arguments: {} };
+    const first = (await rpc(here, "tools/call", params, { tasks: false })).result!;
+    const url = String(first["inputRequests"]!["api/key"]!["params"]!["url"]);
+    const retried = rpc(
+      there,
+      "tools/call",
+      { ...params, inputResponses: { "api/key": { action: "accept" } }, requestState: first["requestState"] },
+      { tasks: false },
+    );
+    await send(url, { ...(await open(url)).fields, action: "accept", secret: "hunter2" });
+    expect((await retried).result!["content"]![0]!["text"]).toContain("7");
+  });
+});

@@ -1,0 +1,219 @@
+/**
+ * Pages on which people answer what must not pass through their client:
+ *
+ *   GET, HEAD  show the form, or say what became of the question; they change nothing, so that whatever looks at links may look
+ *   POST       settles it, once: which answer counts is decided in the store (visit-page.ts in core)
+ *
+ * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this person for this
+ * question (a signed token).
+ */
+import {
+  type Caller,
+  type FilesWanted,
+  leavePage,
+  noteShown,
+  ParleyError,
+  type Rated,
+  SCOPES,
+  visitPage,
+  type OpenPage,
+} from "@parley/core";
+import type { DepositSeal } from "@parley/node";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FrontEnd } from "../../front-end/front-end.ts";
+import { gate } from "../../front-end/gate.ts";
+import { takeUpload } from "./upload.ts";
+import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
+import { requireScopes } from "../../front-end/protected-resource.ts";
+import { addressed, type Visitors } from "../../front-end/visitors.ts";
+import type { Signatures } from "../../seals/signatures.ts";
+import { filesPage, NOTICES, type NoticeName, noticePage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
+
+export interface AsksRoute {
+  readonly frontEnd: FrontEnd;
+  readonly addresses: PageAddresses;
+  readonly seal: DepositSeal;
+  readonly signatures: Signatures;
+  readonly visitors: Visitors;
+}
+
+/** A character of a secret takes up to nine bytes in a form. */
+const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
+const DOOR = "page";
+/** Uploads that one front end takes at once. */
+export const UPLOADS_MAX = 100;
+
+export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors }: AsksRoute): void {
+  const { services, resource, rates, limits, log } = frontEnd;
+
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string", bodyLimit: FORM_BYTES_MAX },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+
+  // Read as it comes, by the handler: see upload.ts.
+  scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
+  const uploads = gate("uploads", UPLOADS_MAX);
+
+  const refOf = (request: FastifyRequest) => {
+    const { taskId, key } = addressed(request);
+    return { taskId, key, caller: request.caller, door: DOOR };
+  };
+
+  /** Before anything is done: throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
+  async function permit({ caller }: FastifyRequest, rate: Rated): Promise<void> {
+    if (resource) requireScopes(caller, [SCOPES.answer], "the page");
+    await rates.take(caller, rate, 1);
+  }
+
+  scope.get(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
+    await permit(request, "reads");
+    const ref = refOf(request);
+    const visit = await visitPage(services, ref);
+    if (visit.type !== "open") return notice(reply, visit.type);
+    noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
+    return show(request, reply, visit.page);
+  });
+
+  scope.post(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
+    if (!isOwnForm(request)) return notice(reply, "foreign");
+    await permit(request, "answers");
+    const ref = refOf(request);
+    const visit = await visitPage(services, ref);
+    if (visit.type !== "open") return notice(reply, visit.type);
+    const { body } = request;
+    const { page } = visit.page;
+    if (page.kind === "files" && body === request.raw) return await upload(request, reply, { page: visit.page, wanted: within(page) });
+    if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
+    const [shown, token, action] = [body.get("shown"), body.get("token"), body.get("action")];
+    if (shown === null || token === null || !signatures.verify(formOf(ref, shown), token)) return notice(reply, "stale");
+    if (action === "decline") return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
+    const secret = body.get("secret");
+    if (page.kind === "files") return show(request, reply, visit.page, "Choose a file, or decline.");
+    if (action !== "accept" || secret === null) return notice(reply, "unreadable");
+    if (secret === "") return show(request, reply, visit.page, "Enter the secret, or decline.");
+    if (secret.length > SECRET_CHARS_MAX) return show(request, reply, visit.page, `A secret has at most ${SECRET_CHARS_MAX} characters.`);
+    const deposit = seal.seal(ref.taskId, ref.key, secret);
+    return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
+  });
+
+  /** A tool may ask for more than the deployment takes. */
+  function within(wanted: FilesWanted): FilesWanted {
+    return { ...wanted, bytesMax: Math.min(wanted.bytesMax, limits.fileBytesMax) };
+  }
+
+  interface Uploading {
+    readonly page: OpenPage;
+    readonly wanted: FilesWanted;
+  }
+
+  async function upload(request: FastifyRequest, reply: FastifyReply, { page, wanted }: Uploading): Promise<FastifyReply> {
+    const { files } = services;
+    if (!files) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
+    const ref = refOf(request);
+    const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
+    const leave = uploads.enter();
+    try {
+      const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs });
+      if (taken.type === "notice") return notice(reply, taken.name);
+      if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);
+      if (taken.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
+      const content = { files: taken.files.map((file) => ({ ...file })) };
+      const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
+      if (type === "accepted") return notice(reply, "accepted");
+      await Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
+      const visit = await visitPage(services, ref);
+      return notice(reply, visit.type === "open" ? "stale" : visit.type);
+    } finally {
+      leave();
+    }
+  }
+
+  async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
+    const { type } = await leavePage(services, request);
+    if (type === "accepted" || type === "duplicate") return notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
+    // Somebody was faster, at this door or another one.
+    const visit = await visitPage(services, request);
+    return notice(reply, visit.type === "open" ? "stale" : visit.type);
+  }
+
+  function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {
+    const { caller } = request;
+    const { taskId, key } = refOf(request);
+    const token = signatures.sign(formOf({ taskId, key, caller }, page.ask.digest));
+    const shown = { page, caller, token, ...(problem !== undefined && { problem }) };
+    const text = page.page.kind === "files" ? filesPage({ wanted: within(page.page), shown }) : secretPage(shown);
+    return sendPage(reply, problem === undefined ? 200 : 422, text);
+  }
+
+  /** Browsers say where a form comes from. One that says nothing is no browser, and has nobody's cookies. */
+  function isOwnForm({ headers }: FastifyRequest): boolean {
+    const site = headers["sec-fetch-site"];
+    if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+    const { origin, host } = headers;
+    return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
+  }
+
+  scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
+    const name = noticeOf(error);
+    if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
+    if (name !== "broken") {
+      log.info(
+        { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
+        "page refused",
+      );
+      return notice(reply, name);
+    }
+    const defectId = services.ids.uuid();
+    log.error({ requestId: request.id, defectId, err: error }, "request failed");
+    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator finds it by ${defectId}.`));
+  });
+}
+
+/** What a form's token is signed for: this person, this ask as it was shown. */
+function formOf({ taskId, key, caller: { tenant, principal } }: { taskId: string; key: string; caller: Caller }, digest: string): string {
+  return ["form", tenant, principal, taskId, key, digest].join("\n");
+}
+
+/** Fastify forgets the type where an error is answered. */
+function sendPage(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).type("text/html; charset=utf-8").send(text);
+}
+
+function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
+  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
+}
+
+function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
+  if (error instanceof ParleyError) {
+    switch (error.code) {
+      case "TASK_NOT_FOUND":
+        return "unknown";
+      case "SCOPE_INSUFFICIENT":
+        return "refused";
+      case "CREDENTIALS_MISSING":
+        return "strange";
+      case "QUOTA_EXCEEDED":
+        return "busy";
+      case "UNAVAILABLE":
+      case "PROVIDER_UNAVAILABLE":
+      case "PROVIDER_INVALID":
+      case "OVERLOADED":
+      case "FILES_UNAVAILABLE":
+      case "CONTENT_KEY_MISSING":
+        return "away";
+      case "CONTENT_ERASED":
+      case "CONTENT_DAMAGED":
+        return "closed";
+      case "LOGIN_REFUSED":
+        return "not-begun";
+      default:
+        return error.code.startsWith("TOKEN_") ? "refused" : "broken";
+    }
+  }
+  if (error.statusCode === 401) return "strange";
+  if (error.statusCode === 413) return "large";
+  return error.statusCode !== undefined && error.statusCode < 500 ? "unreadable" : "broken";
+}

@@ -1,0 +1,154 @@
+/** What people read on the pages of asks. */
+import type { Caller, FilesWanted, OpenPage } from "@parley/core";
+import { shownBytes } from "./upload.ts";
+import { type Html, markup, page } from "./html.ts";
+
+export interface Shown {
+  readonly page: OpenPage;
+  readonly caller: Caller;
+  /** Says that the form comes from a page that this person was shown. */
+  readonly token: string;
+  readonly problem?: string;
+}
+
+/** Most characters of a secret: keys and certificates fit. */
+export const SECRET_CHARS_MAX = 16_384;
+
+export function secretPage({ page: { ask, message, call }, caller, token, problem }: Shown): string {
+  const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
+  const described = problem === undefined ? "note" : "problem note";
+  const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
+  return page(
+    "A secret is needed",
+    markup`${said(message, call.name)}
+<form method="post" autocomplete="off">
+${hidden(ask.digest, token)}
+${fault}
+<label for="secret">Secret</label>
+<input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="off" spellcheck="false" aria-describedby="${described}"${invalid}>
+<p class="quiet" id="note">It goes to the tool, encrypted. Neither your client nor its model sees it.</p>
+${actions("Send")}
+</form>
+${openedBy(caller)}`,
+  );
+}
+
+export function filesPage({
+  wanted,
+  shown: { page: asked, caller, token, problem },
+}: {
+  readonly wanted: FilesWanted;
+  readonly shown: Shown;
+}): string {
+  const { ask, message, call } = asked;
+  const { accept, bytesMax, countMax } = wanted;
+  const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
+  const described = problem === undefined ? "note" : "problem note";
+  const what = countMax === 1 ? `One file of at most ${shownBytes(bytesMax)}` : `At most ${countMax} files of ${shownBytes(bytesMax)} each`;
+  const types = accept.length === 0 ? "" : `, of these types: ${accept.join(", ")}`;
+  return page(
+    countMax === 1 ? "A file is needed" : "Files are needed",
+    markup`${said(message, call.name)}
+<form method="post" enctype="multipart/form-data" id="upload">
+${hidden(ask.digest, token)}
+${fault}
+<label for="file">${countMax === 1 ? "File" : "Files"}</label>
+<input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}">
+<p class="quiet" id="note">${what}${types}. It goes to the tool; your client and its model do not see it.</p>
+</form>
+<form method="post" id="no">${hidden(ask.digest, token)}</form>
+<div class="actions"><button class="main" form="upload" name="action" value="accept">Upload</button><button form="no" name="action" value="decline">Decline</button></div>
+${openedBy(caller)}`,
+  );
+}
+
+function said(message: string, tool: string): Html {
+  return markup`<p>The tool <strong>${tool}</strong> asks you:</p>
+<p class="said">${message}</p>`;
+}
+
+function hidden(digest: string, token: string): Html {
+  return markup`<input type="hidden" name="shown" value="${digest}"><input type="hidden" name="token" value="${token}">`;
+}
+
+function actions(send: string): Html {
+  return markup`<div class="actions"><button class="main" name="action" value="accept">${send}</button><button name="action" value="decline" formnovalidate>Decline</button></div>`;
+}
+
+function openedBy({ authenticatedBy, names, principal }: Caller): Html | undefined {
+  if (authenticatedBy === "nobody") return undefined;
+  return markup`<p class="quiet">You are logged in as ${names[0] ?? principal}.</p>`;
+}
+
+export interface Notice {
+  readonly status: number;
+  readonly title: string;
+  readonly sentence: string;
+}
+
+/** One clear sentence each. */
+export const NOTICES = {
+  accepted: {
+    status: 200,
+    title: "Thank you",
+    sentence: "What you entered was handed over, and the tool continues. You can close this page.",
+  },
+  declined: { status: 200, title: "Declined", sentence: "The tool is told that you declined. You can close this page." },
+  completed: {
+    status: 200,
+    title: "Already done",
+    sentence: "This was completed before, and nothing was changed. You can close this page.",
+  },
+  closed: {
+    status: 410,
+    title: "No longer open",
+    sentence: "This question is closed: it was declined or withdrawn, its time is over, or its task has ended. Nothing was handed over.",
+  },
+  "of-others": { status: 403, title: "Not for you", sentence: "This question is put to somebody else." },
+  unknown: { status: 404, title: "Not found", sentence: "There is no such question, it is not put to you, or it is no longer open." },
+  stale: {
+    status: 409,
+    title: "Out of date",
+    sentence:
+      "The form does not belong to this question as it stands now, so nothing was handed over: open the page again from your client.",
+  },
+  foreign: {
+    status: 403,
+    title: "Refused",
+    sentence: "This form was sent from another page, so nothing was handed over: open the page again from your client.",
+  },
+  unreadable: {
+    status: 400,
+    title: "Not understood",
+    sentence: "What was sent is not what this page's form sends, so nothing was handed over.",
+  },
+  large: { status: 413, title: "Too large", sentence: "What was sent is larger than this page takes, so nothing was handed over." },
+  strange: {
+    status: 401,
+    title: "Log in",
+    sentence: "You are not logged in, or no longer, so nothing was handed over: open the page again.",
+  },
+  "not-begun": {
+    status: 401,
+    title: "Not logged in",
+    sentence: "The login was refused, or was begun elsewhere or long ago: open the page again from your client.",
+  },
+  refused: { status: 403, title: "Not allowed", sentence: "Your account may not answer questions here." },
+  busy: {
+    status: 429,
+    title: "Too many requests",
+    sentence: "You have sent more than is allowed at once, so nothing was handed over: try again in a moment.",
+  },
+  away: {
+    status: 503,
+    title: "Not available",
+    sentence: "The server cannot do this now, and nothing was handed over: try again in a moment.",
+  },
+  broken: { status: 500, title: "Something went wrong", sentence: "The server could not do this, and nothing was handed over." },
+} as const satisfies Readonly<Record<string, Notice>>;
+
+export type NoticeName = keyof typeof NOTICES;
+
+export function noticePage({ title, sentence }: Notice, detail?: string): string {
+  return page(title, markup`<p>${sentence}</p>${detail === undefined ? undefined : markup`<p class="quiet">${detail}</p>`}`);
+}

@@ -1,0 +1,74 @@
+/**
+ * How people who open pages log in, by a browser:
+ *
+ *   page, not logged in ─▶ cookie with state and verifier, off to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
+ *
+ * All that is kept is in the browser's cookies, sealed, so each step may be another front end's.
+ */
+import { ParleyError, type Services } from "@parley/core";
+import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
+import type { DepositSeal } from "@parley/node";
+import type { FastifyInstance } from "fastify";
+import type { Authenticate } from "../../front-end/caller.ts";
+import type { Visitors } from "../../front-end/visitors.ts";
+import { NOTICES, noticePage } from "../asks/views.ts";
+import { loginCookies } from "./cookies.ts";
+
+/** How long somebody may be at the provider. */
+const LOGIN_MS = 10 * 60_000;
+
+export interface LoggedIn {
+  /** For those who bring credentials of their own: whom a proxy names, and scripts. */
+  readonly authenticate: Authenticate;
+  /** Undefined: nobody can log in by a browser. */
+  readonly login: Login | undefined;
+  readonly seal: DepositSeal;
+  readonly now: () => number;
+}
+
+/** Visitors are whom they have logged in as. */
+export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors {
+  const cookies = loginCookies(seal, login?.isSecure ?? true);
+  return {
+    authenticate: (request) => cookies.caller(request, now()) ?? authenticate(request),
+    ticket: undefined,
+    ...(login && {
+      async logIn(request, reply) {
+        const { url, ...begun } = await login.start();
+        const nowMs = now();
+        cookies.begin(reply, { ...begun, back: request.url, untilMs: nowMs + LOGIN_MS }, nowMs);
+        return await reply.redirect(url, 303);
+      },
+    }),
+  };
+}
+
+export interface LoginRoute {
+  readonly login: Login;
+  readonly seal: DepositSeal;
+  readonly services: Pick<Services, "clock" | "log">;
+}
+
+export function loginRoute(scope: FastifyInstance, { login, seal, services: { clock, log } }: LoginRoute): void {
+  const cookies = loginCookies(seal, login.isSecure);
+
+  scope.get(LOGIN_CALLBACK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+    const parameters = new URLSearchParams(request.url.split("?")[1] ?? "");
+    const state = parameters.get("state") ?? "";
+    const begun = cookies.begun(request, state, clock.now());
+    if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was begun in this browser");
+    const caller = await login.finish(parameters, begun);
+    const nowMs = clock.now();
+    cookies.end(reply, state);
+    cookies.logIn(reply, { caller, untilMs: nowMs + login.ttlMs }, nowMs);
+    return await reply.redirect(begun.back, 303);
+  });
+
+  scope.setErrorHandler((error: Error, request, reply) => {
+    const code = error instanceof ParleyError ? error.code : undefined;
+    const isAway = code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
+    log.info({ requestId: request.id, ...(code === undefined ? { err: error } : { code, problem: error.message }) }, "login refused");
+    const notice = NOTICES[code === "LOGIN_REFUSED" ? "not-begun" : isAway ? "away" : code === undefined ? "broken" : "refused"];
+    return reply.code(notice.status).type("text/html; charset=utf-8").send(noticePage(notice));
+  });
+}

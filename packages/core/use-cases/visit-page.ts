@@ -1,0 +1,79 @@
+/**
+ * Asks that are answered on a page of Parley's own, from the page's side.
+ *
+ *   put ──client: accept──▶ agreed ──┬─▶ completed on the page ──▶ the tool continues
+ *    └───────────────────────────────┴─▶ declined or cancelled, at either door
+ *
+ * A client's `accept` says that the person agreed to go there and no more: the tool continues when the page was completed, whether the client
+ * said so before, afterwards or never. Who may open the page is who may answer the ask (policy.ts), and the store decides which answer counts.
+ */
+import { may } from "../policy.ts";
+import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
+import { comparedWith, recordAnswer } from "./answer-task.ts";
+import { notFound, readable, type TaskRef } from "./get-task.ts";
+import type { Services } from "./services.ts";
+
+export interface PageRef extends TaskRef {
+  readonly key: string;
+}
+
+export interface OpenPage {
+  readonly ask: Ask;
+  readonly message: string;
+  readonly page: Page;
+  readonly call: Task["call"];
+}
+
+/** `completed`: on this page before. `closed`: declined, cancelled or withdrawn, its time is over, or its task has ended. `of-others`: put to somebody else. */
+export type Visit = { readonly type: "open"; readonly page: OpenPage } | { readonly type: "completed" | "closed" | "of-others" };
+
+/** Changes nothing. Throws TASK_NOT_FOUND alike for what there never was and for what is not the caller's, and as readable. */
+export async function visitPage(services: Services, ref: PageRef): Promise<Visit> {
+  const { caller, taskId, key } = ref;
+  const task = await services.store.load(taskId);
+  const isOwner = task !== undefined && may(caller, "follow", task);
+  const ask = task?.asks.find((open) => open.key === key);
+  if (task && ask) {
+    const found = openPage(ask, readable(task));
+    if (found && may(caller, "answer", task, ask)) return { type: "open", page: found };
+    if (found && isOwner) return { type: "of-others" };
+  }
+  const by = isOwner ? undefined : caller.principal;
+  const { receipt } = await services.store.answer(comparedWith(services, { taskId, key, by }));
+  if (receipt === "duplicate") return { type: "completed" };
+  if (receipt === "late" && isOwner) return { type: "closed" };
+  throw notFound(ref);
+}
+
+function openPage(ask: Ask, { call }: Task): OpenPage | undefined {
+  const { request } = ask;
+  return request.type === "url" && request.page ? { ask, call, message: request.message, page: request.page } : undefined;
+}
+
+export interface LeavePage extends PageRef {
+  /** Of the ask that the person was shown (I4). */
+  readonly digest: string;
+  /** `content` is what the tool's context makes its answer of; `deposit` is kept apart from it, sealed by the caller. */
+  readonly answer: { readonly action: "accept"; readonly content: JsonObject; readonly deposit?: string } | { readonly action: "decline" };
+}
+
+/** Settles the ask by what the person did on its page. Throws as visitPage, for what is not open as well as for what is not the caller's. */
+export async function leavePage(services: Services, { digest, answer, ...ref }: LeavePage): Promise<Receipt> {
+  const { caller, taskId, key } = ref;
+  const task = await services.store.load(taskId);
+  const ask = task?.asks.find((open) => open.key === key);
+  if (!task || !ask || !openPage(ask, readable(task)) || !may(caller, "answer", task, ask)) {
+    const visit = await visitPage(services, ref);
+    return { type: visit.type === "of-others" ? "forbidden" : "late" };
+  }
+  if (ask.digest !== digest) return { type: "late" };
+  const by = may(caller, "follow", task) ? undefined : caller.principal;
+  const settle = () => recordAnswer(services, { actor: ref, task, ask, by, ...recorded(answer) });
+  return await (services.observer?.answering({ task, key, ask }, settle) ?? settle());
+}
+
+function recorded(answer: LeavePage["answer"]): { readonly answer: Answer; readonly page?: { readonly deposit?: string } } {
+  if (answer.action === "decline") return { answer: { action: "decline" } };
+  const { content, deposit } = answer;
+  return { answer: { action: "accept", content }, page: deposit === undefined ? {} : { deposit } };
+}

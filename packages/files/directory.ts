@@ -1,0 +1,94 @@
+/**
+ * Files in a directory that all front ends and workers share: one of this machine's, or a network volume.
+ *
+ *   <directory>/<prefix>/<task id>/<file id>        a file; `.part` behind it while it is uploaded
+ */
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import { type FileStore, ParleyError } from "@parley/core";
+
+/** Ids are Parley's own. Nothing else becomes a path. */
+const TASK_ID = /^[\w-]{1,64}$/;
+const FILE_ID = /^[0-9a-f-]{36}$/;
+const PART = ".part";
+
+export function directoryFiles(directory: string): FileStore {
+  function folderOf(taskId: string): string {
+    if (!TASK_ID.test(taskId)) throw new TypeError("no task id");
+    return join(directory, taskId);
+  }
+
+  function pathOf(taskId: string, id: string): string {
+    if (!FILE_ID.test(id)) throw gone();
+    return join(folderOf(taskId), id);
+  }
+
+  /** Ours is among them while somebody else's upload for the same task ends. */
+  async function removeEmpty(folder: string): Promise<void> {
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "ENOENT" && error.code !== "EEXIST") throw error;
+    });
+  }
+
+  return {
+    async put(taskId, id, content) {
+      const path = pathOf(taskId, id);
+      await mkdir(folderOf(taskId), { recursive: true, mode: 0o700 });
+      const file = await open(`${path}${PART}`, "wx", 0o600);
+      try {
+        for await (const chunk of content) await file.writeFile(chunk);
+        await file.sync();
+        await file.close();
+        await rename(`${path}${PART}`, path);
+      } catch (error) {
+        await file.close().catch(() => undefined);
+        await rm(`${path}${PART}`, { force: true });
+        await removeEmpty(folderOf(taskId));
+        throw error;
+      }
+    },
+
+    async open(taskId, id) {
+      const path = pathOf(taskId, id);
+      if (!(await stat(path).catch(() => undefined))) throw gone();
+      return Readable.toWeb(createReadStream(path)) as NodeStream<Uint8Array> as ReadableStream<Uint8Array>;
+    },
+
+    async remove(taskId, id) {
+      if (id === undefined) return await rm(folderOf(taskId), { recursive: true, force: true });
+      await rm(pathOf(taskId, id), { force: true });
+      await removeEmpty(folderOf(taskId));
+    },
+
+    async *idle(idleMs) {
+      const before = Date.now() - idleMs;
+      for (const taskId of await namesIn(directory)) {
+        if (!TASK_ID.test(taskId)) continue;
+        const folder = folderOf(taskId);
+        let newest = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
+        for (const name of await namesIn(folder)) {
+          const changed = (await stat(join(folder, name)).catch(() => undefined))?.mtimeMs ?? 0;
+          if (name.endsWith(PART) && changed < before) await rm(join(folder, name), { force: true });
+          else newest = Math.max(newest, changed);
+        }
+        if (newest >= before) continue;
+        await removeEmpty(folder);
+        yield taskId;
+      }
+    },
+  };
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+    throw error;
+  });
+}
+
+function gone(): ParleyError {
+  return new ParleyError("FILE_GONE", "there is no such file of this task");
+}

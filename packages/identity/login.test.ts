@@ -1,0 +1,123 @@
+import type { Caller } from "@parley/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Issuer, startIssuer } from "../../test/support/issuer.ts";
+import { createLogin, LOGINS_AT_ONCE_MAX } from "./login.ts";
+import type { LoginSettings } from "./settings.ts";
+
+let issuer: Issuer;
+beforeAll(async () => {
+  issuer = await startIssuer();
+});
+afterAll(() => issuer.close());
+
+const CALLER = { principal: "ann" } as Caller;
+const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+function loginAt(more: Partial<LoginSettings> = {}, identify: () => Promise<Caller> = async () => CALLER) {
+  const settings: LoginSettings = {
+    issuer: issuer.url,
+    client: "pages",
+    secret: undefined,
+    endpoints: { authorization: `${issuer.url}/authorize`, token: `${issuer.url}/token` },
+    scopes: ["asks:answer", "openid"],
+    resource: "https://x.example/mcp",
+    parameters: { audience: "api" },
+    callback: "http://localhost:3000/login/callback",
+    ttlMs: 1_000,
+    ...more,
+  };
+  return createLogin(settings, { providerTimeoutMs: 5_000, allowHttp: false }, { identify, log: SILENT });
+}
+
+function answering(
+  body: object | string,
+  status = 200,
+): { readonly sent: URLSearchParams[]; readonly authorization: (string | undefined)[] } {
+  const seen = { sent: [] as URLSearchParams[], authorization: [] as (string | undefined)[] };
+  issuer.answer("/token", (request, response) => {
+    let text = "";
+    request.on("data", (chunk) => (text += String(chunk)));
+    request.on("end", () => {
+      seen.sent.push(new URLSearchParams(text));
+      seen.authorization.push(request.headers.authorization);
+      response.writeHead(status, { "content-type": "application/json" }).end(typeof body === "string" ? body : JSON.stringify(body));
+    });
+  });
+  return seen;
+}
+
+const TOKEN = { access_token: "token", token_type: "Bearer" };
+
+describe("a login", () => {
+  test("asks for a code that only who began it can redeem, and is who the token says", async () => {
+    const login = loginAt();
+    const { url, state, verifier } = await login.start();
+    const asked = Object.fromEntries(new URL(url).searchParams);
+    expect(asked).toMatchObject({ audience: "api", client_id: "pages", scope: "asks:answer openid", code_challenge_method: "S256", state });
+    expect(asked["code_challenge"]).not.toBe(verifier);
+    const { sent, authorization } = answering(TOKEN);
+    expect(await login.finish(new URLSearchParams({ code: "c", state }), { state, verifier })).toBe(CALLER);
+    expect(Object.fromEntries(sent[0] ?? [])).toMatchObject({
+      code: "c",
+      code_verifier: verifier,
+      client_id: "pages",
+      resource: "https://x.example/mcp",
+    });
+    expect(authorization).toEqual([undefined]);
+  });
+
+  test("of a client with a secret says it where secrets belong", async () => {
+    const login = loginAt({ secret: "s3cret" });
+    const { state, verifier } = await login.start();
+    const { sent, authorization } = answering(TOKEN);
+    await login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
+    expect(authorization).toEqual([expect.stringMatching(/^Basic /)]);
+    expect(sent[0]?.toString()).not.toContain("s3cret");
+  });
+
+  test.each([
+    ["refuses the code", { error: "invalid_grant", error_description: "SECRET words" }, 400, "LOGIN_REFUSED"],
+    ["answers no token", { token_type: "Bearer" }, 200, "LOGIN_REFUSED"],
+    ["answers no JSON", "<html>", 200, "LOGIN_REFUSED"],
+    ["is broken", { error: "server_error" }, 500, "LOGIN_REFUSED"],
+    ["sends more than it may", JSON.stringify({ ...TOKEN, more: "x".repeat(262_144) }), 200, "PROVIDER_INVALID"],
+  ])("whose provider %s says so, and repeats nothing of it", async (_what, body, status, code) => {
+    const login = loginAt();
+    const { state, verifier } = await login.start();
+    answering(body, status);
+    const failed = login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
+    await expect(failed).rejects.toMatchObject({ code });
+    await expect(failed).rejects.not.toThrow("SECRET");
+  });
+
+  test("whose provider is away can be tried again", async () => {
+    const login = loginAt({ issuer: "http://127.0.0.1:9", endpoints: undefined });
+    await expect(login.start()).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+    await expect(login.start()).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+  });
+
+  test("whose provider says where else is read from its metadata, which must be safe to ask", async () => {
+    issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
+      const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: "http://evil.example/t" };
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+    });
+    await expect(loginAt({ endpoints: undefined }).start()).rejects.toMatchObject({ code: "PROVIDER_INVALID" });
+    issuer.answer("/.well-known/oauth-authorization-server", undefined);
+  });
+});
+
+test("logins are completed a hundred at once, and one beyond is told to come back", async () => {
+  const held = Promise.withResolvers<Caller>();
+  const login = loginAt({}, () => held.promise);
+  const { state, verifier } = await login.start();
+  answering(TOKEN);
+  const finish = () => login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
+  const running = Array.from({ length: LOGINS_AT_ONCE_MAX }, finish);
+  // The first turn of each is over.
+  await Promise.resolve();
+  await Promise.resolve();
+  await expect(finish()).rejects.toMatchObject({ code: "OVERLOADED" });
+  held.resolve(CALLER);
+  expect(await Promise.all(running)).toHaveLength(LOGINS_AT_ONCE_MAX);
+  expect(await finish()).toBe(CALLER);
+});

@@ -1,0 +1,83 @@
+/**
+ * Seals what people leave on pages (secrets, grants) on its way from a front end to the worker that needs it, whether or not content is encrypted
+ * beside that: AES-256-GCM with a key that is derived from the deployment's secret, bound to the task and the ask.
+ *
+ *   <which secret>.<nonce, ciphertext, tag in base64url>
+ *
+ * The secrets are those of PARLEY_SECRET: the first seals, all open. Where none is given, the one that the deployment keeps in Redis does; then a copy
+ * of Redis holds the key beside what it opens (docs/security.md).
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { ParleyError } from "@parley/core";
+import { list } from "./environment.ts";
+
+export interface DepositSeal {
+  seal(taskId: string, key: string, text: string): string;
+  /** Throws DEPOSIT_UNREADABLE. */
+  open(taskId: string, key: string, sealed: string): string;
+}
+
+/** Where the processes of a deployment agree on a secret that no operator gave them. */
+export interface SharedSecret {
+  /** Stores `proposed` if nothing is stored yet; resolves to what is stored. */
+  agree(proposed: string): Promise<string>;
+}
+
+export const secretEnvironment = {
+  PARLEY_SECRET: list()
+    .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
+    .describe(
+      "Seals requestState and what people leave on pages; the same for all processes. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
+    ),
+};
+
+/** The operator's secrets, or else the one that the deployment shares. */
+export async function agreedSecrets(secrets: readonly string[], shared: SharedSecret): Promise<readonly string[]> {
+  return secrets.length > 0 ? secrets : [await shared.agree(randomBytes(32).toString("base64url"))];
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Throws a RangeError for an empty list. */
+export function depositSeal(secrets: readonly string[]): DepositSeal {
+  const keys = secrets.map(derive);
+  const [newest] = keys;
+  if (!newest) throw new RangeError("at least one secret is needed");
+  return {
+    seal(taskId, key, text) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", newest.key, nonce).setAAD(boundTo(taskId, key));
+      const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+      return `${newest.id}.${sealed.toString("base64url")}`;
+    },
+    open(taskId, key, sealed) {
+      const [id, text = ""] = sealed.split(".");
+      const found = keys.find((each) => each.id === id);
+      const bytes = Buffer.from(text, "base64url");
+      // Decoding skips what is no base64url: one sealed text would have many spellings.
+      if (!found || bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== text) throw unreadable(key);
+      try {
+        const decipher = createDecipheriv("aes-256-gcm", found.key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+          .setAAD(boundTo(taskId, key))
+          .setAuthTag(bytes.subarray(-TAG_BYTES));
+        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+      } catch {
+        throw unreadable(key);
+      }
+    },
+  };
+}
+
+function boundTo(taskId: string, key: string): Buffer {
+  return Buffer.from(`${taskId} ${key}`);
+}
+
+function unreadable(key: string): ParleyError {
+  return new ParleyError("DEPOSIT_UNREADABLE", `what was left on the page "${key}" does not open with this process' PARLEY_SECRET`);
+}
+
+function derive(secret: string): { readonly id: string; readonly key: Uint8Array } {
+  const bytes = (info: string, length: number) => new Uint8Array(hkdfSync("sha256", secret, "", info, length));
+  return { id: Buffer.from(bytes("parley deposit id", 6)).toString("base64url"), key: bytes("parley deposit key", 32) };
+}

@@ -1,0 +1,125 @@
+/** One thing to ask for, as a property of a form, with what the form cannot say about it. */
+import type { JsonObject, Violation } from "@parley/core";
+import type { DateOptions, NumberOptions, TextOptions, ConfirmOptions } from "./options.ts";
+import { descriptionOf, titleOf } from "./wording.ts";
+
+export interface Field {
+  readonly property: JsonObject;
+  /** What is wrong with a value that fits the property; undefined for nothing. */
+  judge(value: unknown): string | undefined;
+}
+
+/** What is wrong with the options themselves, by the path of the option. */
+export class WrongOption extends Error {
+  readonly violation: Violation;
+  constructor(option: string, message: string) {
+    super(message);
+    this.violation = { path: `/${option}`, message };
+  }
+}
+
+export function textField(name: string, options: TextOptions): Field {
+  const { placeholder, pattern, minLength, maxLength, format } = options;
+  count("minLength", minLength);
+  count("maxLength", maxLength);
+  inOrder("minLength", minLength, "maxLength", maxLength);
+  if (pattern !== undefined && typeof pattern !== "string") throw new WrongOption("pattern", "must be the source of a regular expression");
+  if (format !== undefined && format !== "email" && format !== "uri") throw new WrongOption("format", 'must be "email" or "uri"');
+  // A form says one of the two; the author's own schema would say which.
+  if (pattern !== undefined && format !== undefined) throw new WrongOption("pattern", "cannot be combined with format");
+  const notes = placeholder === undefined || placeholder === "" ? [] : [`Example: ${placeholder}`];
+  return {
+    property: {
+      type: "string",
+      ...titleOf(name, options),
+      ...descriptionOf(options, notes),
+      ...(minLength !== undefined && { minLength }),
+      ...(maxLength !== undefined && { maxLength }),
+      ...(pattern !== undefined && { pattern }),
+      ...(format !== undefined && { format }),
+    },
+    judge: () => undefined,
+  };
+}
+
+export function numberField(name: string, options: NumberOptions): Field {
+  const { min, max, step } = options;
+  for (const [option, value] of [
+    ["min", min],
+    ["max", max],
+    ["step", step],
+  ] as const) {
+    if (value !== undefined && !Number.isFinite(value)) throw new WrongOption(option, "must be a finite number");
+  }
+  inOrder("min", min, "max", max);
+  if (step !== undefined && step <= 0) throw new WrongOption("step", "must be more than 0");
+  const isWhole = step !== undefined && Number.isInteger(step) && Number.isInteger(min ?? 0);
+  const stepped =
+    step === undefined || (isWhole && step === 1) ? undefined : `In steps of ${step}${min === undefined ? "" : ` from ${min}`}`;
+  return {
+    property: {
+      type: isWhole ? "integer" : "number",
+      ...titleOf(name, options),
+      ...descriptionOf(options, stepped === undefined ? [] : [stepped]),
+      ...(min !== undefined && { minimum: min }),
+      ...(max !== undefined && { maximum: max }),
+    },
+    judge(value) {
+      if (step === undefined || typeof value !== "number") return undefined;
+      const steps = (value - (min ?? 0)) / step;
+      // Decimal steps are no exact binary fractions: 0.3 is three steps of 0.1.
+      const isStep = Math.abs(steps - Math.round(steps)) <= 1e-9 * Math.max(1, Math.abs(steps));
+      return isStep ? undefined : `must be in steps of ${step}${min === undefined ? "" : ` from ${min}`}`;
+    },
+  };
+}
+
+export function confirmField(name: string, options: ConfirmOptions): Field {
+  return { property: { type: "boolean", ...titleOf(name, options), ...descriptionOf(options) }, judge: () => undefined };
+}
+
+export function dateField(name: string, options: DateOptions): Field {
+  const { includeTime = false, min, max } = options;
+  const least = moment("min", min);
+  const most = moment("max", max);
+  if (least !== undefined && most !== undefined && least > most) throw new WrongOption("min", `is after max, which is ${max}`);
+  const range = rangeOf(min, max);
+  return {
+    property: {
+      type: "string",
+      format: includeTime ? "date-time" : "date",
+      ...titleOf(name, options),
+      ...descriptionOf(options, range === undefined ? [] : [`${range.charAt(0).toUpperCase()}${range.slice(1)}`]),
+    },
+    judge(value) {
+      const at = Date.parse(String(value));
+      const isIn = (least === undefined || at >= least) && (most === undefined || at <= most);
+      return isIn ? undefined : `must be ${range}`;
+    },
+  };
+}
+
+function rangeOf(min: string | undefined, max: string | undefined): string | undefined {
+  if (min !== undefined && max !== undefined) return `from ${min} to ${max}`;
+  if (min !== undefined) return `${min} or later`;
+  return max === undefined ? undefined : `${max} or earlier`;
+}
+
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+
+function moment(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = typeof text === "string" && ISO.test(text) ? Date.parse(text) : Number.NaN;
+  // Date.parse takes the 31st of every month.
+  if (Number.isNaN(at) || (text.length === 10 && new Date(at).toISOString().slice(0, 10) !== text))
+    throw new WrongOption(option, `must be a day such as "2026-12-24", or a moment such as "2026-12-24T19:30:00Z"`);
+  return at;
+}
+
+function count(option: string, value: number | undefined): void {
+  if (value !== undefined && (!Number.isInteger(value) || value < 0)) throw new WrongOption(option, "must be a whole number from 0");
+}
+
+function inOrder(least: string, min: number | undefined, most: string, max: number | undefined): void {
+  if (min !== undefined && max !== undefined && min > max) throw new WrongOption(least, `is ${min} and more than ${most}, which is ${max}`);
+}

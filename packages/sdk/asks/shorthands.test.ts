@@ -1,0 +1,350 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { type Context, defineTool } from "../index.ts";
+import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
+
+/** What the tool got, as JSON; the error's name and code where it threw. */
+function asking(ask: (ctx: Context) => Promise<unknown>) {
+  return defineTool({
+    name: "tool",
+    async run(_args, ctx) {
+      try {
+        return JSON.stringify({ got: await ask(ctx) });
+      } catch (error) {
+        const { name, code, message, violations } = error as Error & { code?: string; violations?: readonly { path: string }[] };
+        return JSON.stringify({ name, code, message, path: violations?.[0]?.path });
+      }
+    },
+  });
+}
+
+async function got(ask: (ctx: Context) => Promise<unknown>, ...replies: readonly Reply[]): Promise<unknown> {
+  const answers: Script = Object.fromEntries<Reply>(replies.map((reply, index) => [index === 0 ? "q" : `q#${index + 1}`, reply]));
+  return (JSON.parse((await runTool(asking(ask), {}, { answers, interrupt: true })).text) as { got?: unknown }).got;
+}
+
+async function refused(
+  ask: (ctx: Context) => Promise<unknown>,
+  ...replies: readonly Reply[]
+): Promise<{ name: string; code?: string; path?: string; message: string }> {
+  const answers: Script = Object.fromEntries<Reply>(replies.map((reply, index) => [index === 0 ? "q" : `q#${index + 1}`, reply]));
+  return JSON.parse((await runTool(asking(ask), {}, { answers })).text) as never;
+}
+
+async function putBy(ask: (ctx: Context) => Promise<unknown>) {
+  const { asks } = await startTool(asking(ask));
+  const request = asks[0]?.request;
+  if (request?.type !== "form") throw new Error("no form was put");
+  const { properties, required } = request.schema as { properties: Record<string, object>; required?: string[] };
+  return { message: request.message, hints: request.hints, value: properties["value"], isRequired: required?.includes("value") ?? false };
+}
+
+describe("a text", () => {
+  test("says all that a form can say, and the rest in its description", async () => {
+    const put = await putBy((ctx) =>
+      ctx.text("nick-name", {
+        message: "Who are you?",
+        hint: "As others call you",
+        placeholder: "Ada",
+        minLength: 2,
+        maxLength: 10,
+        pattern: "^[A-Z]",
+      }),
+    );
+    expect(put).toEqual({
+      message: "Who are you?",
+      hints: { hint: "As others call you", placeholder: "Ada" },
+      value: {
+        type: "string",
+        title: "Nick name",
+        description: "As others call you. Example: Ada.",
+        minLength: 2,
+        maxLength: 10,
+        pattern: "^[A-Z]",
+      },
+      isRequired: true,
+    });
+    expect(await got((ctx) => ctx.text("q", { message: "?" }), { value: "Ada" })).toBe("Ada");
+    expect(await putBy((ctx) => ctx.text("mail", { message: "?", format: "email" }))).toMatchObject({ value: { format: "email" } });
+  });
+
+  test("that is left empty is its default, or nothing where it need not be filled in", async () => {
+    const preset = (ctx: Context) => ctx.text("q", { message: "?", default: "Guest" });
+    expect(await putBy(preset)).toMatchObject({ value: { default: "Guest" }, isRequired: false });
+    expect(await got(preset, {})).toBe("Guest");
+    expect(await got(preset, { value: "" })).toBe("Guest");
+    expect(await got(preset, { value: "Ada" })).toBe("Ada");
+    const optional = (ctx: Context) => ctx.text("q", { message: "?", required: false });
+    expect(await putBy(optional)).toMatchObject({ isRequired: false });
+    expect(await got(optional, {})).toBeUndefined();
+    expect(await got(optional, { value: "" })).toBeUndefined();
+    expect(await got((ctx) => ctx.text("q", { message: "?" }), { value: "" })).toBe("");
+  });
+
+  test("of an answer that breaks its limits is refused, and stays open", async () => {
+    const running = await startTool(asking((ctx) => ctx.text("q", { message: "?", minLength: 2, pattern: "^[A-Z]+$" })));
+    await expect(running.answer({ q: "a" })).rejects.toThrow(/value must NOT have fewer than 2 characters/);
+    await expect(running.answer({ q: "ab" })).rejects.toThrow(/must match pattern/);
+    await running.answer({ q: "AB" });
+    expect(running.text).toBe('{"got":"AB"}');
+  });
+});
+
+describe("a number", () => {
+  test("has its bounds, and its steps are judged on the server", async () => {
+    const ask = (ctx: Context) => ctx.number("q", { message: "How much?", min: 1, max: 10, step: 0.1 });
+    expect((await putBy(ask)).value).toEqual({
+      type: "number",
+      title: "Q",
+      description: "In steps of 0.1 from 1.",
+      minimum: 1,
+      maximum: 10,
+    });
+    expect(await got(ask, 1.3)).toBe(1.3);
+    const running = await startTool(asking(ask));
+    await running.answer({ q: 1.25 });
+    expect(running.asks[1]).toMatchObject({
+      key: "q#2",
+      request: { message: "How much?\n\nThe last answer does not fit: Q must be in steps of 0.1 from 1" },
+    });
+    await running.answer({ "q#2": 10 });
+    expect(running.text).toBe('{"got":10}');
+  });
+
+  test("of whole steps is an integer", async () => {
+    expect((await putBy((ctx) => ctx.number("q", { message: "?", step: 1 }))).value).toEqual({ type: "integer", title: "Q" });
+    const tens = await putBy((ctx) => ctx.number("q", { message: "?", step: 10, min: 5 }));
+    expect(tens.value).toEqual({ type: "integer", title: "Q", description: "In steps of 10 from 5.", minimum: 5 });
+    expect((await putBy((ctx) => ctx.number("q", { message: "?", step: 1, min: 0.5 }))).value).toMatchObject({ type: "number" });
+    expect((await putBy((ctx) => ctx.number("q", { message: "?" }))).value).toEqual({ type: "number", title: "Q" });
+  });
+
+  test("keeps a default of 0", async () => {
+    expect(await got((ctx) => ctx.number("q", { message: "?", default: 0 }), {})).toBe(0);
+  });
+});
+
+describe("a yes or no", () => {
+  test("is false for no, and an error when the question is refused", async () => {
+    const ask = (ctx: Context) => ctx.confirm("q", { message: "Delete?", dangerous: true, submitLabel: "Delete", cancelLabel: "Keep" });
+    expect(await putBy(ask)).toEqual({
+      message: "⚠️ Delete?",
+      hints: { dangerous: true, submitLabel: "Delete", cancelLabel: "Keep" },
+      value: { type: "boolean", title: "Q", description: "Accept: “Delete”. Decline: “Keep”." },
+      isRequired: true,
+    });
+    expect(await got(ask, false)).toBe(false);
+    expect(await got(ask, true)).toBe(true);
+    expect(await refused(ask, cancel)).toMatchObject({ name: "Cancelled" });
+    expect(await got((ctx) => ctx.confirm("q", { message: "?", default: false }), {})).toBe(false);
+  });
+
+  test("shows its icon, and what it is about", async () => {
+    const put = await putBy((ctx) => ctx.confirm("q", { message: "Send?", icon: "📨", destructive: true, preview: "Dear Ada" }));
+    expect(put.message).toBe("⚠️ 📨 Send?\n\nDear Ada");
+    // A name of a picture is for pages.
+    expect(await putBy((ctx) => ctx.confirm("q", { message: "Send?", icon: "mail.png" }))).toMatchObject({
+      message: "Send?",
+      hints: { icon: "mail.png" },
+    });
+  });
+});
+
+describe("a choice", () => {
+  const plans = [
+    { value: "free", title: "Free", description: "for one", price: "0 €" },
+    { value: "pro", label: "Pro", badge: "popular", category: "paid", quantity: 3 },
+    { value: "old", label: "Old", disabled: true, disabledReason: "sold out", image: "https://x.example/old.png" },
+    "none",
+  ] as const;
+
+  test("among texts is an enum", async () => {
+    const ask = (ctx: Context) => ctx.select("q", { message: "Which?", options: ["a", "b"], default: "b" });
+    expect(await putBy(ask)).toEqual({
+      message: "Which?",
+      hints: undefined,
+      value: { type: "string", title: "Q", enum: ["a", "b"], default: "b" },
+      isRequired: false,
+    });
+    expect(await got(ask, "a")).toBe("a");
+    expect(await got(ask, {})).toBe("b");
+  });
+
+  test("with titles shows those, with all that is said of an option, and leaves disabled ones out", async () => {
+    const put = await putBy((ctx) => ctx.select("q", { message: "Which?", options: plans, searchable: true }));
+    expect(put.value).toEqual({
+      type: "string",
+      title: "Q",
+      description: "Not available: Old (sold out).",
+      oneOf: [
+        { const: "free", title: "Free – for one (0 €)" },
+        { const: "pro", title: "Pro (paid, 3, popular)" },
+        { const: "none", title: "none" },
+      ],
+    });
+    // What a form has no words for is there for pages.
+    expect(put.hints).toEqual({ options: plans, searchable: true });
+  });
+
+  test("of several is a list", async () => {
+    const ask = (ctx: Context) =>
+      ctx.select("q", { message: "Which?", options: plans, multi: true, default: ["free"], minItems: 1, maxItems: 2 });
+    expect((await putBy(ask)).value).toMatchObject({
+      type: "array",
+      minItems: 1,
+      maxItems: 2,
+      default: ["free"],
+      items: { anyOf: [{}, {}, {}] },
+    });
+    expect(await got(ask, ["pro", "none"])).toEqual(["pro", "none"]);
+    expect(await got(ask, ["pro", "pro"], ["pro"])).toEqual(["pro"]);
+    const plain = await putBy((ctx) => ctx.select("q", { message: "?", options: ["a"], multi: true }));
+    expect(plain.value).toMatchObject({ items: { type: "string", enum: ["a"] } });
+  });
+});
+
+describe("a date", () => {
+  test("has its format, and its bounds are judged on the server", async () => {
+    const ask = (ctx: Context) => ctx.date("q", { message: "When?", min: "2026-12-01", max: "2026-12-24" });
+    expect((await putBy(ask)).value).toEqual({ type: "string", format: "date", title: "Q", description: "From 2026-12-01 to 2026-12-24." });
+    expect(await got(ask, "2026-12-24")).toBe("2026-12-24");
+    expect(await got(ask, "2026-12-25", "2026-11-30", "2026-12-01")).toBe("2026-12-01");
+    const running = await startTool(asking(ask));
+    await expect(running.answer({ q: "2026-02-31" })).rejects.toThrow(/must match format "date"/);
+  });
+
+  test("with its time is a moment", async () => {
+    const ask = (ctx: Context) => ctx.date("q", { message: "When?", includeTime: true, min: "2026-12-24T18:00:00Z" });
+    expect((await putBy(ask)).value).toMatchObject({ format: "date-time", description: "2026-12-24T18:00:00Z or later." });
+    // As early, elsewhere.
+    expect(await got(ask, "2026-12-24T18:59:59+01:00", "2026-12-24T19:00:00+01:00")).toBe("2026-12-24T19:00:00+01:00");
+  });
+});
+
+describe("a form and a page", () => {
+  test("are put as they are", async () => {
+    const schema = z.object({ name: z.string(), age: z.int() });
+    expect(await got((ctx) => ctx.form("q", { message: "Who?", schema }), { name: "Ada", age: 36 })).toEqual({ name: "Ada", age: 36 });
+    const visit = await runTool(
+      asking((ctx) => ctx.url("q", { message: "Pay", url: "https://pay.example/1", icon: "💶" })),
+      {},
+      { answers: { q: decline } },
+    );
+    expect(visit.asks).toMatchObject([
+      { request: { type: "url", message: "💶 Pay", url: "https://pay.example/1", hints: { icon: "💶" } } },
+    ]);
+    expect(visit.text).toContain('"Declined"');
+  });
+});
+
+describe("a question that is not answered", () => {
+  const text = (options: object) => (ctx: Context) => ctx.text("q", { message: "?", ...options });
+
+  test.each([
+    [decline, "Declined", "onDecline"],
+    [cancel, "Cancelled", "onCancel"],
+    [timeout, "TimedOut", "onTimeout"],
+  ] as const)("throws, or takes the default where the author says so", async (reply, name, option) => {
+    expect(await refused(text({}), reply)).toMatchObject({ name });
+    expect(await refused(text({ default: "x" }), reply)).toMatchObject({ name });
+    expect(await got(text({ default: "x", [option]: "default" }), reply)).toBe("x");
+    expect(await got(text({ required: false, [option]: "default" }), reply)).toBeUndefined();
+    expect(await refused(text({ [option]: "default" }))).toMatchObject({ code: "INVALID_ASK", path: `/${option}` });
+    expect(await refused(text({ default: "x", [option]: "throw" }), reply)).toMatchObject({ name });
+  });
+
+  test("nor fits ten times, throws INVALID_ANSWER, or takes the default", async () => {
+    const odd = Array.from({ length: 10 }, () => 3);
+    const even = (options: object) => (ctx: Context) => ctx.number("q", { message: "?", step: 2, ...options });
+    expect(await refused(even({}), ...odd)).toMatchObject({ code: "INVALID_ANSWER" });
+    expect(await got(even({ default: 4, onInvalid: "default" }), ...odd)).toBe(4);
+    expect(await got(even({}), ...odd.slice(1), 2)).toBe(2);
+  });
+
+  test("cannot be put to the client: the tool is told, and takes no default unless the deployment says so", async () => {
+    const tool = asking(text({ default: "x", onTimeout: "default" }));
+    const run = await runTool(tool, {}, { answers: { q: unavailable } });
+    expect(run.text).toContain('"CAPABILITY_REQUIRED"');
+    expect((await runTool(tool, {}, { answers: { q: unavailable }, withoutCapability: "default" })).text).toBe('{"got":"x"}');
+  });
+
+  test("waits as long as it says, also by the other word", async () => {
+    const { asks } = await startTool(asking(text({ expires: "2 hours" })));
+    expect((asks[0]?.deadlineMs ?? 0) - (asks[0]?.askedAtMs ?? 0)).toBe(2 * 3_600_000);
+  });
+});
+
+describe("what cannot be asked is refused with the path of the option", () => {
+  const options = { message: "?" };
+  const many = (count: number) => Array.from({ length: count }, (_, index) => String(index));
+  test.each<[string, string, (ctx: Context) => Promise<unknown>]>([
+    ["no message", "/message", (ctx) => ctx.text("q", { message: "" })],
+    ["no options at all", "/message", (ctx) => ctx.text("q", undefined as never)],
+    ["no page", "/message", (ctx) => ctx.url("q", undefined as never)],
+    ["a form without one", "/message", (ctx) => ctx.form("q", { message: "", schema: {} })],
+    ["lengths in the wrong order", "/minLength", (ctx) => ctx.text("q", { ...options, minLength: 3, maxLength: 2 })],
+    ["a length that is none", "/maxLength", (ctx) => ctx.text("q", { ...options, maxLength: -1 })],
+    ["a default that breaks the pattern", "/default", (ctx) => ctx.text("q", { ...options, pattern: "^a$", default: "b" })],
+    ["a default of another type", "/default", (ctx) => ctx.number("q", { ...options, default: "1" as never })],
+    ["a default between the steps", "/default", (ctx) => ctx.number("q", { ...options, step: 2, default: 3 })],
+    ["bounds in the wrong order", "/min", (ctx) => ctx.number("q", { ...options, min: 3, max: 2 })],
+    ["a bound that is no number", "/max", (ctx) => ctx.number("q", { ...options, max: Number.NaN })],
+    ["a step of nothing", "/step", (ctx) => ctx.number("q", { ...options, step: 0 })],
+    ["days in the wrong order", "/min", (ctx) => ctx.date("q", { ...options, min: "2026-12-24", max: "2026-12-23" })],
+    ["a day that is none", "/min", (ctx) => ctx.date("q", { ...options, min: "2026-02-31" })],
+    ["a default out of range", "/default", (ctx) => ctx.date("q", { ...options, max: "2026-12-24", default: "2026-12-25" })],
+    ["no options", "/options", (ctx) => ctx.select("q", { ...options, options: [] })],
+    ["one option too many", "/options", (ctx) => ctx.select("q", { ...options, options: many(1_001) })],
+    ["an option without a value", "/options/1", (ctx) => ctx.select("q", { ...options, options: ["a", { title: "b" } as never] })],
+    ["one value twice", "/options/1", (ctx) => ctx.select("q", { ...options, options: ["a", { value: "a", title: "b" }] })],
+    ["options that are all disabled", "/options", (ctx) => ctx.select("q", { ...options, options: [{ value: "a", disabled: true }] })],
+    ["a default that is no option", "/default", (ctx) => ctx.select("q", { ...options, options: ["a"], default: "b" as never })],
+    [
+      "a default that is disabled",
+      "/default",
+      (ctx) => ctx.select("q", { ...options, options: ["a", { value: "b", disabled: true }], default: "b" as never }),
+    ],
+    ["one default for several", "/default", (ctx) => ctx.select("q", { ...options, options: ["a"], multi: true, default: "a" })],
+    ["more than there are", "/minItems", (ctx) => ctx.select("q", { ...options, options: ["a"], multi: true, minItems: 2 })],
+    ["a secret", "/value", (ctx) => ctx.text("api-key", options)],
+    ["a pattern that blocks", "/value", (ctx) => ctx.text("q", { ...options, pattern: "^(a+)+$" })],
+  ])("%s", async (_what, path, ask) => {
+    expect(await refused(ask)).toMatchObject({ name: "ParleyError", code: "INVALID_ASK", path });
+  });
+
+  test("a thousand options are put", async () => {
+    expect(await got((ctx) => ctx.select("q", { ...options, options: many(1_000) }), "999")).toBe("999");
+  });
+});
+
+test("the type of the answer follows from the options, and misuse does not compile", () => {
+  const options = { message: "?" };
+  const types = async (ctx: Context) => {
+    expectTypeOf(await ctx.text("q", options)).toEqualTypeOf<string>();
+    expectTypeOf(await ctx.text("q", { ...options, required: false })).toEqualTypeOf<string | undefined>();
+    expectTypeOf(await ctx.text("q", { message: "?", required: false, default: "x" })).toEqualTypeOf<string>();
+    expectTypeOf(await ctx.number("q", options)).toEqualTypeOf<number>();
+    expectTypeOf(await ctx.confirm("q", { message: "?", required: false })).toEqualTypeOf<boolean | undefined>();
+    expectTypeOf(await ctx.date("q", options)).toEqualTypeOf<string>();
+    expectTypeOf(await ctx.select("q", { message: "?", options: ["a", { value: "b", title: "B" }] })).toEqualTypeOf<"a" | "b">();
+    expectTypeOf(await ctx.select("q", { message: "?", options: ["a", { value: "b", disabled: true }] })).toEqualTypeOf<"a">();
+    expectTypeOf(await ctx.select("q", { message: "?", options: ["a", "b"], multi: true })).toEqualTypeOf<("a" | "b")[]>();
+    expectTypeOf(await ctx.select("q", { message: "?", options: ["a"], required: false })).toEqualTypeOf<"a" | undefined>();
+    expectTypeOf(await ctx.select("q", { message: "?", options: ["a"] as string[] })).toEqualTypeOf<string>();
+    expectTypeOf(await ctx.form("q", { message: "?", schema: z.object({ n: z.int() }) })).toEqualTypeOf<{ n: number }>();
+    expectTypeOf(await ctx.url("q", { message: "?", url: "https://x.example" })).toEqualTypeOf<void>();
+    // @ts-expect-error a message is needed
+    await ctx.text("q", {});
+    // @ts-expect-error a default is of the answer's type
+    await ctx.number("q", { message: "?", default: "1" });
+    // @ts-expect-error a default is one of the options
+    await ctx.select("q", { message: "?", options: ["a"], default: "b" });
+    // @ts-expect-error a disabled option is no default
+    await ctx.select("q", { message: "?", options: ["a", { value: "b", disabled: true }], default: "b" });
+    // @ts-expect-error a visit has no default
+    await ctx.url("q", { message: "?", url: "https://x.example", onDecline: "default" });
+    // @ts-expect-error days are texts
+    await ctx.date("q", { message: "?", min: 5 });
+  };
+  expectTypeOf(types).toBeFunction();
+});

@@ -1,0 +1,232 @@
+/**
+ * `ctx.text`, `ctx.number`, `ctx.confirm`, `ctx.select`, `ctx.date`, `ctx.form`, `ctx.url`: shorthands of `ctx.ask`, each a form of one field,
+ * `value`, or a form or a page as it is. They return what was answered, and throw when it was not.
+ *
+ *   options ─▶ field (what a form can say) + judge (what it cannot) ─▶ ctx.ask ─▶ the value, the default, or an error
+ */
+import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
+import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context.ts";
+import { Cancelled, Declined, TimedOut, Withdrawn } from "../failures.ts";
+import { present } from "../present.ts";
+import { type Schema, jsonSchema } from "../schema.ts";
+import { validateJson } from "../validate-json.ts";
+import { type Field, WrongOption, confirmField, dateField, numberField, textField } from "./field.ts";
+import type {
+  CommonOptions,
+  ConfirmOptions,
+  DateOptions,
+  FormOptions,
+  Maybe,
+  NumberOptions,
+  SelectOption,
+  SelectOptions,
+  SelectValue,
+  TextOptions,
+  UrlOptions,
+} from "./options.ts";
+import { selectField } from "./select.ts";
+import { hintsOf, messageOf } from "./wording.ts";
+
+/**
+ * Each asks for one thing. All throw Declined, Cancelled, TimedOut or Withdrawn, and ParleyErrors as `elicit` does, INVALID_ASK with the path of
+ * an option that is wrong; `onDecline` and its like make the default the answer instead.
+ */
+export interface Shorthands {
+  /** Asks for a line of text. */
+  text<const O extends TextOptions>(name: string, options: O): Promise<Maybe<string, O>>;
+  /** Asks for a number; for a whole one with a whole `step`. */
+  number<const O extends NumberOptions>(name: string, options: O): Promise<Maybe<number, O>>;
+  /** Asks for yes or no. No is `false`; to decline or to close the question is an error, as everywhere. */
+  confirm<const O extends ConfirmOptions>(name: string, options: O): Promise<Maybe<boolean, O>>;
+  /** Asks to choose one option, or several with `multi`. */
+  select<const S extends readonly SelectOption[], const O extends SelectOptions<S>>(
+    name: string,
+    options: O & { readonly options: S },
+  ): Promise<SelectValue<S, O>>;
+  /** Asks for a day as `2026-12-24`, or for a moment with `includeTime`. */
+  date<const O extends DateOptions>(name: string, options: O): Promise<Maybe<string, O>>;
+  /** Asks for several fields at once. */
+  form<const S extends Schema | JsonObject>(name: string, options: FormOptions<S>): Promise<ContentOf<S>>;
+  /** Sends the person to a page, as `elicit` with a url does. */
+  url(name: string, options: UrlOptions): Promise<void>;
+}
+
+/** Puts a question: `ctx.ask`. */
+export type Put = (name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk) => Promise<AskResult<unknown>>;
+
+export function createShorthands(put: Put): Shorthands {
+  function asksFor<O extends CommonOptions & { readonly default?: unknown }>(fieldOf: (name: string, options: O) => Field) {
+    return async (name: string, options: O): Promise<unknown> => {
+      const { schema, preset } = valueForm(name, options, fieldOf);
+      return askForm(
+        name,
+        { ...options, schema, message: messageOf(options) },
+        preset,
+        (content) => (content as { value?: unknown }).value,
+      );
+    };
+  }
+
+  async function askForm(
+    name: string,
+    { schema, ...options }: CommonOptions & { readonly schema: Schema | JsonObject },
+    preset: Preset,
+    read: (content: unknown) => unknown,
+  ): Promise<unknown> {
+    const { onDecline, onCancel, onInvalid, onTimeout } = options;
+    for (const [option, chosen] of Object.entries({ onDecline, onCancel, onInvalid, onTimeout })) {
+      if (chosen === "default" && !preset.exists) throw wrongAsk(name, `/${option}`, 'is "default", and the ask has none');
+    }
+    const ask: FormAsk<Schema | JsonObject> = {
+      message: options.message,
+      schema,
+      ...waiting(options),
+      ...present({ hints: hintsOf(options) }),
+      ...(onTimeout !== undefined &&
+        onTimeout !== "throw" && { onTimeout: onTimeout === "default" ? { default: preset.content as never } : onTimeout }),
+    };
+    let result: AskResult<unknown>;
+    try {
+      result = await put(name, ask);
+    } catch (error) {
+      if (onInvalid === "default" && error instanceof ParleyError && error.code === "INVALID_ANSWER") return read(preset.content);
+      throw error;
+    }
+    switch (result.action) {
+      case "accept":
+        return read(result.content);
+      case "decline":
+        if (onDecline === "default") return read(preset.content);
+        throw new Declined(name);
+      case "cancel":
+        if (onCancel === "default") return read(preset.content);
+        throw new Cancelled(name);
+      case "timeout":
+        throw new TimedOut(name);
+      case "withdrawn":
+        throw new Withdrawn(name);
+    }
+  }
+
+  const shorthands = {
+    text: asksFor(textField),
+    number: asksFor(numberField),
+    confirm: asksFor(confirmField),
+    select: asksFor(selectField),
+    date: asksFor(dateField),
+    form: async (name: string, options: FormOptions<Schema | JsonObject>) => {
+      const message = formMessage(name, options);
+      const preset = { exists: options.default !== undefined, content: options.default ?? {} };
+      return askForm(name, { ...options, message }, preset, (content) => content);
+    },
+    url: async (name: string, options: UrlOptions) => {
+      const message = formMessage(name, options);
+      const { onTimeout } = options;
+      const result = await put(name, {
+        message,
+        url: options.url,
+        ...waiting(options),
+        ...present({ hints: hintsOf(options) }),
+        ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
+      });
+      switch (result.action) {
+        case "accept":
+          return;
+        case "decline":
+          throw new Declined(name);
+        case "cancel":
+          throw new Cancelled(name);
+        case "timeout":
+          throw new TimedOut(name);
+        case "withdrawn":
+          throw new Withdrawn(name);
+      }
+    },
+  };
+  // Which options give which value the compiler cannot follow into what they have in common.
+  return shorthands as Shorthands;
+}
+
+/** What is answered in place of a person. */
+interface Preset {
+  readonly exists: boolean;
+  readonly content: object;
+}
+
+interface ValueForm {
+  readonly schema: Schema;
+  readonly preset: Preset;
+}
+
+function valueForm<O extends CommonOptions & { readonly default?: unknown }>(
+  name: string,
+  options: O,
+  fieldOf: (name: string, options: O) => Field,
+): ValueForm {
+  checkMessage(name, options);
+  const field = builtField(name, options, fieldOf);
+  const { default: preset, required = true } = options;
+  const hasDefault = preset !== undefined;
+  const wrong = hasDefault ? problemOf(field, preset) : undefined;
+  if (wrong !== undefined) throw wrongAsk(name, "/default", wrong);
+  const property = { ...field.property, ...(hasDefault && { default: preset as JsonObject[string] }) };
+  const form: JsonObject = {
+    type: "object",
+    properties: { value: property },
+    ...(required && !hasDefault && { required: ["value"] }),
+  };
+  const schema = jsonSchema<{ value?: unknown }>(form, {
+    "~standard": {
+      version: 1,
+      vendor: "parley",
+      validate(content) {
+        const { value } = content as { readonly value?: unknown };
+        // Forms send an empty text for a field that was left.
+        if (value === undefined || (value === "" && (hasDefault || !required))) return { value: hasDefault ? { value: preset } : {} };
+        const message = field.judge(value);
+        return message === undefined ? { value: { value } } : { issues: [{ message, path: ["value"] }] };
+      },
+    },
+  });
+  return { schema, preset: { exists: hasDefault || !required, content: hasDefault ? { value: preset } : {} } };
+}
+
+function builtField<O>(name: string, options: O, fieldOf: (name: string, options: O) => Field): Field {
+  try {
+    return fieldOf(name, options);
+  } catch (error) {
+    if (error instanceof WrongOption) throw wrongAsk(name, error.violation.path, error.violation.message);
+    throw error;
+  }
+}
+
+function problemOf({ property, judge }: Field, value: unknown): string | undefined {
+  const [violation] = validateJson(property, value);
+  return violation ? describeViolations([{ ...violation, path: "" }]).replace(/^the value /, "") : judge(value);
+}
+
+function wrongAsk(name: string, path: string, message: string): ParleyError {
+  const violations = [{ path, message }];
+  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${describeViolations(violations)}`, { violations });
+}
+
+/** Tools are written without types as well. */
+function checkMessage(name: string, options: Partial<Pick<CommonOptions, "message">> | undefined): void {
+  if (typeof options?.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
+}
+
+function formMessage(name: string, options: Omit<CommonOptions, "required">): string {
+  checkMessage(name, options);
+  return messageOf(options);
+}
+
+function waiting({
+  timeout,
+  expires,
+  signal,
+  to,
+  not,
+}: Pick<CommonOptions, "timeout" | "expires" | "signal" | "to" | "not">): Pick<FormAsk<Schema>, "timeout" | "signal" | "to" | "not"> {
+  const patience: Duration | undefined = timeout ?? expires;
+  return present({ timeout: patience, signal, to, not });
+}

@@ -1,0 +1,241 @@
+/**
+ * What a tool would ask, without asking anybody and without doing anything: for documents, reviews and callers that want to answer up front.
+ *
+ *   const { asks } = await dryRun(bookDinner, { date, time });
+ *   // [{ name: "party-size", type: "form", message: "How many people will be dining?", schema: { … } }]
+ *
+ * Steps are not run. They give what `steps` says, or undefined; and questions are answered as `answers` says, or with their defaults, or with
+ * the least that fits. So only one way through the tool is seen: what it asks after another answer is not.
+ */
+import {
+  type Answer,
+  type AskRequest,
+  type Audience,
+  type Effects,
+  type Field,
+  type Json,
+  type JsonObject,
+  type Page,
+  type Prompt,
+  type Tool,
+  DEFAULT_TENANT,
+  ParleyError,
+  fieldsOf,
+} from "@parley/core";
+import { present } from "./present.ts";
+import { validateJson } from "./validate-json.ts";
+
+export interface DryRunOptions {
+  /** The contents of forms, by the names of asks; the value alone where a form has one field. */
+  readonly answers?: { readonly [ask: string]: Json };
+  /** Results of steps, by their names. */
+  readonly steps?: { readonly [step: string]: Json };
+  /** The time at the start; the first second of 2026 unless said otherwise. */
+  readonly now?: Date;
+}
+
+export interface PlannedAsk {
+  /** As a client sees it: `#2` for the second of a name. */
+  readonly name: string;
+  readonly type: AskRequest["type"];
+  readonly message?: string;
+  readonly schema?: JsonObject;
+  readonly url?: string;
+  /** Who may answer, if not the caller. */
+  readonly audience?: Audience;
+}
+
+export interface DryRun {
+  readonly asks: readonly PlannedAsk[];
+  /** Names of the steps that would have been done, in order. */
+  readonly steps: readonly string[];
+  /** Why the tool did not come to its end, if so: it threw, or no answer could be made up for it. */
+  readonly stopped?: string;
+}
+
+/** A tool that asks more often than that asks in a loop. */
+const ASKS_MAX = 100;
+/** So that a loop of steps ends as well. */
+const EFFECTS_MAX = 10_000;
+
+/** Lists what `tool` would ask, called with `args`. Throws INVALID_ARGUMENTS. */
+export async function dryRun(tool: Tool | Prompt, args: JsonObject = {}, options: DryRunOptions = {}): Promise<DryRun> {
+  const read = await tool.readArguments(args);
+  if (!read.ok) {
+    throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for ${tool.kind} ${tool.name}`, { violations: read.violations });
+  }
+  const asks: PlannedAsk[] = [];
+  const steps: string[] = [];
+  const end = Promise.withResolvers<string | undefined>();
+  const stop = (why: string): Promise<never> => {
+    end.resolve(why);
+    return new Promise<never>(() => undefined);
+  };
+  tool.run(read.args, planned({ tool, args: read.args, options, asks, steps, stop })).then(
+    (result) => end.resolve(result["isError"] === true ? textOf(result) : undefined),
+    (error: unknown) => end.resolve(error instanceof Error ? error.message : String(error)),
+  );
+  const stopped = await end.promise;
+  return { asks, steps, ...present({ stopped }) };
+}
+
+interface Plan {
+  readonly tool: Tool | Prompt;
+  readonly args: JsonObject;
+  readonly options: DryRunOptions;
+  readonly asks: PlannedAsk[];
+  readonly steps: string[];
+  readonly stop: (why: string) => Promise<never>;
+}
+
+function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
+  const { answers = {}, steps: results = {}, now = new Date("2026-01-01T00:00:00Z") } = options;
+  const occurrences = new Map<string, number>();
+  let nowMs = now.getTime();
+  let effects = 0;
+  let scope = "";
+
+  function keyOf(kind: string, name: string): string {
+    const count = (occurrences.get(`${kind} ${scope}${name}`) ?? 0) + 1;
+    occurrences.set(`${kind} ${scope}${name}`, count);
+    return `${scope}${name}${count === 1 ? "" : `#${count}`}`;
+  }
+
+  function isTooMuch(): boolean {
+    effects += 1;
+    return effects > EFFECTS_MAX || asks.length >= ASKS_MAX;
+  }
+
+  return {
+    taskId: "dry-run",
+    call: {
+      kind: tool.kind,
+      name: tool.name,
+      principal: "dry-run",
+      tenant: DEFAULT_TENANT,
+      capabilities: { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true },
+      createdAtMs: nowMs,
+      retentionMs: 0,
+      hidden: false,
+      arguments: args,
+      seed: "dry-run",
+    },
+    signal: new AbortController().signal,
+    // Steps are made up, too, and only they read what was left on a page.
+    deposit: async (key) => `left on the page of ${key}`,
+    openFile: async () => new Blob(["made up"]).stream(),
+    async ask(name, request, { audience } = {}): Promise<Answer> {
+      if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
+      const key = keyOf("ask", name);
+      const last = asks.at(-1);
+      if (last && isAgain(last, request)) return stop(`it refuses the answer that was made up for "${last.name}": give one in answers`);
+      asks.push({ name: key, type: request.type, ...worded(request), ...present({ audience }) });
+      const answer = answerTo(request, answers[key]);
+      return answer ?? stop(`no answer could be made up for "${key}": give one in answers`);
+    },
+    async step(name) {
+      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      const key = keyOf("step", name);
+      steps.push(key);
+      return results[key] ?? results[name];
+    },
+    async sleep(_name, ms) {
+      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      nowMs += ms;
+    },
+    now: () => nowMs,
+    random: () => 0.5,
+    uuid: () => "00000000-0000-4000-8000-000000000000",
+    async branch(key, work) {
+      const outer = scope;
+      scope = `${outer}${key}/`;
+      const running = work();
+      // What is called before its first await is what the branch begins with; what comes later cannot be told from its siblings.
+      scope = outer;
+      return running;
+    },
+    restart: () => stop("it begins again"),
+    report: () => undefined,
+    status: () => undefined,
+    immediateResponse: () => undefined,
+    announce: () => undefined,
+  };
+}
+
+function worded(request: AskRequest): Pick<PlannedAsk, "message" | "schema" | "url"> {
+  if (request.type === "form") return { message: request.message, schema: request.schema };
+  return request.type === "url" ? { message: request.message, url: request.url } : {};
+}
+
+/** Put once more, since the answer fitted the form and not the author's schema. */
+function isAgain({ message }: PlannedAsk, request: AskRequest): boolean {
+  return request.type === "form" && message !== undefined && request.message.startsWith(`${message}\n\nThe last answer does not fit: `);
+}
+
+/** What a page would have taken. */
+function leftOn(page: Page): JsonObject {
+  if (page.kind === "secret") return { deposit: "dry-run" };
+  return { files: [{ id: "dry-run", name: "made-up", type: "application/octet-stream", size: 7, sha256: "" }] };
+}
+
+function answerTo(request: AskRequest, given: Json | undefined): Answer | undefined {
+  switch (request.type) {
+    case "form": {
+      const content = contentOf(request.schema, given);
+      return validateJson(request.schema, content).length === 0 ? { action: "accept", content } : undefined;
+    }
+    case "url":
+      // A page of Parley's own gives a reference to what was entered there.
+      return request.page ? { action: "accept", content: leftOn(request.page) } : { action: "accept" };
+    case "sampling":
+      return {
+        action: "reply",
+        result: { role: "assistant", content: { type: "text", text: typeof given === "string" ? given : "" }, model: "dry-run" },
+      };
+    case "roots":
+      return { action: "reply", result: { roots: [] } };
+  }
+}
+
+function contentOf(schema: JsonObject, given: Json | undefined): JsonObject {
+  if (typeof given === "object" && given !== null && !Array.isArray(given)) return given;
+  const fields = fieldsOf(schema);
+  const [field] = fields;
+  if (given !== undefined && field) return { [field.name]: given };
+  return Object.fromEntries(fields.filter(({ isRequired }) => isRequired).map((each) => [each.name, each.default ?? leastOf(each)]));
+}
+
+/** The least that fits, as far as that can be said without looking for it. */
+function leastOf({ kind, choices, schema }: Field): Json {
+  switch (kind) {
+    case "boolean":
+      return true;
+    case "number":
+    case "integer":
+      return boundOf(schema["minimum"], Math.min(0, boundOf(schema["maximum"], 0)));
+    case "choice":
+      return choices[0]?.value ?? "";
+    case "choices":
+      return choices.slice(0, boundOf(schema["minItems"], 0)).map(({ value }) => value);
+    case "text":
+      return SAMPLES.get(schema["format"]) ?? "x".repeat(Math.min(boundOf(schema["minLength"], 1), SAMPLE_CHARS_MAX));
+  }
+}
+
+function boundOf(value: Json | undefined, otherwise: number): number {
+  return typeof value === "number" ? value : otherwise;
+}
+
+const SAMPLE_CHARS_MAX = 10_000;
+
+const SAMPLES: ReadonlyMap<Json | undefined, string> = new Map([
+  ["date", "2026-01-01"],
+  ["date-time", "2026-01-01T00:00:00Z"],
+  ["email", "ada@example.com"],
+  ["uri", "https://example.com/"],
+]);
+
+function textOf(result: JsonObject): string {
+  const { content } = result as { readonly content?: readonly { readonly text?: string }[] };
+  return (content ?? []).map(({ text = "" }) => text).join("\n");
+}

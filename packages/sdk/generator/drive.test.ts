@@ -1,0 +1,568 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type AsyncToolGenerator, type Context, type Secret, type ToolGenerator, Declined, Unanswered, defineTool } from "../index.ts";
+import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
+import type { FileRef } from "@parley/core";
+
+type Run = (ctx: Context) => ToolGenerator | AsyncToolGenerator;
+
+function tool(run: Run) {
+  return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
+}
+
+function run(handler: Run, answers: Record<string, Reply> = {}, options: TestOptions = {}) {
+  return runTool(tool(handler), {}, { answers, ...options });
+}
+
+/** What the generator was thrown at its first yield. */
+async function thrownAt(yielded: unknown, ...replies: readonly Reply[]) {
+  const answers = Object.fromEntries<Reply>(replies.map((reply, index) => [index === 0 ? "q" : `q#${index + 1}`, reply]));
+  const { text } = await run(function* () {
+    try {
+      yield yielded as never;
+      return "nothing";
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: string };
+      return { name, code, message };
+    }
+  }, answers);
+  return JSON.parse(text) as { name: string; code?: string; message: string };
+}
+
+describe("a generator tool", () => {
+  test("asks, does and tells in its order, each effect once, however often its worker dies", async () => {
+    const done: string[] = [];
+    async function* handler(): AsyncToolGenerator {
+      yield { emit: "status", message: "Holding a table" };
+      const table: number = yield { step: "hold", run: () => done.push("hold") };
+      const size: number = yield { ask: "number", id: "party-size", message: "How many?", min: 1, step: 1 };
+      const name: string = yield { ask: "text", message: "Whose name?" };
+      yield { checkpoint: true, state: { table } };
+      yield { step: "confirm", run: () => done.push("confirm") };
+      return `Table ${table} for ${size}, ${name}`;
+    }
+    for (const interrupt of [false, true]) {
+      done.length = 0;
+      const ended = await run(handler, { "party-size": 4, ask_0: "Ada" }, { interrupt });
+      expect(ended.text).toBe("Table 1 for 4, Ada");
+      expect(ended.journal).toEqual(["step:hold", "ask:party-size", "ask:ask_0", "step:confirm"]);
+      expect(done).toEqual(["hold", "confirm"]);
+    }
+  });
+
+  test("may be a plain or an async one, delegate, and use ctx beside its yields", async () => {
+    function* person(role: string): ToolGenerator<string> {
+      const name: string = yield { ask: "text", id: role, message: `Who is the ${role}?` };
+      return name;
+    }
+    const plain = await run(
+      function* () {
+        return `${yield* person("author")} and ${yield* person("editor")}`;
+      },
+      { author: "Ada", editor: "Bob" },
+      { interrupt: true },
+    );
+    expect(plain.text).toBe("Ada and Bob");
+    const both = await run(
+      async function* (ctx) {
+        const a = await ctx.text("a", { message: "?" });
+        const b: string = yield { ask: "text", id: "b", message: "?" };
+        return a + b + (await ctx.step("c", () => "c")) + (yield* person("d"));
+      },
+      { a: "a", b: "b", d: "d" },
+      { interrupt: true },
+    );
+    expect(both.text).toBe("abcd");
+  });
+
+  test("asks by every kind, and gets the value", async () => {
+    const ended = await run(
+      function* () {
+        return [
+          yield { ask: "text", id: "text", message: "?" },
+          yield { ask: "number", id: "number", message: "?" },
+          yield { ask: "confirm", id: "confirm", message: "?" },
+          yield { ask: "select", id: "select", message: "?", options: ["a", "b"], multi: true },
+          yield { ask: "date", id: "date", message: "?" },
+          yield { ask: "form", id: "form", message: "?", schema: { type: "object", properties: { n: { type: "integer" } } } },
+          yield { ask: "url", elicitationId: "visit", message: "?", url: "https://pay.example" },
+        ] as never;
+      },
+      { text: "x", number: 1.5, confirm: false, select: ["b"], date: "2026-12-24", form: { n: 1 }, visit: {} },
+      { interrupt: true },
+    );
+    expect(JSON.parse(ended.text)).toEqual(["x", 1.5, false, ["b"], "2026-12-24", { n: 1 }, { action: "accept" }]);
+  });
+
+  test("gets what must not pass through the client by a page, as something that only steps read", async () => {
+    for (const kind of ["secret", "password"] as const) {
+      const ended = await run(
+        function* () {
+          const key: Secret = yield { ask: kind, id: "api-key", message: "Your API key?", expires: "1 hour" };
+          const length: number = yield { step: "use", run: () => key.use((text) => text.length) };
+          yield `${String(key)} of ${length}`;
+          yield { emit: "stream", data: { key } };
+        },
+        { "api-key": { secret: "hunter2" } },
+        { interrupt: true },
+      );
+      expect(ended.asks).toMatchObject([{ key: "api-key", request: { type: "url", page: { kind: "secret" } } }]);
+      expect(ended.error?.message ?? ended.text).toContain("is a secret");
+      expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
+      expect(ended.feed).toMatchObject([{ data: { data: "[secret] of 7" } }]);
+    }
+  });
+
+  test("gets a file that was uploaded on a page, and several where it asks for several", async () => {
+    for (const { more, replies, page } of [
+      { more: {}, replies: { file: { name: "a.txt", text: "one" } }, page: { accept: [], countMax: 1 } },
+      {
+        more: { accept: "text/*, .csv", maxBytes: 9, multiple: true },
+        replies: {
+          files: [
+            { name: "a.txt", text: "one" },
+            { name: "b.txt", text: "two" },
+          ],
+        },
+        page: { accept: ["text/*", ".csv"], bytesMax: 9, countMax: 20 },
+      },
+      { more: { count: 2 }, replies: { files: [{ name: "a.txt", text: "one" }] }, page: { countMax: 2 } },
+    ]) {
+      const ended = await run(
+        function* () {
+          const files: FileRef | FileRef[] = yield { ask: "file", id: "papers", message: "Your papers?", ...more };
+          return JSON.stringify([files].flat().map(({ name, size }) => [name, size])) + String(Array.isArray(files));
+        },
+        { papers: replies },
+        { interrupt: true },
+      );
+      expect(ended.asks).toMatchObject([{ key: "papers", request: { type: "url", page: { kind: "files", ...page } } }]);
+      const names = "files" in replies ? (replies.files ?? []) : [replies.file];
+      expect(ended.text).toBe(JSON.stringify(names.map((file) => [file?.name, 3])) + String("files" in replies));
+    }
+  });
+
+  test("is thrown four different errors at its yield, unless it chose its default", async () => {
+    const q = { ask: "number", id: "q", message: "?", step: 2 };
+    expect(await thrownAt(q, decline)).toMatchObject({ name: "Declined" });
+    expect(await thrownAt(q, cancel)).toMatchObject({ name: "Cancelled" });
+    expect(await thrownAt(q, timeout)).toMatchObject({ name: "TimedOut" });
+    expect(await thrownAt(q, ...Array.from({ length: 10 }, () => 1))).toMatchObject({ code: "INVALID_ANSWER" });
+    const chosen = await run(
+      function* () {
+        return yield { ask: "number", id: "q", message: "?", default: 7, onDecline: "default" };
+      },
+      { q: decline },
+    );
+    expect(chosen.text).toBe("7");
+  });
+
+  test("ends like every tool with an error that it does not catch, and its finally runs", async () => {
+    const done: string[] = [];
+    const ended = await run(
+      function* () {
+        try {
+          yield { ask: "text", id: "q", message: "?" };
+        } finally {
+          yield { step: "release", run: () => done.push("release") };
+        }
+      },
+      { q: decline },
+      { interrupt: true },
+    );
+    expect(ended.result).toMatchObject({ isError: true });
+    expect(ended.text).toContain('declined to answer "q"');
+    expect(done).toEqual(["release"]);
+  });
+
+  test("runs no finally when it only waits, nor when it is cancelled, as other tools do not", async () => {
+    const done: string[] = [];
+    const running = await startTool(
+      tool(function* () {
+        try {
+          yield { ask: "text", id: "q", message: "?" };
+        } finally {
+          done.push("finally");
+          yield { ask: "text", id: "again", message: "?" };
+        }
+      }),
+    );
+    await running.cancel();
+    expect(running.task.status).toBe("cancelled");
+    expect(running.asks.map(({ key }) => key)).toEqual(["q"]);
+    expect(done).toEqual([]);
+  });
+
+  test("numbers asks of one id, as ctx does", async () => {
+    const ended = await run(
+      function* () {
+        const a: string = yield { ask: "text", id: "same", message: "1?" };
+        const b: string = yield { ask: "text", id: "same", message: "2?" };
+        return a + b;
+      },
+      { same: "a", "same#2": "b" },
+      { interrupt: true },
+    );
+    expect(ended.text).toBe("ab");
+  });
+
+  test("takes answers that came with the call where it says so, and asks only the rest", async () => {
+    const early = (earlyReplies: boolean) =>
+      defineTool({
+        name: "early",
+        earlyReplies,
+        *run() {
+          const a: number = yield { ask: "number", id: "a", message: "?", step: 2 };
+          const b: string = yield { ask: "text", message: "?" };
+          return `${a} ${b}`;
+        },
+      });
+    const sent = { early: { a: { value: 2 }, ask_0: { value: "x" } } };
+    const all = await runTool(early(true), {}, sent);
+    expect([all.text, all.asks]).toEqual(["2 x", []]);
+    const rest = await startTool(early(true), {}, { early: { a: { value: "no number" }, ask_0: { value: "x" } } });
+    expect(rest.task.asks.map(({ key }) => key)).toEqual(["a"]);
+    const ignored = await startTool(early(false), {}, sent);
+    expect(ignored.task.asks.map(({ key }) => key)).toEqual(["a"]);
+  });
+});
+
+describe("several yields at once", () => {
+  test("are asked at once, and give their values in their order", async () => {
+    const running = await startTool(
+      tool(function* () {
+        const [a, b, c] = (yield [
+          { ask: "text", message: "A?" },
+          { ask: "text", message: "B?" },
+          { step: "c", run: () => "c" },
+        ]) as string[];
+        return `${a}${b}${c}`;
+      }),
+      {},
+      { interrupt: true },
+    );
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["ask_0", "ask_1"]);
+    await running.answer({ ask_1: "b" });
+    await running.answer({ ask_0: "a" });
+    expect(running.text).toBe("abc");
+  });
+
+  test("are generators beside each other, each with names of its own", async () => {
+    function* approval(who: string): ToolGenerator<string> {
+      const isIt: boolean = yield { ask: "confirm", message: `${who}?` };
+      const why: string = isIt ? "" : yield { ask: "text", message: `Why not, ${who}?` };
+      yield { step: "note", run: () => who };
+      return isIt ? "yes" : why;
+    }
+    const ended = await run(
+      function* () {
+        return yield { all: { ada: approval("Ada"), bob: approval("Bob") } };
+      },
+      { "ada/ask_0": true, "bob/ask_0": false, "bob/ask_1": "too dear" },
+      { interrupt: true },
+    );
+    expect(JSON.parse(ended.text)).toEqual({ ada: "yes", bob: "too dear" });
+    expect(ended.journal).toEqual(["ask:ada/ask_0", "ask:bob/ask_0", "step:ada/note", "ask:bob/ask_1", "step:bob/note"]);
+  });
+
+  test("in a list have names of their own as well, so that an answer reaches the one that asked, whichever is first", async () => {
+    // The second is first in every other run.
+    let runs = 0;
+    async function* slow(who: string, turns: number): AsyncToolGenerator<string> {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return `${who}: ${yield { ask: "text", message: "The same question?" }}`;
+    }
+    const ended = await runTool(
+      tool(function* () {
+        runs += 1;
+        return yield [slow("a", runs % 2 === 0 ? 1 : 5), slow("b", runs % 2 === 0 ? 5 : 1)];
+      }),
+      {},
+      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, interrupt: true },
+    );
+    expect(ended.text).toBe('["a: for a","b: for b"]');
+    expect(runs).toBeGreaterThan(1);
+  });
+
+  test("of which one fails withdraw the others' questions before it is thrown", async () => {
+    const done: string[] = [];
+    function* patient(): ToolGenerator<void> {
+      try {
+        yield { ask: "text", id: "b", message: "?" };
+      } catch (error) {
+        done.push((error as Error).name);
+        throw error;
+      }
+    }
+    const running = await startTool(
+      tool(function* () {
+        try {
+          yield { all: [{ ask: "text", id: "a", message: "?" }, patient()] };
+        } catch (error) {
+          if (!(error instanceof Declined)) throw error;
+          const rest: string = yield { ask: "text", id: "c", message: "?" };
+          return `${error.ask} said no, ${rest}`;
+        }
+      }),
+    );
+    await running.answer({ a: decline });
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["c"]);
+    await running.answer({ c: "fine" });
+    expect(running.text).toBe("a said no, fine");
+    // In the run that went behind it, and in its replay.
+    expect(done).toEqual(["Withdrawn", "Withdrawn"]);
+  });
+
+  test("of nothing is nothing, and a list of data is a chunk", async () => {
+    const ended = await run(function* () {
+      const none: unknown = yield { all: [] };
+      yield [1, 2];
+      return JSON.stringify(none);
+    });
+    expect(ended.text).toBe("[]");
+    expect(ended.feed).toEqual([{ type: "emit", kind: "stream", data: { data: [1, 2] } }]);
+  });
+});
+
+describe("what is told", () => {
+  test("becomes status, progress, logs and what pages show", async () => {
+    const ended = await run(function* () {
+      yield { emit: "status", message: "Saved", type: "success" };
+      yield { emit: "thinking", active: true };
+      yield { emit: "thinking", active: false };
+      yield { emit: "progress", value: 0.5 };
+      yield { emit: "progress", value: 0.6, message: "More", meta: { file: "a" } };
+      yield { emit: "log", message: "plain" };
+      yield { emit: "log", message: "data", level: "warn", data: { n: 1 } };
+      yield { emit: "toast", message: "Done", type: "success", duration: 500 };
+      yield { emit: "qr", value: "https://x.example" };
+      yield { emit: "board:update" as "ui", rows: [1] };
+      return "x";
+    });
+    expect(ended.task.message).toBe("More");
+    expect(ended.feed).toEqual([
+      { type: "emit", kind: "status", data: { message: "Saved", type: "success" } },
+      { type: "emit", kind: "thinking", data: { active: true } },
+      { type: "emit", kind: "thinking", data: { active: false } },
+      { type: "progress", progress: 0.5, total: 1 },
+      { type: "progress", progress: 0.6, total: 1, message: "More" },
+      { type: "emit", kind: "progress", data: { value: 0.6, message: "More", meta: { file: "a" } } },
+      { type: "log", level: "info", data: "plain" },
+      { type: "log", level: "warning", data: { message: "data", data: { n: 1 } } },
+      { type: "emit", kind: "toast", data: { message: "Done", type: "success", duration: 500 } },
+      { type: "emit", kind: "qr", data: { value: "https://x.example" } },
+      { type: "emit", kind: "board:update", data: { rows: [1] } },
+    ]);
+  });
+
+  test("of thinking gives way to what was said before", async () => {
+    const running = await startTool(
+      tool(function* () {
+        yield { emit: "status", message: "Reading" };
+        yield { emit: "thinking", active: true };
+        yield { ask: "text", id: "a", message: "?" };
+        yield { emit: "thinking", active: false };
+        yield { ask: "text", id: "b", message: "?" };
+      }),
+    );
+    expect(running.task.message).toBe("Thinking …");
+    await running.answer({ a: "x" });
+    expect(running.task.message).toBe("Reading");
+  });
+
+  test("once is not told again by a replay", async () => {
+    const ended = await run(
+      function* () {
+        yield "a";
+        yield { ask: "text", id: "q", message: "?" };
+        yield "b";
+      },
+      { q: "x" },
+      { interrupt: true },
+    );
+    expect(ended.feed.map((item) => (item.type === "emit" ? item.data["data"] : item))).toEqual(["a", "b"]);
+    expect(ended.text).toBe("ab");
+  });
+});
+
+describe("the result", () => {
+  test("of a tool that returns nothing is what it streamed: texts as they are, other data on lines of its own", async () => {
+    const ended = await run(function* () {
+      yield "Hello, ";
+      yield { emit: "stream", data: "world" };
+      yield 42;
+      yield { rows: [1] };
+      yield { emit: "stream", data: "end", contentType: "text/plain" };
+      yield { emit: "stream", final: true };
+      yield;
+      yield null;
+    });
+    expect(ended.text).toBe('Hello, world\n42\n{"rows":[1]}\nend');
+    expect((await run(function* () {})).result).toEqual({ content: [] });
+  });
+
+  test("of a tool that returns something is that: text, content, a result or data", async () => {
+    const returning = async (value: unknown) =>
+      (
+        await run(function* () {
+          yield "streamed";
+          return value as string;
+        })
+      ).result;
+    expect(await returning("x")).toEqual({ content: [{ type: "text", text: "x" }] });
+    expect(await returning([{ type: "text", text: "x" }])).toEqual({ content: [{ type: "text", text: "x" }] });
+    expect(await returning({ content: [{ type: "text", text: "x" }], isError: true })).toMatchObject({ isError: true });
+    expect(await returning({ success: true })).toEqual({
+      content: [{ type: "text", text: '{"success":true}' }],
+      structuredContent: { success: true },
+    });
+    expect(await returning(7)).toEqual({ content: [{ type: "text", text: "7" }] });
+    expect(await returning([])).toEqual({ content: [{ type: "text", text: "[]" }] });
+    expect(await returning({ content: "mine" })).toMatchObject({ structuredContent: { content: "mine" } });
+  });
+
+  test("of a tool with an output schema is judged by it", async () => {
+    const counting = (n: unknown) =>
+      defineTool({
+        name: "count",
+        output: z.object({ n: z.int() }),
+        *run() {
+          yield "counting";
+          return { n: n as number };
+        },
+      });
+    expect((await runTool(counting(1))).result).toMatchObject({ structuredContent: { n: 1 } });
+    expect((await runTool(counting("1"))).error?.message).toContain("output schema refuses");
+  });
+
+  test("has artifacts as content behind it", async () => {
+    const ended = await run(function* () {
+      yield { emit: "artifact", type: "image", content: "AA==", mimeType: "image/gif" };
+      yield { emit: "artifact", type: "image", url: "data:image/png;base64,AAAA" };
+      yield { emit: "artifact", type: "image", url: "https://x.example/a.png", title: "Chart" };
+      yield { emit: "artifact", type: "code", content: "a ``` b", language: "ts", title: "Example" };
+      yield { emit: "artifact", type: "json", content: { a: 1 } };
+      yield { emit: "artifact", type: "document", content: "# Hi", title: "My notes", mimeType: "text/markdown" };
+      yield { emit: "artifact", type: "embed", url: "https://x.example/video" };
+      return "done";
+    });
+    expect(ended.result?.["content"]).toEqual([
+      { type: "text", text: "done" },
+      { type: "image", data: "AA==", mimeType: "image/gif" },
+      { type: "image", data: "AAAA", mimeType: "image/png" },
+      { type: "resource_link", uri: "https://x.example/a.png", name: "Chart" },
+      { type: "text", text: "Example\n\n````ts\na ``` b\n````" },
+      { type: "resource", resource: { uri: "artifact://5/json", mimeType: "application/json", text: '{\n  "a": 1\n}' } },
+      { type: "resource", resource: { uri: "artifact://6/My%20notes", mimeType: "text/markdown", text: "# Hi" } },
+      { type: "resource_link", uri: "https://x.example/video", name: "https://x.example/video" },
+    ]);
+    expect(ended.feed.filter((item) => item.type === "emit" && item.kind === "artifact")).toHaveLength(7);
+  });
+});
+
+describe("what is yielded wrongly is thrown at the yield", () => {
+  test.each<[string, unknown, object]>([
+    [
+      "an ask of no kind",
+      { ask: "colour", id: "q", message: "?" },
+      { code: "INVALID_ASK", message: expect.stringContaining("none of text, number") },
+    ],
+    ["an ask without a message", { ask: "text", id: "q" }, { code: "INVALID_ASK" }],
+    ["an ask of a wrong name", { ask: "text", id: "a b", message: "?" }, { code: "INVALID_NAME" }],
+    ["an ask of an inherited kind", { ask: "constructor", message: "?" }, { code: "INVALID_ASK" }],
+    ["a number in steps of a text", { ask: "number", step: "x", message: "?" }, { code: "INVALID_ASK" }],
+    ["a step without work", { step: "x" }, { code: "INVALID_OUTPUT" }],
+    ["a step whose work asks", { step: "x", *run() {} }, { name: "StepFailed", message: expect.stringContaining("a step cannot ask") }],
+    ["a generator", (function* () {})(), { code: "INVALID_OUTPUT", message: expect.stringContaining("yield*") }],
+    ["a promise", Promise.resolve(1), { code: "INVALID_OUTPUT" }],
+    ["a mixed list", [{ ask: "text", message: "?" }, 1], { code: "INVALID_OUTPUT" }],
+    ["all of nothing that is known", { all: 5 }, { code: "INVALID_OUTPUT" }],
+    ["all with something else within", { all: [1] }, { code: "INVALID_OUTPUT" }],
+    ["a function", () => 1, { code: "NOT_SERIALIZABLE" }],
+    ["a Map", { emit: "stream", data: new Map() }, { code: "NOT_SERIALIZABLE" }],
+    ["a bigint", 1n, { code: "NOT_SERIALIZABLE" }],
+    ["a status without a text", { emit: "status" }, { code: "INVALID_OUTPUT" }],
+    ["a progress that is none", { emit: "progress", value: "half" }, { code: "INVALID_OUTPUT" }],
+    ["a log at no level", { emit: "log", message: "x", level: "loud" }, { code: "INVALID_OUTPUT" }],
+    ["an emit of no name", { emit: 5 }, { code: "INVALID_OUTPUT" }],
+    ["an artifact of nothing", { emit: "artifact", type: "code" }, { code: "INVALID_OUTPUT" }],
+    ["an artifact of no type", { emit: "artifact", type: "movie", content: "" }, { code: "INVALID_OUTPUT" }],
+    ["an artifact of no text", { emit: "artifact", type: "code", content: 1 }, { code: "INVALID_OUTPUT" }],
+    ["an artifact nowhere", { emit: "artifact", type: "embed", url: "here" }, { code: "INVALID_OUTPUT" }],
+  ])("%s", async (_what, yielded, error) => {
+    expect(await thrownAt(yielded)).toMatchObject(error);
+  });
+});
+
+describe("a generator that does not end, or too much", () => {
+  test("is ended after twenty thousand yields, whatever it catches", async () => {
+    let yields = 0;
+    const upTo = (most: number): Run =>
+      function* () {
+        while (yields < most) {
+          try {
+            yields += 1;
+            yield 1n as never;
+          } catch {
+            // It goes on.
+          }
+        }
+        return "ended";
+      };
+    expect((await run(upTo(20_000))).text).toBe("ended");
+    yields = 0;
+    const endless = await run(upTo(Infinity));
+    expect(endless.error?.message ?? endless.text).toContain("yielded more than 20000 times");
+    expect(yields).toBe(20_001);
+  });
+
+  test("tells ten thousand things, of which the feed keeps the newest thousand and the result all", async () => {
+    const ended = await run(function* () {
+      for (let n = 0; n < 10_000; n += 1) yield `${n}\n`;
+    });
+    expect(ended.feed).toHaveLength(1_000);
+    expect(ended.feed.at(-1)).toEqual({ type: "emit", kind: "stream", data: { data: "9999\n" } });
+    expect(ended.text.split("\n")).toHaveLength(10_001);
+  });
+
+  test("streams a megabyte at once: the feed holds a piece of it, and the result says that it is too much", async () => {
+    const ended = await run(function* () {
+      yield "x".repeat(1_000_000);
+    });
+    expect(JSON.stringify(ended.feed).length).toBeLessThan(9_000);
+    expect(ended.error?.message ?? ended.text).toContain("PARLEY_STORED_VALUE_MAX");
+    const summed = await run(function* () {
+      yield "x".repeat(1_000_000);
+      return "a summary";
+    });
+    expect(summed.text).toBe("a summary");
+  });
+
+  test("gathers four megabytes for its result, and one character more is too large even to gather", async () => {
+    const streaming = (chars: number) =>
+      run(function* () {
+        yield "x".repeat(chars);
+      });
+    const most = 4 * 1_024 * 1_024;
+    const [fits, exceeds] = [await streaming(most), await streaming(most + 1)];
+    expect(fits.error?.message ?? fits.text).toContain("PARLEY_STORED_VALUE_MAX");
+    expect(exceeds.error?.message ?? exceeds.text).toContain("streamed more than 4194304 characters");
+  });
+
+  test("catches a refusal and goes on", async () => {
+    const ended = await run(
+      function* () {
+        for (;;) {
+          try {
+            return yield { ask: "text", id: "q", message: "?" };
+          } catch (error) {
+            if (!(error instanceof Unanswered)) throw error;
+          }
+        }
+      },
+      { q: decline, "q#2": cancel, "q#3": "x" },
+      { interrupt: true },
+    );
+    expect(ended.text).toBe("x");
+  });
+});

@@ -1,0 +1,258 @@
+/**
+ * Drives a generator tool: each yield becomes a call of ctx, and what that gives goes back in by `next`, or by `throw` where it failed.
+ *
+ *   generator ──yields──▶ ask · step · all ──▶ ctx.text, ctx.step … ──▶ next(value) │ throw(error)
+ *                         emit · bare value ──▶ ctx.emit, ctx.status …
+ *
+ *   G1  There is no journal beside the engine's: a yield that waits is one effect, named by its id or by its position among asks without one.
+ *   G2  The driver awaits ctx and the generator, and nothing else: the order of effects is the generator's own, in every run.
+ *   G3  A run that waits leaves the generator where it is. Nothing is thrown into it and it is not returned: no `finally` runs, as in an async
+ *       handler; the next run drives a new one from its start.
+ *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
+ */
+import { FILES_MAX, type Duration, type JsonObject, ParleyError } from "@parley/core";
+import type { Context, StepOptions } from "../context.ts";
+import type { PageAsk } from "../pages.ts";
+import { present } from "../present.ts";
+import type { Schema } from "../schema.ts";
+import type { Secret } from "../secret.ts";
+import { type Teller, createTeller } from "./emit.ts";
+import type { Output } from "./output.ts";
+import {
+  type AllYield,
+  type AskYield,
+  type EmitYield,
+  type FileYield,
+  type StepYield,
+  type AnyToolGenerator,
+  isGenerator,
+} from "./yields.ts";
+
+/** In one run, those of earlier ones included: a generator that yields without end would never let its worker do anything else. */
+export const YIELDS_MAX = 20_000;
+
+interface Stage {
+  readonly tool: string;
+  readonly ctx: Context;
+  readonly teller: Teller;
+  readonly count: { yields: number };
+  readonly unnamed: Unnamed;
+  /** Aborted when a sibling has failed. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Names for asks without an id: `ask_0`, `ask_1` … A generator in a list has names below its own place there, `ask_1_0`: whichever of them is first
+ * to ask may differ from run to run where they await something outside ctx, and an answer must not reach another one.
+ */
+interface Unnamed {
+  readonly prefix: string;
+  count: number;
+}
+
+function newUnnamed(prefix = "ask_"): Unnamed {
+  return { prefix, count: 0 };
+}
+
+function nextName(unnamed: Unnamed): string {
+  const name = `${unnamed.prefix}${unnamed.count}`;
+  unnamed.count += 1;
+  return name;
+}
+
+/** Drives `generator` to its end and returns what it returned. Throws what it throws. */
+export function runGenerator(
+  tool: string,
+  generator: AnyToolGenerator,
+  { ctx, output }: { readonly ctx: Context; readonly output: Output },
+): Promise<unknown> {
+  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed() });
+}
+
+async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
+  let turn: IteratorResult<unknown, unknown> = await generator.next();
+  while (turn.done !== true) {
+    stage.count.yields += 1;
+    if (stage.count.yields > YIELDS_MAX)
+      throw new ParleyError(
+        "TOO_LARGE",
+        `tool ${stage.tool} has yielded more than ${YIELDS_MAX} times: let it stream larger chunks, or restart`,
+      );
+    let value: unknown;
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      value = await perform(turn.value, stage);
+    } catch (error) {
+      failure = { error };
+    }
+    turn = failure ? await generator.throw(failure.error) : await generator.next(value);
+  }
+  return turn.value;
+}
+
+/** The first that is there counts: a number is asked for in steps, and anything may be emitted. */
+const KINDS = ["ask", "emit", "step", "all", "checkpoint"] as const;
+
+function kindOf(yielded: object): (typeof KINDS)[number] | undefined {
+  return KINDS.find((kind) => kind in yielded);
+}
+
+/** Nothing is awaited before the effect is called: questions that are put at once stand in their order. */
+function perform(yielded: unknown, stage: Stage): unknown {
+  if (yielded === undefined || yielded === null) return undefined;
+  if (typeof yielded !== "object") return stage.teller.stream(yielded);
+  if (isGenerator(yielded)) throw wrong(stage, "a generator: use yield*, or all to let several go on at once");
+  if ("then" in yielded) throw wrong(stage, "a promise: write async *run and await it, or put the work into a step");
+  if (Array.isArray(yielded)) return performList(yielded, stage);
+  switch (kindOf(yielded)) {
+    case "ask":
+      return ask(yielded as AskYield, stage);
+    case "step":
+      return step(yielded as StepYield, stage);
+    case "all":
+      return all((yielded as AllYield).all, stage);
+    case "emit":
+      return stage.teller.emit(yielded as EmitYield);
+    case "checkpoint":
+      return undefined;
+    case undefined:
+      return stage.teller.stream(yielded);
+  }
+}
+
+function performList(items: readonly unknown[], stage: Stage): unknown {
+  const effects = items.filter(isEffect);
+  if (effects.length === 0) return stage.teller.stream(items);
+  if (effects.length < items.length) throw wrong(stage, "a list in which only some are asks, steps, emits or generators");
+  return all(items, stage);
+}
+
+function isEffect(item: unknown): boolean {
+  return typeof item === "object" && item !== null && (isGenerator(item) || kindOf(item) !== undefined);
+}
+
+// ── asks ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Kind = AskYield["ask"];
+type Asker = (ctx: Context, name: string, options: never) => Promise<unknown>;
+
+const ASKERS: { readonly [K in Kind]: Asker } = {
+  text: (ctx, name, options) => ctx.text(name, options),
+  number: (ctx, name, options) => ctx.number(name, options),
+  confirm: (ctx, name, options) => ctx.confirm(name, options),
+  select: (ctx, name, options) => ctx.select(name, options),
+  date: (ctx, name, options) => ctx.date(name, options),
+  form: (ctx, name, options) => ctx.form<Schema | JsonObject>(name, options),
+  url: async (ctx, name, options) => {
+    await ctx.url(name, options);
+    return { action: "accept" };
+  },
+  secret: askSecret,
+  // A form would pass it through the client.
+  password: askSecret,
+  file: askFile,
+};
+
+/** The page takes no other options. */
+function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
+  const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
+  return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
+
+function askFile(ctx: Context, name: string, options: FileYield & PageAsk): Promise<unknown> {
+  const { message, accept: given, maxBytes, multiple = false, count, expires, timeout = expires, onTimeout, signal, to, not } = options;
+  const accept = typeof given === "string" ? given.split(",").map((type) => type.trim()) : given;
+  const asked = { message, ...present({ accept, maxBytes, timeout, onTimeout, signal, to, not }) };
+  const countMax = count ?? (multiple ? FILES_MAX : undefined);
+  return countMax === undefined ? ctx.file(name, asked) : ctx.file(name, { ...asked, count: countMax });
+}
+
+function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
+  const { ask: kind, ...options } = yielded;
+  const name = nameOf(yielded, stage);
+  const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind] : undefined;
+  if (!asker) throw unknownAsk(name, kind);
+  const signals = [options.signal, stage.signal].filter((signal) => signal !== undefined);
+  const signal = signals.length === 2 ? AbortSignal.any(signals) : signals[0];
+  return asker(stage.ctx, name, { ...options, ...(signal && { signal }) } as never);
+}
+
+function nameOf(yielded: AskYield, { unnamed }: Stage): string {
+  const { id } = yielded;
+  const named = id ?? ("elicitationId" in yielded ? yielded.elicitationId : undefined);
+  return named ?? nextName(unnamed);
+}
+
+function unknownAsk(name: string, kind: unknown): ParleyError {
+  const message = `${JSON.stringify(kind) ?? String(kind)} is none of ${Object.keys(ASKERS).join(", ")}`;
+  const violations = [{ path: "/ask", message }];
+  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${message}`, { violations });
+}
+
+// ── steps ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise<unknown> {
+  if (typeof run !== "function") throw wrong(stage, `the step ${JSON.stringify(name)} without a function to run`);
+  return stage.ctx.step<unknown>(
+    name,
+    async (attempt) => {
+      const value = await run(attempt);
+      if (!isGenerator(value)) return value;
+      throw new ParleyError(
+        "MISPLACED_EFFECT",
+        `what step ${name} runs is a generator, and a step cannot ask: use yield* in the tool itself`,
+      );
+    },
+    options satisfies StepOptions,
+  );
+}
+
+// ── several at once ────────────────────────────────────────────────────────────────────────────────────────────
+
+async function all(items: unknown, stage: Stage): Promise<unknown> {
+  if (Array.isArray(items))
+    return together(
+      items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)),
+      stage,
+    );
+  if (typeof items !== "object" || items === null)
+    throw wrong(stage, "all with neither a list nor an object of asks, steps and generators");
+  const entries = Object.entries(items as { readonly [name: string]: unknown });
+  const values = await together(
+    entries.map(
+      ([name, item]) =>
+        (beside) =>
+          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: newUnnamed() })),
+    ),
+    stage,
+  );
+  return Object.fromEntries(entries.map(([name], index) => [name, values[index]]));
+}
+
+function within(stage: Stage): Stage {
+  return { ...stage, unnamed: newUnnamed(`${nextName(stage.unnamed)}_`) };
+}
+
+async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[], stage: Stage): Promise<readonly unknown[]> {
+  const failed = new AbortController();
+  const signal = stage.signal ? AbortSignal.any([stage.signal, failed.signal]) : failed.signal;
+  const running = starts.map((start) => start({ ...stage, signal }));
+  try {
+    return await Promise.all(running);
+  } catch (error) {
+    // Nobody is asked in vain, and nothing of this goes on beside what the generator does next.
+    failed.abort(error);
+    await Promise.allSettled(running);
+    throw error;
+  }
+}
+
+async function one(item: unknown, stage: Stage): Promise<unknown> {
+  if (isGenerator(item)) return drive(item, stage);
+  if (!isEffect(item)) throw wrong(stage, "all with something that is no ask, step, emit or generator");
+  return perform(item, stage);
+}
+
+function wrong({ tool }: Stage, what: string): ParleyError {
+  return new ParleyError("INVALID_OUTPUT", `tool ${tool} has yielded ${what}`);
+}

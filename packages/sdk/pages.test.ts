@@ -1,0 +1,145 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { accept, decline, runTool, startTool } from "./testing.ts";
+import type { Secret } from "./secret.ts";
+import { defineTool } from "./tool.ts";
+
+const connect = defineTool({
+  name: "connect",
+  async run(_args, ctx) {
+    const key = await ctx.secret("key", { message: "Your key?", timeout: "1 hour" });
+    const length = await ctx.step("use", () => key.use((text) => text.length));
+    await ctx.sleep("later", "1 day");
+    return `${String(key)} ${inspect({ key })} ${JSON.stringify({ key })} ${length} ${await ctx.step("again", async () => (await key.reveal()).length)}`;
+  },
+});
+
+describe("a secret", () => {
+  test("is read by steps, in later runs too, and shown by nothing", async () => {
+    const run = await runTool(connect, {}, { answers: { key: { secret: "hunter2" } }, interrupt: true });
+    expect(run.text).toBe('[secret] { key: [secret] } {"key":"[secret]"} 7 7');
+    expect(run.journal).toEqual(["ask:key", "step:use", "sleep:later", "step:again"]);
+    expect(JSON.stringify([run.task, run.asks, run.feed])).not.toContain("hunter2");
+  });
+
+  test("is not recorded, as itself or as its text, however deep", async () => {
+    const leak = (leaked: (key: Secret) => unknown) =>
+      defineTool({
+        name: "leak",
+        async run(_args, ctx) {
+          const key = await ctx.secret("key", { message: "Your key?" });
+          await ctx.step("leak", async () => leaked(key));
+          return "recorded";
+        },
+      });
+    const answers = { key: { secret: 'hunter2 "quoted"' } };
+    const as = async (leaked: (key: Secret) => unknown) => (await runTool(leak(leaked), {}, { answers })).text;
+    expect(await as((key) => ({ deep: [key] }))).toContain("/deep/0 is a secret");
+    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toContain("holds a secret, and would be recorded");
+    // One that is short stands in much that has nothing to do with it.
+    const short = await runTool(
+      leak((key) => key.reveal()),
+      {},
+      { answers: { key: { secret: "12345" } } },
+    );
+    expect(short.text).toBe("recorded");
+    const six = await runTool(
+      leak((key) => key.reveal()),
+      {},
+      { answers: { key: { secret: "123456" } } },
+    );
+    expect(six.text).not.toBe("recorded");
+  });
+
+  test("is gone when the task begins anew", async () => {
+    const held: Secret[] = [];
+    const again = defineTool({
+      name: "again",
+      async run(_args, ctx) {
+        const key = await ctx.secret("key", { message: "Your key?" });
+        held.push(key);
+        if (held.length === 1) return await ctx.restart({});
+        return `${await ctx.step("read", () => key.reveal().then((text) => text.length))}`;
+      },
+    });
+    const run = await startTool(again, {}, { strict: false });
+    await run.answer({ key: { secret: "one" } });
+    await expect(held[0]?.reveal()).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
+    await run.answer({ "key@1": { secret: "other" } });
+    expect(run.text).toBe("5");
+    await expect(held.at(-1)?.reveal()).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
+  });
+
+  test("that is declined, or not given in time, is what it is for other questions", async () => {
+    expect((await runTool(connect, {}, { answers: { key: decline } })).text).toContain("declined");
+    const run = await startTool(connect);
+    await run.advance("1 hour");
+    expect(run.text).toContain("Nobody answered");
+  });
+
+  test("is given on its page: the kit says so to a script that does otherwise", async () => {
+    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow('"key" is answered on its page: { secret: "…" } or');
+    await expect(runTool(connect, {}, { answers: { key: { text: "hunter2" } } })).rejects.toThrow(
+      'asks for a secret: answer { secret: "…" }',
+    );
+  });
+
+  test("does not come with a call", async () => {
+    const run = await startTool(connect);
+    expect(run.task.asks.map(({ key, request }) => [key, request])).toEqual([
+      ["key", { type: "url", message: "Your key?", url: "", page: { kind: "secret" } }],
+    ]);
+  });
+});
+
+describe("a file", () => {
+  const count = defineTool({
+    name: "count",
+    async run(_args, ctx) {
+      const table = await ctx.file("table", { message: "The table?", accept: [".csv"], maxBytes: 1_000 });
+      const more = await ctx.file("more", { message: "More?", count: 3 });
+      const lines = await ctx.step("count", async () => (await new Response(await ctx.openFile(table)).text()).split("\n").length);
+      return `${table.name} ${table.type} ${table.size} ${lines} ${more.map(({ name }) => name).join()}`;
+    },
+  });
+
+  test("is a reference for the tool, and its content for a step", async () => {
+    const answers = {
+      table: { file: { name: "a.csv", text: "a,b\n1,2", type: "text/csv" } },
+      more: {
+        files: [
+          { name: "b", text: "" },
+          { name: "c", text: "" },
+        ],
+      },
+    };
+    const run = await runTool(count, {}, { answers, interrupt: true });
+    expect(run.text).toBe("a.csv text/csv 7 2 b,c");
+    expect(run.asks.map(({ request }) => request)).toMatchObject([
+      { page: { kind: "files", accept: [".csv"], bytesMax: 1_000, countMax: 1 } },
+      { page: { kind: "files", accept: [], bytesMax: 10_485_760, countMax: 3 } },
+    ]);
+  });
+
+  test.each([
+    [{ accept: ["pdf"] }, "/accept"],
+    [{ accept: Array.from({ length: 51 }, () => ".pdf") }, "/accept"],
+    [{ maxBytes: 0 }, "/maxBytes"],
+    [{ maxBytes: 1.5 }, "/maxBytes"],
+    [{ count: 0 }, "/count"],
+    [{ count: 21 }, "/count"],
+  ])("cannot be asked for by %j", async (ask, path) => {
+    const odd = defineTool({
+      name: "odd",
+      run: async (_args, ctx) => `${JSON.stringify(await ctx.file("f", { message: "?", ...(ask as object) }))}`,
+    });
+    const run = await startTool(odd);
+    expect(`${run.text} ${run.error?.message}`).toContain(path);
+  });
+
+  test("can be one of twenty, and of fifty types", async () => {
+    const ask = { message: "?", count: 20, accept: Array.from({ length: 50 }, (_, n) => `.e${n}`) };
+    const run = await startTool(defineTool({ name: "odd", run: async (_args, ctx) => `${(await ctx.file("f", ask)).length}` }));
+    expect(run.task.status).toBe("input_required");
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * Questions that are answered on a page that Parley serves itself (docs/pages.md), over core's `ask`: what the person gives there reaches the tool
+ * by a reference, and nothing of it passes through the client.
+ */
+import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
+import { ParleyError } from "@parley/core";
+import { Secret } from "./secret.ts";
+
+/** A question whose page Parley serves. `message` is what the person reads, in their client and on the page. */
+export interface PageAsk {
+  readonly message: string;
+  /** How long the question stays open: `"2 days"`. The deployment's default is a week. */
+  readonly timeout?: Duration;
+  /** What it becomes when nobody answers: `"cancel"` (the default: TimedOut is thrown), `"decline"`, or `"fail"` (the task fails). */
+  readonly onTimeout?: "cancel" | "decline" | "fail";
+  /** Aborting it withdraws the question: the page says that it is closed, and Withdrawn is thrown. */
+  readonly signal?: AbortSignal;
+  /** Who may open the page, as for a form; so is `not`. */
+  readonly to?: "caller" | Audience["to"];
+  readonly not?: Audience["not"];
+}
+
+export interface FilesAsk extends PageAsk {
+  /** What may be uploaded: MIME types (`"image/png"`, `"image/*"`) and endings (`".pdf"`). Anything unless said otherwise. */
+  readonly accept?: readonly string[];
+  /** Most bytes of a file; 10 MiB unless said otherwise. */
+  readonly maxBytes?: number;
+}
+
+export interface Pages {
+  files(name: string, ask: FilesAsk, countMax: number): Promise<readonly FileRef[]>;
+  openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
+  secret(name: string, ask: PageAsk): Promise<Secret>;
+  /** Throws NOT_SERIALIZABLE for what holds a secret that this run has read: it must not be recorded. */
+  assertNoSecret(what: string, value: unknown): void;
+}
+
+/** Puts an ask of url mode; resolves to what the page took. Throws Declined, Cancelled, TimedOut or Withdrawn. */
+export type PutPage = (name: string, ask: PageAsk, page: Page) => Promise<JsonObject>;
+
+/** Shorter texts stand in much that has nothing to do with them. */
+const TELLING_CHARS = 6;
+
+const FILE_BYTES = 10 * 1_024 * 1_024;
+
+export function createPages(effects: Pick<Effects, "deposit" | "openFile">, put: PutPage): Pages {
+  const revealed = new Set<string>();
+
+  async function read(key: string): Promise<string> {
+    const text = await effects.deposit(key);
+    if (text.length >= TELLING_CHARS) revealed.add(text);
+    return text;
+  }
+
+  return {
+    async files(name, { accept = [], maxBytes = FILE_BYTES, ...ask }, countMax) {
+      if (!effects.openFile)
+        throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, and none are kept here (PARLEY_FILES)`);
+      const { files } = await put(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
+      return files as unknown as readonly FileRef[];
+    },
+    async openFile({ id }) {
+      if (!effects.openFile) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
+      return await effects.openFile(id);
+    },
+    async secret(name, ask) {
+      const { deposit: key } = await put(name, ask, { kind: "secret" });
+      if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
+      return new Secret(() => read(key));
+    },
+    assertNoSecret(what, value) {
+      if (revealed.size === 0 || value === undefined) return;
+      const text = JSON.stringify(value);
+      // As JSON holds it, without the quotes.
+      const holds = [...revealed].some((secret) => text.includes(JSON.stringify(secret).slice(1, -1)));
+      if (holds) throw new ParleyError("NOT_SERIALIZABLE", `${what} holds a secret, and would be recorded: return something else`);
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/** The snippets of docs/generator-tools.md, and of docs/writing-tools.md on asking for one thing, compiled, and run by generator-tools-page.test.ts. */
+import { Declined, type ToolGenerator, ask, defineTool, dryRun, step } from "@parley/sdk";
+import { z } from "zod";
+
+export const held: string[] = [];
+
+const bookings = {
+  hold: (day: string) => held.push(day),
+  book: (table: number, size: number) => held.push(`${table} for ${size}`),
+};
+
+export const bookTable = defineTool({
+  name: "book_table",
+  input: z.object({ day: z.iso.date() }),
+  async *run({ day }) {
+    yield { emit: "status", message: `Looking for a table on ${day}` };
+    const table: number = yield { step: "hold", run: () => bookings.hold(day) };
+
+    const size: number = yield { ask: "number", id: "party-size", message: "How many?", min: 1, max: 20, step: 1 };
+    const isSure: boolean = yield { ask: "confirm", message: `Book table ${table} for ${size}?`, onDecline: "default", default: false };
+
+    if (!isSure) return "Nothing was booked.";
+    yield { step: "book", run: () => bookings.book(table, size) };
+    yield { emit: "toast", message: "Booked", type: "success" };
+    return { booked: true, table, size };
+  },
+});
+
+export const typed = defineTool({
+  name: "typed",
+  input: z.object({ day: z.iso.date() }),
+  *run({ day }) {
+    const size = yield* ask.number({ id: "party-size", message: "How many?", min: 1 }); // number
+    const plan = yield* ask.select({ id: "plan", message: "Which plan?", options: ["free", "pro"] }); // "free" | "pro"
+    const held = yield* step("hold", () => bookings.hold(day)); // number
+    return `${size + held} ${plan}`;
+  },
+});
+
+function* approval(who: string): ToolGenerator<string> {
+  const isIt: boolean = yield { ask: "confirm", message: `Do you approve, ${who}?` };
+  return isIt ? "yes" : "no";
+}
+
+export const approvalsOf = defineTool({
+  name: "approvals_of",
+  *run() {
+    const approvals: Record<string, string> = yield { all: { ada: approval("Ada"), bob: approval("Bob") } };
+    return approvals;
+  },
+});
+
+export const greet = defineTool({
+  name: "greet",
+  *run() {
+    try {
+      const name: string = yield { ask: "text", id: "name", message: "Who are you?" };
+      return `Hello, ${name}`;
+    } catch (error) {
+      if (error instanceof Declined) return "Hello, stranger";
+      throw error;
+    }
+  },
+});
+
+export async function planned() {
+  const { asks, steps } = await dryRun(bookTable, { day: "2026-12-24" }, { steps: { hold: 7 }, answers: { "party-size": 4 } });
+  return { asks, steps };
+}
+
+export const oneThing = defineTool({
+  name: "one_thing",
+  async run(_args, ctx) {
+    const name = await ctx.text("name", { message: "Whose table is it?", minLength: 2, maxLength: 40 });
+    const size = await ctx.number("party-size", { message: "How many will come?", min: 1, max: 20, step: 1 });
+    const day = await ctx.date("day", { message: "When?", min: "2026-12-01", required: false });
+    const menu = await ctx.select("menu", {
+      message: "Which menu?",
+      options: ["soup", { value: "fish", title: "Fish", price: "19 €" }, { value: "duck", disabled: true, disabledReason: "sold out" }],
+    });
+    const isSure = await ctx.confirm("book", { message: `Book for ${name}?`, default: true, onDecline: "default" });
+    return JSON.stringify({ name, size, day, menu, isSure });
+  },
+});

@@ -1,0 +1,148 @@
+/** A person answers on pages, in a real browser without script and by the keyboard, with two front ends behind a proxy and real Redis. */
+import { hash, randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient, type TaskState } from "../../bench/client.ts";
+import { findChromium, startChromium } from "../support/chromium.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+
+const command = findChromium();
+if (command === undefined) console.log("pages.e2e.test.ts: no Chromium here, so no browser; apt-get install chromium");
+
+let deployment: Deployment;
+let browser: Browser | undefined;
+
+beforeAll(async () => {
+  deployment = await startDeployment({
+    workers: 1,
+    tools: [join(import.meta.dirname, "tools/connect.ts")],
+    env: { PARLEY_LOG_LEVEL: "debug" },
+  });
+  if (command !== undefined) browser = await startChromium(command);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await deployment?.close();
+});
+
+async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
+  const client = createClient(deployment.url, 1);
+  try {
+    let task = await client.get(taskId);
+    await until(async () => done((task = await client.get(taskId))));
+    return task;
+  } finally {
+    client.close();
+  }
+}
+
+/** A task that asks for the secret, and the address of its page at the front end of that number. */
+async function asking(): Promise<{ taskId: string; at: (front: number) => string }> {
+  const client = createClient(deployment.url, 1);
+  const { taskId } = await client.call("connect", {});
+  client.close();
+  const task = await reaches(taskId, ({ inputRequests }) => inputRequests?.["key"] !== undefined);
+  const { pathname, search } = new URL(String((task.inputRequests as { key: { params: { url: string } } }).key.params.url));
+  return { taskId, at: (front) => `${deployment.frontEnds[front]?.url}${pathname}${search}` };
+}
+
+const logs = () => JSON.stringify([...deployment.frontEnds, ...deployment.workers].map(({ logs: lines }) => lines));
+
+async function dump(): Promise<string> {
+  const { redis, keys } = deployment.redis;
+  const dumped = await Promise.all((await keys()).map((key) => redis.dumpBuffer(key)));
+  return dumped.map((bytes) => bytes?.toString("latin1")).join();
+}
+
+describe("a secret", () => {
+  test("is in no dump of Redis, no log and no answer, while its task waits and after it", async () => {
+    const secret = randomBytes(12).toString("base64url");
+    const { taskId, at } = await asking();
+    const opened = await (await fetch(at(0))).text();
+    const fields = [...opened.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
+      ([, name = "", value = ""]) => [name, value] as [string, string],
+    );
+    const body = new URLSearchParams([...fields, ["action", "accept"], ["secret", secret]]);
+    expect((await fetch(at(1), { method: "POST", body })).status).toBe(200);
+
+    const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
+    const dumped = await dump();
+    expect(dumped).toContain(hash("sha256", secret));
+    expect(dumped).not.toContain(secret);
+    expect((await deployment.redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);
+
+    const client = createClient(deployment.url, 1);
+    await client.answer(taskId, { sure: { action: "accept", content: { sure: true } } });
+    client.close();
+    const done = await reaches(taskId, ({ status }) => status === "completed");
+    expect(done.result?.content?.[0]?.text).toBe(`[secret] ${hash("sha256", secret)}`);
+    expect(JSON.stringify([waiting, done])).not.toContain(secret);
+    expect(await dump()).not.toContain(secret);
+    expect(logs()).toContain(taskId);
+    expect(logs()).not.toContain(secret);
+    expect((await deployment.redis.keys()).filter((key) => key.endsWith(":deposits"))).toEqual([]);
+  });
+});
+
+describe.skipIf(command === undefined)("a browser without script", () => {
+  async function visit<T>(use: (page: Page) => Promise<T>): Promise<T> {
+    const context = await browser?.newContext({ javaScriptEnabled: false });
+    if (!context) throw new Error("there is no browser");
+    try {
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("console", (message) => complaints.push(message.text()));
+      page.on("requestfailed", (request) => complaints.push(request.url()));
+      const done = await use(page);
+      // What the page's own policy refuses is told here.
+      expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
+      return done;
+    } finally {
+      await context.close();
+    }
+  }
+
+  test("gives a secret by the keyboard, and is told that it is done when it comes back", async () => {
+    const { taskId, at } = await asking();
+    await visit(async (page) => {
+      await page.goto(at(0));
+      expect(await page.getByRole("main").innerText()).toContain("What is your API key?");
+      const field = page.getByLabel("Secret");
+      expect(await field.getAttribute("type")).toBe("password");
+      await field.focus();
+      await page.keyboard.type("typed by hand");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Thank you" }).waitFor();
+      await page.goto(at(1));
+      await page.getByRole("heading", { name: "Already done" }).waitFor();
+    });
+    await reaches(taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
+  });
+
+  test("declines by Tab and Enter", async () => {
+    const { taskId, at } = await asking();
+    await visit(async (page) => {
+      await page.goto(at(1));
+      await page.getByLabel("Secret").focus();
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Declined" }).waitFor();
+    });
+    await reaches(taskId, ({ status }) => status === "completed");
+  });
+
+  test.each(["light", "dark"] as const)("shows the page in %s, with its own style", async (colorScheme) => {
+    const { at } = await asking();
+    await visit(async (page) => {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(at(0));
+      const folder = process.env["PAGES_SHOTS"];
+      if (folder !== undefined) await page.screenshot({ path: join(folder, `secret-${colorScheme}.png`) });
+      expect((await page.getByRole("main").boundingBox())?.width).toBe(544);
+    });
+  });
+});

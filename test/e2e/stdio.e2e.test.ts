@@ -1,0 +1,171 @@
+/**
+ * `parley stdio` in the hard cases: thousands of messages, lines that are none, a server that is killed in the middle of a question, a client that is gone,
+ * several clients on one data directory.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { freePorts } from "../support/balancer.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { type Message, openPipe, type Pipe } from "../support/pipe.ts";
+import { startFrontEnd } from "../support/processes.ts";
+import { until } from "../support/until.ts";
+
+const TOOLS = join(import.meta.dirname, "../dialects/tools.ts");
+const INITIALIZE = {
+  protocolVersion: "2025-11-25",
+  capabilities: { elicitation: { form: {} } },
+  clientInfo: { name: "pipe", version: "1" },
+};
+
+const open: Pipe[] = [];
+function pipeTo(args: readonly string[], env?: Readonly<Record<string, string>>): Pipe {
+  const pipe = openPipe(args, env);
+  open.push(pipe);
+  return pipe;
+}
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((pipe) => pipe.close()));
+});
+
+async function initialized(pipe: Pipe): Promise<void> {
+  await pipe.request("initialize", INITIALIZE);
+  pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+}
+const isQuestion = ({ method }: Message) => method === "elicitation/create";
+const textOf = ({ result }: Message) => (result?.["content"] as { text: string }[] | undefined)?.[0]?.text;
+const answer = (pipe: Pipe, { id }: Message, name: string) =>
+  pipe.send({ jsonrpc: "2.0", id, result: { action: "accept", content: { name } } });
+
+describe("in front of a server elsewhere", () => {
+  let deployment: Deployment;
+  beforeAll(async () => {
+    deployment = await startDeployment({ frontEnds: 1, workers: 1, tools: [TOOLS], env: { PARLEY_RETRY: "50ms" } });
+  });
+  afterAll(() => deployment?.close());
+
+  test("thousands of requests at once are answered, each once", async () => {
+    const pipe = pipeTo(["--url", deployment.url]);
+    await initialized(pipe);
+    const ids = Array.from({ length: Number(process.env["STDIO_MESSAGES"] ?? 3_000) }, (_, id) => id);
+    for (const id of ids) pipe.send({ jsonrpc: "2.0", id, method: "ping" });
+    await until(() => pipe.messages.length >= ids.length + 1, { timeoutMs: 60_000 });
+    const answered = pipe.messages.flat().filter(({ id, result }) => typeof id === "number" && result !== undefined);
+    expect(answered.map(({ id }) => Number(id)).toSorted((one, other) => one - other)).toEqual(ids);
+  });
+
+  test("lines that are no messages, or too long, are answered by errors, and the next is served", async () => {
+    const pipe = pipeTo(["--url", `${deployment.frontEnds[0]?.url}/mcp`]);
+    await initialized(pipe);
+    pipe.send("Hello?");
+    pipe.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":"${"x".repeat(10 * 1_048_576)}"}}`);
+    pipe.send("y".repeat(17 * 1_048_576));
+    // The server refuses ten megabytes, and the bridge knows which request that was, also when the refusal is lost with the connection.
+    expect((await pipe.message(({ id }) => id === 1)).error?.message).toContain("PARLEY_BODY_BYTES_MAX");
+    expect(await pipe.request("ping")).toMatchObject({ result: {} });
+    const problems = pipe.messages.flat().flatMap(({ id, error }) => (error && id === undefined ? [error.message] : []));
+    expect(problems).toEqual(["the line is not valid JSON", "the line is longer than 16777216 bytes"]);
+  });
+
+  test("a client that has all it wants is let go within a second, with nothing on standard error", async () => {
+    const pipe = pipeTo(["--url", deployment.url]);
+    await initialized(pipe);
+    const startedAtMs = performance.now();
+    pipe.child.stdin?.end();
+    expect(await pipe.ended).toBe(0);
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+    expect(pipe.said()).toBe("");
+  });
+
+  test("what a script has written before it closed its end is answered", async () => {
+    const pipe = pipeTo(["--url", deployment.url]);
+    pipe.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE });
+    pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    pipe.send({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+    pipe.child.stdin?.end();
+    expect(await pipe.ended).toBe(0);
+    expect(pipe.messages.flat().map(({ id }) => id)).toEqual([1, 2]);
+  });
+
+  test("a client that dies ends the process", async () => {
+    const script = `const { spawn } = require("node:child_process");
+      const child = spawn(${JSON.stringify(process.execPath)}, ["apps/cli/main.ts", "stdio", "--url", ${JSON.stringify(deployment.url)}], { stdio: ["pipe", "pipe", "inherit"] });
+      console.log(child.pid); setInterval(() => {}, 1000);`;
+    const client = spawn(process.execPath, ["-e", script], {
+      cwd: resolve(import.meta.dirname, "../.."),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [pid] = (await once(client.stdout, "data")) as [Buffer];
+    client.kill("SIGKILL");
+    await until(() => !isRunning(Number(pid)));
+  });
+});
+
+test("a server that is killed in the middle of a question is found again: the question stays, its answer counts, the result arrives", async () => {
+  const deployment = await startDeployment({ frontEnds: 0, workers: 1, tools: [TOOLS] });
+  const [port = 0] = await freePorts(1);
+  const { url, prefix } = deployment.redis;
+  const env = { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_TOOLS: TOOLS, PARLEY_PORT: String(port), PARLEY_RETRY: "50ms" };
+  let frontEnd = await startFrontEnd(env);
+  try {
+    const pipe = pipeTo(["--url", `${frontEnd.url}/mcp`]);
+    await initialized(pipe);
+    const called = pipe.request("tools/call", { name: "interview", arguments: { marker: "killed" } }, "call");
+    const first = await pipe.message(isQuestion);
+    await frontEnd.kill();
+    // Given while nobody is there to take it.
+    answer(pipe, first, "Ann");
+    frontEnd = await startFrontEnd(env);
+    for (const [name, member] of [
+      ["Bob", "Member 2?"],
+      ["Cy", "Member 3?"],
+    ] as const) {
+      answer(pipe, await pipe.message((each) => isQuestion(each) && each.params?.["message"] === member), name);
+    }
+    expect(textOf(await called)).toBe("Ann and Bob and Cy");
+    expect(pipe.messages.flat().filter(isQuestion)).toHaveLength(3);
+  } finally {
+    await frontEnd.kill();
+    await deployment.close();
+  }
+});
+
+describe("with a server of its own", () => {
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "parley-stdio-"));
+  });
+  afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+
+  test("two clients share it, and when the first is killed in the middle of the other's question the other continues", async () => {
+    const args = ["--data-dir", dataDir, "--tools", TOOLS];
+    const env = { PARLEY_RETRY: "50ms", PARLEY_LEASE: "1s" };
+    const host = pipeTo(args, env);
+    await initialized(host);
+    const guest = pipeTo(args, env);
+    await initialized(guest);
+    const called = guest.request("tools/call", { name: "greet", arguments: { marker: "guest" } }, "call");
+    const question = await guest.message(isQuestion);
+    host.child.kill("SIGKILL");
+    await host.ended;
+    answer(guest, question, "Ann");
+    expect(textOf(await called)).toBe("Hello, Ann!");
+    expect(guest.messages.flat().filter(isQuestion)).toHaveLength(1);
+
+    const startedAtMs = performance.now();
+    guest.child.stdin?.end();
+    expect(await guest.ended).toBe(0);
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
