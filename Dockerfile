@@ -7,6 +7,12 @@
 #
 # Tools of your own: FROM parley, COPY them to /parley/tools (where they find @parley/sdk) and set PARLEY_TOOLS=./tools/mine.ts.
 
+FROM node:24-bookworm-slim AS web
+WORKDIR /parley
+COPY . .
+# Only what the pages are built with.
+RUN --mount=type=cache,target=/root/.npm npm ci --workspace @parley/web --ignore-scripts --no-audit --no-fund && node apps/web/build.ts
+
 FROM node:24-bookworm-slim AS build
 WORKDIR /parley
 COPY . .
@@ -21,6 +27,7 @@ COPY --from=build /parley/node_modules node_modules
 COPY --from=build /parley/package.json ./
 COPY --from=build /parley/packages packages
 COPY --from=build /parley/apps apps
+COPY --from=web /parley/apps/web/dist apps/web/dist
 # For whatever tools keep in files; the only place that has to be writable.
 RUN mkdir /data && chown node:node /data
 USER node

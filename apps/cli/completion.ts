@@ -72,32 +72,35 @@ complete -o default -F _parley parley
 function zsh(root: Completed): string {
   const escaped = (text: string) => text.replaceAll(/[[\]:]/g, "").replaceAll("'", "");
   const cases = all(root).map(({ path, subcommands, options }) => {
-    const words = subcommands.map(({ path: each, says }) => quoted(`${each.at(-1) ?? ""}:${escaped(says)}`));
+    const names = subcommands.map(({ path: each, says }) => quoted(`${each.at(-1) ?? ""}:${escaped(says)}`));
     const flags = options.flatMap((option) => option.flags.map((flag) => quoted(`${flag}:${escaped(option.says)}`)));
-    return `    ${quoted(path.join(" "))}) words=(${words.join(" ")}); flags=(${flags.join(" ")}) ;;`;
+    return `    ${quoted(path.join(" "))}) names=(${names.join(" ")}); flags=(${flags.join(" ")}) ;;`;
   });
   const paths = all(root).flatMap(({ path }) => (path.length > 0 ? [path.join(" ")] : []));
-  return (
-    `#compdef parley
+  return `#compdef parley
 _parley() {
-  local path="" next index
-  local -a words flags
+  local given="" next index
+  local -a names flags
   for ((index = 2; index < CURRENT; index++)); do
-    next="\${path:+$path }\${\${(Q)words_typed[index]}}"
+    next="\${given:+$given }\${words[index]}"
     case "$next" in
-      ${paths.map(quoted).join("|")}) path="$next" ;;
+      ${paths.map(quoted).join("|")}) given="$next" ;;
       *) break ;;
     esac
   done
-  case "$path" in
+  case "$given" in
 ${cases.join("\n")}
   esac
-  if [[ "$PREFIX" == -* ]]; then _describe -t options option flags; else
-    (( \${#words} )) && _describe -t commands command words || _files
+  if [[ "$PREFIX" == -* ]]; then
+    _describe -t options option flags
+  elif (( \${#names} )); then
+    _describe -t commands command names
+  else
+    _files
   fi
 }
-`.replace("local path", 'local -a words_typed=("${words[@]}")\n  local path') + '_parley "$@"\n'
-  );
+if [[ "$funcstack[1]" == _parley ]]; then _parley "$@"; else compdef _parley parley; fi
+`;
 }
 
 function fish(root: Completed): string {

@@ -44,7 +44,9 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
       shown.add(key);
     }
     const next = open.find(([, { method }]) => method === "elicitation/create");
-    if (interactive && next) await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal });
+    if (!interactive || !next) continue;
+    screen?.hold();
+    await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal }).finally(() => screen?.release());
   }
 }
 
@@ -141,33 +143,58 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
   };
 }
 
+interface Reporting {
+  /** Takes the progress off the screen, for what is printed next. */
+  clear(): void;
+  /** A prompt has the screen: what is reported meanwhile is shown after it. */
+  hold(): void;
+  release(): void;
+}
+
+/** Reports that wait for the end of a prompt. */
+const HELD_MAX = 1_000;
+
 /** Progress as one line that is drawn over, on a terminal; as a line each elsewhere. Logs as lines. */
-function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): { clear(): void } {
+function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Reporting {
   const drawn = process.stderr.isTTY;
   let onScreen = false;
+  let held: (() => void)[] | undefined;
   const clear = (): void => {
     if (onScreen) process.stderr.write("\r\u001B[2K");
     onScreen = false;
   };
+  const show = (text: string, isProgress: boolean): void => {
+    if (held) {
+      if (held.length < HELD_MAX) held.push(() => show(text, isProgress));
+      return;
+    }
+    clear();
+    if (!isProgress || !drawn) return tell(text);
+    // A line that is wider than the terminal could not be drawn over.
+    process.stderr.write(text.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
+    onScreen = true;
+  };
   client.listen(
     taskId,
     {
-      onProgress(progress, total, message) {
-        const line = progressLine(progress, total, message);
-        clear();
-        if (!drawn) return tell(line);
-        // A line that is wider than the terminal could not be drawn over.
-        process.stderr.write(line.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
-        onScreen = true;
-      },
-      onLog(level, data) {
-        clear();
-        tell(`${styled("dim", `[${cleanLine(level)}]`)} ${clean(typeof data === "string" ? data : JSON.stringify(data))}`);
-      },
+      onProgress: (progress, total, message) => show(progressLine(progress, total, message), true),
+      onLog: (level, data) =>
+        show(`${styled("dim", `[${cleanLine(level)}]`)} ${clean(typeof data === "string" ? data : JSON.stringify(data))}`, false),
     },
     signal,
   );
-  return { clear };
+  return {
+    clear,
+    hold() {
+      clear();
+      held ??= [];
+    },
+    release() {
+      const shown = held ?? [];
+      held = undefined;
+      for (const each of shown) each();
+    },
+  };
 }
 
 export function progressLine(progress: number, total: number | undefined, message: string | undefined): string {

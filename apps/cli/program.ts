@@ -14,6 +14,7 @@ import { addServer } from "./commands/server.ts";
 import { addStdio } from "./commands/stdio.ts";
 import { addTasks } from "./commands/tasks.ts";
 import { addTools } from "./commands/tools.ts";
+import { addUpstreams } from "./commands/upstreams.ts";
 import { addWorker } from "./commands/worker.ts";
 
 const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
@@ -31,6 +32,7 @@ const COMMANDS = [
   addAudit,
   addContent,
   addKeys,
+  addUpstreams,
   addDoctor,
   addCompletion,
 ];

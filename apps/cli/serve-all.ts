@@ -1,5 +1,6 @@
 /** Everything in one process, for one machine: a Redis of its own unless REDIS_URL names one, a front end, a worker. */
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { readEnvironment, withFiles, withLogFields } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
@@ -17,6 +18,8 @@ export interface ServeAll {
 export interface Running {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Where the page at /play is, if it is served. */
+  readonly playground: string | undefined;
   readonly embedded: EmbeddedRedis | undefined;
   readonly showsErrors: boolean;
   /** Settles when the worker cannot continue. */
@@ -31,7 +34,7 @@ export async function serveEverything({ port, tools, dataDir }: ServeAll): Promi
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.
-    ...(embedded && { PARLEY_SHOW_ERRORS: "true" }),
+    ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
     ...process.env,
     ...(embedded && { REDIS_URL: embedded.url }),
     ...(port !== undefined && { PARLEY_PORT: port }),
@@ -47,6 +50,7 @@ export async function serveEverything({ port, tools, dataDir }: ServeAll): Promi
     if (embedded) await noteServing(dataDir, server.url);
     return {
       url: server.url,
+      playground: server.playground,
       embedded,
       showsErrors: frontEnd.core.showErrors,
       broken: worker.broken,

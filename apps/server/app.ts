@@ -2,8 +2,10 @@
  * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
+ *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
+ *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * It holds no state that another front end could need (I8): open connections, and nothing else.
  */
@@ -30,13 +32,15 @@ import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
-import { securityHeaders } from "./plugins/security-headers.ts";
+import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { home } from "./routes/home/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { asksRoute } from "./routes/asks/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
+import { playApi, playPages } from "./routes/play/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
 import { announcements } from "./streams/announcements.ts";
@@ -54,6 +58,10 @@ export interface AppDeps {
   readonly authenticate: Authenticate;
   /** With it callers need credentials that have the scopes for what they want. */
   readonly resource?: ProtectedResource | undefined;
+  /** Of the MCP endpoint, as the page at / names it; undefined: as the page was found. */
+  readonly resourceUrl?: string | undefined;
+  /** Serves the page at /play. */
+  readonly playground?: boolean;
   readonly rates: Rates;
   readonly pages: PagesDeps;
   /** Resolves if the store takes writes. */
@@ -87,6 +95,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
   const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
     deps;
+  const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
@@ -147,6 +156,23 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       securityHeaders(scope, PAGE_HEADERS);
       servedHost(scope, trusted);
       loginRoute(scope, { login, seal: pages.seal, services });
+    });
+  }
+  await server.register(async (scope) => {
+    securityHeaders(scope, PLAIN_PAGE_HEADERS);
+    servedHost(scope, trusted);
+    home(scope, { resourceUrl, playground, needsToken: resource !== undefined });
+  });
+  if (playground) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, SCRIPTED_PAGE_HEADERS);
+      servedHost(scope, trusted);
+      await playPages(scope);
+    });
+    await server.register(async (scope) => {
+      await trustedCallers(scope, trusted);
+      authenticated(scope, { authenticate, resource, log });
+      playApi(scope, frontEnd);
     });
   }
 

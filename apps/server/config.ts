@@ -17,7 +17,7 @@ import {
 } from "@parley/node";
 import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
 import { filesEnvironment, uploadEnvironment } from "@parley/files";
-import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, resourceUrl } from "@parley/identity";
+import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -63,6 +63,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
     "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
   ),
+  PARLEY_PLAYGROUND: z
+    .enum(["auto", "on", "off"])
+    .default("auto")
+    .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
 
   PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
@@ -155,6 +159,8 @@ export interface ServerConfig {
   readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
   readonly resourceUrl: string | undefined;
+  /** Whether the page at /play is served. */
+  readonly playground: boolean;
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
@@ -181,6 +187,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
+    playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
     rates: {

@@ -64,6 +64,9 @@ export interface Deploy {
   readonly files?: FileStore;
   /** Of pages; by default where the front end listens. */
   readonly publicUrl?: string;
+  /** Off by default. */
+  readonly playground?: boolean;
+  readonly resourceUrl?: string;
   /** None are bounded by default. */
   readonly rates?: Rates;
   /** False: nobody takes runs. */
@@ -144,6 +147,8 @@ export async function deploy(request: Deploy): Promise<Deployment> {
         seal,
         publicUrl: request.publicUrl,
       },
+      playground: request.playground ?? false,
+      resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
     });

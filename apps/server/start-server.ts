@@ -30,6 +30,8 @@ import { stateKeys } from "./seals/state-keys.ts";
 export interface RunningServer {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Undefined where it is off. */
+  readonly playground: string | undefined;
   /** Drains and disconnects; see App.close. */
   close(): Promise<void>;
 }
@@ -113,6 +115,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
           authorizationServers: identity.issuers.map(({ name }) => name),
           scopePrefix: identity.scopePrefix,
         }),
+      resourceUrl: config.resourceUrl,
+      playground: config.playground,
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
@@ -121,13 +125,15 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
+    const playground = config.playground ? new URL("/play/", url).href : undefined;
     const operator = shared ? undefined : await telemetry.open();
     log.info(
-      { url, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
+      { url, playground, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
       "front end ready",
     );
     return {
       url,
+      playground,
       async close() {
         stopSweeping?.();
         await app.close();

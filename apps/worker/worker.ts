@@ -22,6 +22,7 @@ import type { WorkerConfig } from "./config.ts";
 import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
+import { watchGateway } from "./watch-gateway.ts";
 import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
@@ -82,8 +83,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
 
   /** Calls of upstreams can still be answered while the runs at work end. */
   async function stop(): Promise<boolean> {
+    const startedMs = Date.now();
     await consumer?.close();
-    const isEmpty = (await gateway?.close(config.drainTimeoutMs)) ?? true;
+    // Those that are left have to be told to the others while there is time.
+    const drainMs = config.drainTimeoutMs * HOLD_SHARE - (Date.now() - startedMs);
+    const isEmpty = (await gateway?.close(Math.max(0, drainMs))) ?? true;
     await redis.close();
     return isEmpty;
   }
@@ -100,6 +104,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     if (config.upstreams.length > 0) {
       const { upstreams } = config;
       const deployment = await deploymentId(redis.secret);
+      const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
       gateway = await createGateway({
         upstreams,
         own,
@@ -108,6 +113,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         settings: config.gateway,
         version: VERSION,
         deployment,
+        ...(observer && { observer }),
       });
       catalogues = gateway.offer;
       await gateway.open(work);
@@ -142,5 +148,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     },
   };
 }
+
+/** How much of the drain timeout calls of upstreams are held for. */
+const HOLD_SHARE = 0.75;
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

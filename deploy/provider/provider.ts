@@ -50,6 +50,7 @@ export function createProvider({ issuer, resource, scopes, pages, tokenSeconds }
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: true },
+      deviceFlow: { enabled: true },
       registration: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {

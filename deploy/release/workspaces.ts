@@ -16,6 +16,7 @@ export const PUBLISHED = [
   "packages/identity",
   "packages/gateway",
   "apps/gallery",
+  "apps/web",
   "apps/server",
   "apps/worker",
   "apps/cli",

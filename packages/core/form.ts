@@ -9,6 +9,9 @@
  */
 import type { Json, JsonObject } from "./task.ts";
 
+/** So that a page needs nothing else of core. */
+export type { Json, JsonObject };
+
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "choices";
 
 export interface Choice {

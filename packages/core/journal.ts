@@ -47,6 +47,31 @@ export type EntryOutcome =
   /** An ask or a sleep that the handler gave up. */
   | { readonly type: "withdrawn" };
 
+/** What is seen of an entry without what was said in it: for those who look at a task's course. */
+export interface JournalLine {
+  /** As in the journal: `step:hold-table`, `ask:party-size#2`. */
+  readonly key: string;
+  /** Absent until a run has settled it. */
+  readonly place?: number;
+  /** When it arrived; absent once a run has settled it, and for what never waited. */
+  readonly arrivedAtMs?: number;
+  /** `recorded`: it has come to something, a value, an answer or an error. The rest as in an entry's outcome. */
+  readonly state: "recorded" | "begun" | "closed" | "withdrawn";
+}
+
+/** In the order in which effects settled; behind them what waits to be settled, by arrival, and last what has come to nothing yet. */
+export function inOrder(lines: readonly JournalLine[]): JournalLine[] {
+  const last = Number.POSITIVE_INFINITY;
+  return lines.toSorted(
+    (a, b) =>
+      compare(a.place ?? last, b.place ?? last) || compare(a.arrivedAtMs ?? last, b.arrivedAtMs ?? last) || (a.key < b.key ? -1 : 1),
+  );
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a - b;
+}
+
 /** `by` is left out for the owner. */
 export function answerOutcome(answer: Answer, by: string | undefined): EntryOutcome {
   return by === undefined ? { type: "answer", answer } : { type: "answer", answer, by };

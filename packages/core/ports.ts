@@ -5,7 +5,7 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { AuditFact } from "./audit.ts";
-import type { KeyedEntry, Journal } from "./journal.ts";
+import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
 import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
@@ -92,8 +92,15 @@ export interface TaskStore {
    */
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
-  /** Feed items after `cursor` (`undefined`: from the start), with the cursor to go on from. */
-  feed(taskId: string, cursor: string | undefined): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+  /** Feed items after `cursor` (`undefined`: from the start), the oldest first and at most `limit`, with the cursor to go on from. */
+  feed(
+    taskId: string,
+    cursor: string | undefined,
+    limit?: number,
+  ): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+
+  /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
+  journal(taskId: string): Promise<readonly JournalLine[]>;
 }
 
 export interface CreateRequest {

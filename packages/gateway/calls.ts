@@ -57,6 +57,8 @@ export interface CallsDeps {
   readonly call: Omit<CallDeps, "onAbandoned">;
   readonly holders: CallHolders;
   readonly callsMax: number;
+  /** A call was let go, so long after its start. */
+  readonly onEnded?: (upstream: string, ms: number) => void;
   readonly log: Log;
   readonly onAbandoned: (taskId: string) => void;
 }
@@ -73,7 +75,7 @@ const CLAIM_MARGIN_MS = 60 * 60 * 1_000;
 const RETRY_AFTER_MS = 1_000;
 const NONE: ReadonlySet<string> = new Set();
 
-export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }: CallsDeps): Calls {
+export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
   const held = new Map<string, Held>();
   const permits = new Map<string, string>();
   const all = gate(callsMax);
@@ -96,6 +98,10 @@ export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }:
 
   async function drop(taskId: string): Promise<void> {
     permits.delete(taskId);
+    await end(taskId);
+  }
+
+  async function end(taskId: string): Promise<void> {
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
@@ -112,7 +118,15 @@ export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }:
     if (!leaves) return { type: "busy", message: `has as many calls open as it may; try again after ${RETRY_AFTER_MS} ms` };
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
     const call = startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) });
-    const one = { call, leaves, isClaimed: false };
+    const startedMs = performance.now();
+    const one = {
+      call,
+      isClaimed: false,
+      leaves() {
+        leaves();
+        onEnded?.(request.upstream.name, performance.now() - startedMs);
+      },
+    };
     held.set(taskId, one);
     return one;
   }
@@ -126,7 +140,7 @@ export function createCalls({ call: deps, holders, callsMax, log, onAbandoned }:
     async lead(lead) {
       const { taskId, callId, mayRepeat, request, given } = lead;
       // That of an earlier round has ended, and came to what this one begins with.
-      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await drop(taskId).then(() => undefined);
+      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId);
       const one = held.get(taskId) ?? (await start(lead));
       if ("type" in one) return one;
       const event = await one.call.next(given, lead);

@@ -86,7 +86,9 @@ async function leadCall(effects: Effects, { listed, args, upstream, calls, elici
   const { taskId, call } = effects;
   const given: Given[] = [];
   let round: CallRequest["round"];
-  const timeoutMs = upstream.questionTimeoutMs ?? (call.hidden ? elicitation.blockingTimeoutMs : elicitation.timeoutMs);
+  // A session's request is held open meanwhile; a client that answers input_required comes back.
+  const isBlocking = call.hidden && call.request !== undefined;
+  const timeoutMs = upstream.questionTimeoutMs ?? (isBlocking ? elicitation.blockingTimeoutMs : elicitation.timeoutMs);
 
   async function answered(question: Question): Promise<Given> {
     const { key, request } = question;
@@ -164,6 +166,7 @@ function failureOf(
       unavailable: "UPSTREAM_UNAVAILABLE",
       timeout: "UPSTREAM_TIMEOUT",
       invalid: "UPSTREAM_INVALID",
+      large: "TOO_LARGE",
       busy: "UPSTREAM_BUSY",
     } as const
   )[event.type];

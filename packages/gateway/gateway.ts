@@ -17,7 +17,7 @@ import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
 import type { GatewaySettings } from "./settings.ts";
-import type { CallDeps } from "./upstream-call.ts";
+import type { CountedQuestion } from "./upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -53,7 +53,15 @@ export interface GatewayDeps {
   readonly version: string;
   /** Tells this deployment from others. */
   readonly deployment: string;
-  readonly count?: CallDeps["count"];
+  readonly observer?: GatewayObserver;
+}
+
+/** What is told for metrics. */
+export interface GatewayObserver {
+  question(question: CountedQuestion): void;
+  callEnded(upstream: string, ms: number): void;
+  /** Whether its lists could be read; undefined where another process reads them. */
+  listed(upstream: string, isUp: boolean | undefined): void;
 }
 
 export interface Gateway {
@@ -74,7 +82,7 @@ const BEAT_EVERY_MS = 2_000;
 const DRAIN_LOOK_MS = 100;
 
 export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
-  const { upstreams, own, services, share, settings, version, deployment, count = () => undefined } = deps;
+  const { upstreams, own, services, share, settings, version, deployment, observer } = deps;
   const { store, queue, events, clock, log } = services;
   const { fetch, close: closeFetch } = createUpstreamFetch();
   const connector = createConnector({ fetch, version, deployment });
@@ -95,10 +103,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       settings: services.settings,
       open: gate(openMax),
       openOf: gates(principalMax),
-      count,
+      count: (question) => observer?.question(question),
     },
     holders: share,
     callsMax: settings.callsMax,
+    onEnded: (upstream, ms) => observer?.callEnded(upstream, ms),
     log,
     onAbandoned(taskId) {
       if (!atWork.has(taskId)) inBackground(settle(taskId));
@@ -187,9 +196,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   }
 
   function inBackground(work: Promise<void>): void {
-    const done = work.catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"));
+    const done = work
+      .catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"))
+      .finally(() => void beside.delete(done));
     beside.add(done);
-    void done.then(() => beside.delete(done));
   }
 
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -220,6 +230,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       announce: (announcement) => events.announce(announcement),
       log,
       signal: over.signal,
+      onStatus: (name, isUp) => observer?.listed(name, isUp),
     }),
   );
   let stopTaking: (() => void) | undefined;

@@ -7,3 +7,4 @@ export { createUpstreamFetch } from "./upstream-fetch.ts";
 export { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
 export { wordFor } from "./lister.ts";
 export * from "./upstreams.ts";
+export { mayRepeat } from "./gateway-tool.ts";

@@ -6,7 +6,8 @@
  * their calls. One that says all the time that its lists have changed is read once in a while.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Announcement, type Log } from "@parley/core";
+import type { ClientCapabilities } from "@modelcontextprotocol/client";
+import type { Announcement, Log } from "@parley/core";
 import { type Listing, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./offer.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
@@ -21,11 +22,13 @@ export interface ListerDeps {
   readonly announce: (announcement: Announcement) => Promise<void>;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly onStatus?: (upstream: string, isUp: boolean) => void;
+  /** Undefined where another process reads the lists. */
+  readonly onStatus?: (upstream: string, isUp: boolean | undefined) => void;
 }
 
 /** Between two readings of one upstream, whatever it says. */
 const READ_EVERY_MIN_MS = 1_000;
+const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 
@@ -50,6 +53,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       problem = wordFor(error);
       const broken = session;
       session = undefined;
+      deps.connector.forget(upstream);
       await broken?.close();
     }
     deps.onStatus?.(name, problem === undefined);
@@ -69,7 +73,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   async function open(): Promise<UpstreamSession> {
     const onChanged = () => void (isChanged = true);
     const opened = await deps.connector.open(upstream, {
-      capabilities: {},
+      // Some servers list a tool only to clients that can do what it needs.
+      capabilities: EVERYTHING,
       signal,
       options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
     });
@@ -94,6 +99,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
           session = undefined;
           isChanged = true;
           last = undefined;
+          deps.onStatus?.(name, undefined);
           await idle?.close();
           await sleep(RENEW_EVERY_MS, undefined, { signal });
         }

@@ -36,12 +36,17 @@ export interface Offer extends Catalogues {
   close(): void;
 }
 
+/** Some upstreams list other tools each time. */
+const FORMER_MAX = 10_000;
 /** Announcements can be lost with a connection. */
 const LOOK_EVERY_MS = 15_000;
 
 export async function createOffer({ own, upstreams, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
   const known = new Map<string, { readonly revision: string; readonly tools: readonly Tool[] }>();
   let offered = own;
+  let runnable = own;
+  /** Tools that were listed since this process began: tasks of one that is not listed any more may wait, or hold a call. */
+  const former = new Map<string, Tool>();
 
   async function look(): Promise<void> {
     const revisions = new Map(upstreams.map(({ name }) => [name, known.get(name)?.revision ?? ""]));
@@ -55,7 +60,15 @@ export async function createOffer({ own, upstreams, listings, onAnnouncement, lo
       known.set(upstream.name, { revision: listing.revision, tools: tools.flatMap((tool) => made(upstream, tool)) });
       isChanged = true;
     }
-    if (isChanged) offered = merged();
+    if (!isChanged) return;
+    offered = merged();
+    for (const [name, tool] of offered.tools) {
+      if (own.tools.has(name)) continue;
+      former.delete(name);
+      former.set(name, tool);
+    }
+    for (const name of former.keys()) if (former.size > FORMER_MAX && !offered.tools.has(name)) former.delete(name);
+    runnable = { ...offered, tools: new Map([...former, ...offered.tools]) };
   }
 
   function made(upstream: Upstream, tool: ListedTool): Tool[] {
@@ -96,8 +109,8 @@ export async function createOffer({ own, upstreams, listings, onAnnouncement, lo
   timer.unref();
   return {
     current: () => offered,
-    runnable: () => offered,
-    isUpstreams: (tool) => offered.tools.has(tool) && !own.tools.has(tool),
+    runnable: () => runnable,
+    isUpstreams: (tool) => runnable.tools.has(tool) && !own.tools.has(tool),
     close() {
       clearInterval(timer);
       stop();

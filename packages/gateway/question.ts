@@ -53,7 +53,7 @@ export function digestOf(request: AskRequest): string {
 function requestOf(method: QuestionMethod, params: Record<string, unknown>): AskRequest {
   if (method === "roots/list") return { type: "roots" };
   if (method === "sampling/createMessage") {
-    const { _meta, task, ...rest } = params;
+    const { _meta, task: _task, ...rest } = params;
     return { type: "sampling", params: rest as Extract<AskRequest, { type: "sampling" }>["params"] };
   }
   const { mode = "form", message, url, requestedSchema } = params;

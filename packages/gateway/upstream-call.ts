@@ -51,7 +51,7 @@ export type UpstreamEvent =
   | { readonly type: "required"; readonly questions: readonly Question[]; readonly state?: string; readonly refused?: UpstreamFailure }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
-  | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "busy"; readonly message: string };
+  | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
 
 /** A JSON-RPC error of the upstream, as it came. */
 export interface UpstreamFailure {
@@ -100,14 +100,20 @@ export interface Leading {
 export interface CallDeps {
   readonly connector: UpstreamConnector;
   readonly elicitation: ElicitationSettings;
-  readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames">;
+  readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames" | "storedValueMax">;
   /** Open questions of this process, and of one caller. */
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
   /** Each question, by what became of it. */
-  readonly count: (what: { readonly upstream: string; readonly mode: string; readonly outcome: string }) => void;
+  readonly count: (question: CountedQuestion) => void;
   /** A question that was put is not waited for any more. */
   readonly onAbandoned: () => void;
+}
+
+export interface CountedQuestion {
+  readonly upstream: string;
+  readonly kind: AskRequest["type"];
+  readonly outcome: Answer["action"] | "refused";
 }
 
 interface Waiting {
@@ -120,10 +126,11 @@ interface Waiting {
 const NEVER_MS = 2_147_483_647;
 /** How often an upstream that waits for a person is told so, if it gave a token to tell it by. */
 const PROGRESS_EVERY_MS = 10_000;
+const CUT_GRACE_MS = 250;
 const URL_REQUIRED = -32042;
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
-  const { upstream, tool, args, principal, questionTimeoutMs } = request;
+  const { upstream, principal, questionTimeoutMs } = request;
   const { elicitation, settings } = deps;
   const incarnation = randomUUID();
   const stop = new AbortController();
@@ -145,11 +152,21 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
 
   function end(event: UpstreamEvent): void {
     if (ended) return;
-    ended = event;
+    ended = kept(event);
     clearTimeout(working);
     for (const [id] of waiting) abandon(id);
     wake();
     void release();
+  }
+
+  /** A task keeps what happened. */
+  function kept(event: UpstreamEvent): UpstreamEvent {
+    const size = JSON.stringify(event).length;
+    if (size <= settings.storedValueMax) return event;
+    return {
+      type: "large",
+      message: `answered with ${size} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
+    };
   }
 
   async function release(): Promise<void> {
@@ -194,7 +211,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     const question = admit(method, params);
     const replayed = takeRecorded(question.digest);
     if (replayed) return replayed;
-    const leaves = enter();
+    const leaves = enter(() => countRefused(method, params));
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.set(question.id, { question, isHanded: false, settle: resolve });
     const withdraw = () => abandon(question.id);
@@ -204,7 +221,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     wake();
     try {
       const answer = await promise;
-      deps.count({ upstream: upstream.name, mode: question.request.type, outcome: answer.action });
+      deps.count({ upstream: upstream.name, kind: question.request.type, outcome: answer.action });
       return answer;
     } finally {
       signal.removeEventListener("abort", withdraw);
@@ -213,24 +230,31 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
   }
 
+  function countRefused(method: QuestionMethod, params: unknown): void {
+    const mode = method === "elicitation/create" && (params as { mode?: unknown } | undefined)?.mode === "url" ? "url" : "form";
+    const kind = method === "roots/list" ? "roots" : method === "sampling/createMessage" ? "sampling" : mode;
+    deps.count({ upstream: upstream.name, kind, outcome: "refused" });
+  }
+
   function admit(method: QuestionMethod, params: unknown): Question {
-    const refused = (code: number, message: string, data?: object) => {
-      deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
-      return new ProtocolError(code, message, data);
+    const refused = (code: number, message: string) => {
+      countRefused(method, params);
+      return new ProtocolError(code, message);
     };
     if (!elicitation.isEnabled) throw refused(NOT_SUPPORTED, "the gateway does not pass questions on (PARLEY_ELICITATION)");
-    if (asked >= elicitation.callMax) {
+    // A call that is made again asks again; one that goes on asks on.
+    if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
       throw refused(REFUSED, `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
     try {
       return newQuestion(readQuestion(method, params, settings));
     } catch (error) {
-      deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
+      countRefused(method, params);
       throw error;
     }
   }
 
-  function enter(): () => void {
+  function enter(isFull: () => void): () => void {
     const leaveOwn = deps.openOf(principal).enter();
     const leave = leaveOwn && deps.open.enter();
     if (leave && leaveOwn) {
@@ -240,7 +264,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       };
     }
     leaveOwn?.();
-    deps.count({ upstream: upstream.name, mode: "refused", outcome: "refused" });
+    isFull();
     throw new ProtocolError(REFUSED, "too many questions are open (PARLEY_ELICITATIONS_MAX, PARLEY_ELICITATIONS_PRINCIPAL_MAX)", {
       retryAfterMs: 1_000,
     });
@@ -298,7 +322,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   async function run(): Promise<void> {
     let opened: UpstreamSession;
     try {
-      opened = await deps.connector.open(upstream, { capabilities: mcpCapabilities(request, elicitation), prepare, signal: stop.signal });
+      opened = await deps.connector.open(upstream, {
+        capabilities: mcpCapabilities(request, elicitation),
+        prepare,
+        signal: stop.signal,
+        // A result that came just before the end is on its way through the client.
+        onCallCut: () =>
+          setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
+      });
     } catch (error) {
       return end({ type: "unavailable", message: `cannot be reached (${reason(error)})` });
     }
@@ -313,7 +344,6 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         allowInputRequired: true,
         onprogress: ({ progress, total, message }) =>
           report?.({ type: "progress", progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }),
-        onRequestStreamEnd: () => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }),
       });
       end(isInputRequiredResult(result) ? required(result) : { type: "result", result: withoutKind(result) });
     } catch (error) {
@@ -466,7 +496,7 @@ function mcpCapabilities(
 }
 
 function withoutKind(result: object): JsonObject {
-  const { resultType, ...rest } = result as JsonObject;
+  const { resultType: _, ...rest } = result as JsonObject;
   return rest;
 }
 

@@ -29,23 +29,16 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX } = {}
   };
 }
 
-const LINE_FEED = 10;
+const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"];
 
 /** Ends the stream with an error where a message is larger. An event ends with an empty line. */
 function bound(bytesMax: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
-  let isLineEmpty = false;
   return new TransformStream({
     transform(chunk, controller) {
-      bytes += chunk.byteLength;
-      if (isStream) {
-        for (const [index, byte] of chunk.entries()) {
-          if (byte === LINE_FEED) {
-            if (isLineEmpty) bytes = chunk.byteLength - index - 1;
-            isLineEmpty = true;
-          } else if (byte !== 13) isLineEmpty = false;
-        }
-      }
+      const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      const end = isStream ? Math.max(...EVENT_ENDS.map((text) => view.lastIndexOf(text))) : -1;
+      bytes = end === -1 ? bytes + chunk.byteLength : chunk.byteLength - end;
       if (bytes > bytesMax) controller.error(new Error(`a message of the upstream is larger than ${bytesMax} bytes`));
       else controller.enqueue(chunk);
     },

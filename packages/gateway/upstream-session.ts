@@ -13,6 +13,7 @@ import {
   SdkHttpError,
   SSEClientTransport,
   StreamableHTTPClientTransport,
+  type StreamableHTTPClientTransportOptions,
   type FetchLike,
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -28,6 +29,8 @@ export interface UpstreamSession {
 }
 
 export interface OpenSession {
+  /** The stream of a tool call ended before its result. */
+  readonly onCallCut?: () => void;
   readonly capabilities: ClientCapabilities;
   /** Registers what the upstream may ask for, before it can. */
   readonly prepare?: (client: Client) => void;
@@ -58,7 +61,10 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
   /** How each upstream wants to be spoken to, so that a call does not have to find out again. */
   const known = new Map<string, { readonly prior: PriorDiscovery; readonly isSse: boolean }>();
 
-  async function open(upstream: Upstream, { capabilities, prepare, signal, options = {} }: OpenSession): Promise<UpstreamSession> {
+  async function open(
+    upstream: Upstream,
+    { capabilities, prepare, signal, onCallCut, options = {} }: OpenSession,
+  ): Promise<UpstreamSession> {
     const { name, reached, revisions, connectTimeoutMs } = upstream;
     const before = known.get(name);
     const attempt = async (isSse: boolean): Promise<UpstreamSession> => {
@@ -72,7 +78,7 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
         },
       );
       prepare?.(client);
-      const transport = transportTo(upstream, isSse);
+      const transport = transportTo(upstream, { isSse, onCallCut });
       try {
         const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : before?.prior;
         await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
@@ -97,7 +103,7 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
     }
   }
 
-  function transportTo({ reached, name }: Upstream, isSse: boolean) {
+  function transportTo({ reached, name }: Upstream, { isSse, onCallCut }: { isSse: boolean; onCallCut: (() => void) | undefined }) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
       return new StdioClientTransport({
@@ -120,10 +126,26 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
     };
     return isSse
       ? new SSEClientTransport(url, { requestInit, fetch })
-      : new StreamableHTTPClientTransport(url, { requestInit, fetch, reconnectionOptions });
+      : new CallTransport(url, { requestInit, fetch, reconnectionOptions }, onCallCut);
   }
 
   return { open, forget: ({ name }) => void known.delete(name) };
+}
+
+/** The client waits for ever for a result whose stream has ended: only its transport knows of that. */
+class CallTransport extends StreamableHTTPClientTransport {
+  readonly #onCut: (() => void) | undefined;
+
+  constructor(url: URL, options: StreamableHTTPClientTransportOptions, onCut: (() => void) | undefined) {
+    super(url, options);
+    this.#onCut = onCut;
+  }
+
+  override async send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
+    const onRequestStreamEnd = this.#onCut;
+    const isCall = !Array.isArray(message) && "method" in message && message.method === "tools/call";
+    await super.send(message, isCall && onRequestStreamEnd ? { ...options, onRequestStreamEnd } : options);
+  }
 }
 
 async function close(client: Client): Promise<void> {

@@ -17,7 +17,7 @@ export const coreEnvironment = {
     "How long a question waits for its answer if its tool sets no timeout.",
   ),
   PARLEY_ASK_TIMEOUT_MAX: duration(DEFAULT_SETTINGS.askTimeoutMaxMs).describe(
-    "Longest time that any question waits, even if its tool asks for more.",
+    "Longest time that a question may wait; a tool that asks for more is refused.",
   ),
   PARLEY_INLINE_SLEEP_MAX: duration(DEFAULT_SETTINGS.inlineSleepMaxMs).describe(
     "Sleeps up to this length stay on the worker; longer ones park.",

@@ -22,6 +22,7 @@ const SCRIPTS = [
   "postpone",
   "note",
   "overdue",
+  "journal",
 ] as const;
 
 /** Key and packed value. */
@@ -54,6 +55,8 @@ export interface Scripts {
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
+  /** Keys and first words of entries in turn. */
+  journal(keys: TaskKeys): Promise<readonly string[]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
@@ -213,6 +216,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
+    journal: (keys) => run.journal([...keys]) as never,
   };
 }
 

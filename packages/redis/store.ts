@@ -46,6 +46,7 @@ import {
   packPlace,
   packViolations,
   unpackEntry,
+  unpackLine,
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
@@ -384,16 +385,22 @@ export function createRedisStore({
 
     list: (request) => reached(ownerList.page(request)),
 
-    async feed(taskId, cursor) {
+    async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { items: [], cursor };
       if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
-      const rows = await reached(reads.stream(taskKeys[2], cursor, FEED_LENGTH_MAX));
+      const rows = await reached(reads.stream(taskKeys[2], cursor, Math.min(limit, FEED_LENGTH_MAX)));
       if (rows.length === 0) return { items: [], cursor };
       return await withContent(taskId, async (content) => ({
         items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
         cursor: rows.at(-1)?.[0],
       }));
+    },
+
+    async journal(taskId) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return [];
+      return pairs(await reached(scripts.journal(taskKeys))).map(([key, words]) => unpackLine(key, words));
     },
   };
 }

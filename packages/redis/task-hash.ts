@@ -14,6 +14,7 @@ import {
   type ClientCapabilities,
   type Entry,
   type EntryOutcome,
+  type JournalLine,
   type JsonObject,
   type Page,
   type Outcome,
@@ -152,6 +153,18 @@ export function unpackEntry(
     ...unpackPlace(place),
   };
   return { entry, size: outcome.length + ENTRY_SIZE };
+}
+
+/** Of an entry's first words, as journal.lua gives them. */
+export function unpackLine(key: string, text: string): JournalLine {
+  const [place = "-", , , mark, bare] = text.split(" ");
+  const { place: settled, arrived } = unpackPlace(place);
+  return {
+    key,
+    ...(settled !== undefined && { place: settled }),
+    ...(arrived && { arrivedAtMs: arrived.atMs }),
+    state: mark === BARE ? (bare as JournalLine["state"]) : "recorded",
+  };
 }
 
 /** The first words of a text, as many as `count`, and last the rest, which may have spaces. */

@@ -151,6 +151,8 @@ export interface Context extends Shorthands {
 
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
+  /** Waits until then, which is read as a Date is: `"2026-12-24T18:00:00Z"`. A time that is over ends the sleep at once. Records the time. */
+  sleepUntil(name: string, time: Date | string | number, options?: SleepOptions): Promise<void>;
   /** The time, recorded. */
   now(name?: string): Date;
   /** A number in [0, 1), the same in every run of the task. */
@@ -276,6 +278,14 @@ export function createContext(effects: Effects): Context {
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
+      const atMs = new Date(time).getTime();
+      if (Number.isNaN(atMs))
+        throw new RangeError(
+          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is no time: give a Date, or a text such as "2026-12-24T18:00:00Z"`,
+        );
+      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
+    },
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),

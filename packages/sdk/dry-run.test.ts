@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Context, type ToolGenerator, defineTool, dryRun } from "./index.ts";
+import { type Context, type Secret, type ToolGenerator, defineTool, dryRun } from "./index.ts";
 
 function asking(run: (ctx: Context) => ToolGenerator | Promise<string>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
@@ -62,6 +62,24 @@ describe("a dry run", () => {
     expect(stopped).toBeUndefined();
     expect(asks.map(({ name }) => name)).toEqual(["ask_0", "ask_1", "one", "many", "f"]);
     expect(asks[2]?.schema).toMatchObject({ properties: { value: { enum: ["b", "c"] } } });
+  });
+
+  test("passes a page that takes a secret, whose steps are not run", async () => {
+    const plan = await dryRun(
+      asking(function* () {
+        const key: Secret = yield { ask: "secret", id: "key", message: "Your key?" };
+        yield { step: "use", run: () => key.reveal() };
+        yield { ask: "text", id: "name", message: "?" };
+      }),
+    );
+    expect([plan.asks.map(({ name, type }) => [name, type]), plan.steps, plan.stopped]).toEqual([
+      [
+        ["key", "url"],
+        ["name", "form"],
+      ],
+      ["use"],
+      undefined,
+    ]);
   });
 
   test.each<[string, Parameters<typeof asking>[0], RegExp, number]>([

@@ -185,6 +185,7 @@ function answerTo(request: AskRequest, given: Json | undefined): Answer | undefi
       return validateJson(request.schema, content).length === 0 ? { action: "accept", content } : undefined;
     }
     case "url":
+      // A page of Parley's own gives a reference to what was entered there.
       return request.page ? { action: "accept", content: leftOn(request.page) } : { action: "accept" };
     case "sampling":
       return {

@@ -1,7 +1,20 @@
 /** What tool authors import. */
 export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
-export type { FileRef } from "@parley/core";
-export type { Announcement, ClientCapabilities, Json, JsonObject, LogLevel, ResourceContents, StepAttempt, Violation } from "@parley/core";
+export type {
+  Announcement,
+  Ask,
+  ClientCapabilities,
+  EmitKind,
+  FileRef,
+  Json,
+  JsonObject,
+  LogLevel,
+  ResourceContents,
+  StepAttempt,
+  Task,
+  Tool,
+  Violation,
+} from "@parley/core";
 export type {
   ConfirmOptions,
   DateOptions,
@@ -14,7 +27,7 @@ export type {
 } from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
-export type { AskResult, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
+export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
 export { ask, step } from "./generator/ask.ts";

@@ -229,3 +229,27 @@ describe("steps", () => {
     expect(JSON.stringify((await runTool(nested)).task.outcome)).toContain('inside the step \\"outer\\"');
   });
 });
+
+describe("a sleep until a time", () => {
+  const sleeping = (time: Date | string | number) =>
+    defineTool({
+      name: "tool",
+      async run(_args, ctx) {
+        await ctx.sleepUntil("morning", time);
+        return ctx.now("end").toISOString();
+      },
+    });
+
+  test.each([new Date("2026-01-02T08:00:00Z"), "2026-01-02T09:00:00+01:00", Date.UTC(2026, 0, 2, 8)])("ends then: %s", async (time) => {
+    const running = await startTool(sleeping(time), {}, { interrupt: true });
+    await running.advance("31 hours");
+    expect(running.task.status).toBe("working");
+    await running.advance("1 hour");
+    expect(running.text).toBe("2026-01-02T08:00:00.000Z");
+  });
+
+  test("that is over ends at once, and one that is none is refused", async () => {
+    expect((await runTool(sleeping("2025-01-01"))).text).toBe("2026-01-01T00:00:00.000Z");
+    expect((await runTool(sleeping("noon"))).text).toContain('ends at "noon", which is no time');
+  });
+});

@@ -93,6 +93,27 @@ export function createMetrics() {
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter("parley_sweep_runs_total", "Overdue runs that sweeps added: deadlines, sleeps, and whatever was left behind."),
 
+    // Workers with servers behind them.
+    elicitations: counter(
+      "parley_elicitations_total",
+      "Questions of upstreams, by upstream, kind (form, url, sampling, roots) and what became of them (accept, decline, cancel, reply, timeout, unavailable, withdrawn, refused).",
+      ["upstream", "kind", "outcome"],
+    ),
+    upstreamCalls: gauge("parley_upstream_calls", "Calls to upstreams in this process, by state (waiting for an answer, working).", [
+      "state",
+    ]),
+    upstreamCallTime: histogram(
+      "parley_upstream_call_seconds",
+      "Calls to upstreams, from their start until they are let go, by upstream.",
+      PERSON,
+      ["upstream"],
+    ),
+    upstreamUp: gauge(
+      "parley_upstream_up",
+      "Whether the lists of an upstream could be read the last time; on the worker that reads them.",
+      ["upstream"],
+    ),
+
     // The deployment, as any of its processes sees it.
     queue: gauge("parley_queue_jobs", "Jobs in the run queue, by state (waiting, active).", ["state"]),
     unfinished: gauge("parley_tasks_unfinished", "Tasks that have not ended."),

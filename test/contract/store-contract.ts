@@ -9,6 +9,7 @@ import {
   type Call,
   type ClientCapabilities,
   type Entry,
+  inOrder,
   type KeyedEntry,
   type Outcome,
   type ParkRequest,
@@ -722,6 +723,19 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
       });
 
+      test("a feed is read in pieces of any size, and none of them is left out or read twice", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const items = Array.from({ length: 5 }, (_, progress) => ({ type: "progress", progress }) as const);
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+
+        const first = await store.feed(taskId, undefined, 2);
+        const second = await store.feed(taskId, first.cursor, 3);
+
+        expect([first.items, second.items]).toEqual([items.slice(0, 2), items.slice(2)]);
+        expect((await store.feed(taskId, second.cursor, 1)).items).toEqual([]);
+      });
+
       test("a feed keeps the newest thousand items", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
@@ -731,6 +745,39 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         const feed = await store.feed(taskId, undefined);
 
         expect(feed.items).toEqual(items.slice(200));
+      });
+    });
+
+    describe("journal", () => {
+      test("says what is recorded, where it stands and since when it waits, and nothing of what was said", async () => {
+        const taskId = await life.create({ arguments: { large: "x".repeat(5_000) } });
+        const token = await life.begin({ taskId, run: 1 });
+        await record(
+          taskId,
+          token,
+          aStep("a", `a secret that is ${"long ".repeat(1_000)}`),
+          { key: "step:b", entry: { digest: "", outcome: { type: "begun" }, calledAt: "0" } },
+          { key: "sleep:c", entry: { digest: "", outcome: { type: "value", value: 5 }, calledAt: "0" } },
+          aWithdrawal("size", 2),
+        );
+        await life.park(taskId, token, [anAsk("name"), anAsk("age")]);
+        const answeredAtMs = Date.now();
+        const answer = { taskId, key: "name", digest: "digest-of-name", answer: accept("Ann"), nowMs: answeredAtMs, graceMs: GRACE_MS };
+        await store.answer(answer);
+        await store.cancel({ taskId, nowMs: Date.now(), message: "over" });
+
+        const lines = await store.journal(taskId);
+
+        expect(inOrder(lines)).toEqual([
+          { key: "step:a", place: 1, state: "recorded" },
+          { key: "ask:size", place: 2, state: "withdrawn" },
+          { key: "ask:name", arrivedAtMs: answeredAtMs, state: "recorded" },
+          { key: "ask:age", state: "closed" },
+          { key: "sleep:c", state: "recorded" },
+          { key: "step:b", state: "begun" },
+        ]);
+        expect(await store.journal(newTaskId())).toEqual([]);
+        expect(await store.journal("no task id")).toEqual([]);
       });
     });
 

@@ -93,10 +93,6 @@ describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
   },
 );
 
-test("a kind that the page says to be refused is", async () => {
-  expect((await runTool(yielding({ ask: "password", id: "q", message: "?" }))).error?.message).toContain("pass through the client");
-});
-
 describe("the snippets", () => {
   const source = readFileSync(new URL("snippets.ts", import.meta.url), "utf8");
   const guide = readFileSync(new URL("../../docs/writing-tools.md", import.meta.url), "utf8");

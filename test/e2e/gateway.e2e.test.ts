@@ -10,8 +10,10 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, createClient, type TaskState } from "../../bench/client.ts";
+import type { TaskState } from "../../bench/client.ts";
+import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { marksIn, type RunningUpstream, startUpstream, UPSTREAMS, writeUpstreams } from "../support/upstream.ts";
 
@@ -22,7 +24,7 @@ let marks: string;
 let classic: RunningUpstream;
 let stateless: RunningUpstream;
 let deployment: Deployment;
-let client: Client;
+let workers: Launched[];
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-gateway-"));
@@ -32,23 +34,61 @@ beforeAll(async () => {
     startUpstream("stateless.ts", ["0"], { MARKS: marks }),
   ]);
   const file = await writeUpstreams(directory, [
-    { name: "classic", url: classic.url, callTimeout: "3s", headers: { "x-key": "${KEY}" } },
+    { name: "classic", url: classic.url, headers: { "x-key": "${KEY}" } },
+    { name: "strict", url: classic.url, callTimeout: "2s", include: ["never"] },
+    { name: "quick", url: classic.url, questionTimeout: "1s", include: ["confirm"] },
     { name: "stateless", url: stateless.url },
     { name: "pipe", command: process.execPath, args: [join(UPSTREAMS, "classic.ts"), "stdio"], include: ["plain", "confirm", "die"] },
     { name: "everything", command: process.execPath, args: [EVERYTHING, "stdio"], prefix: "any." },
     { name: "away", url: "http://127.0.0.1:1/mcp" },
   ]);
-  deployment = await startDeployment({ env: { PARLEY_UPSTREAMS: file }, workerEnv: { KEY: "a secret of the gateway" } });
-  client = createClient(deployment.url, 50);
+  deployment = await startDeployment({
+    env: { PARLEY_UPSTREAMS: file },
+    workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
+  });
+  workers = [...deployment.workers];
   await offered(["classic_plain", "stateless_deploy", "pipe_plain", "any.echo"]);
 });
 
 afterAll(async () => {
-  client?.close();
   await deployment?.close();
   await Promise.all([classic?.kill(), stateless?.kill()]);
   await rm(directory, { recursive: true });
 });
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientCapabilities": {
+    elicitation: { form: {}, url: {} },
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  },
+};
+
+/** A client with tasks, in its requests. */
+async function send<Result>(method: string, name: string, params: object): Promise<Result> {
+  const response = await fetch(deployment.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      "mcp-name": name,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: META } }),
+  });
+  const { result, error } = (await response.json()) as { result?: Result; error?: { message: string } };
+  if (result === undefined) throw new Error(error?.message ?? "no result");
+  return result;
+}
+
+const client = {
+  call: (name: string, args: object) => send<TaskState>("tools/call", name, { name, arguments: args }),
+  get: (taskId: string) => send<TaskState>("tasks/get", taskId, { taskId }),
+  answer: (taskId: string, inputResponses: object) =>
+    send<{ _meta: { "parley/receipts": object } }>("tasks/update", taskId, { taskId, inputResponses }),
+  cancel: (taskId: string) => send<object>("tasks/cancel", taskId, { taskId }),
+};
 
 async function modern(): Promise<V2Client> {
   const connected = new V2Client({ name: "test", version: "2" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
@@ -126,5 +166,345 @@ describe("a question of a classic upstream", () => {
     });
     await client.answer(taskId, accept(true));
     expect(said(await ended(taskId))).toEqual({ said: "go", action: "accept", content: { ok: true } });
+  });
+
+  test("is declined, cancelled or not answered in time, each told as what it is", async () => {
+    const declined = await client.call("classic_confirm", { text: "declined" });
+    await settled(declined.taskId);
+    await client.answer(declined.taskId, { "question-1": { action: "decline" } });
+    expect(said(await ended(declined.taskId))).toEqual({ said: "declined", action: "decline" });
+
+    const cancelled = await client.call("classic_confirm", { text: "cancelled" });
+    await settled(cancelled.taskId);
+    await client.answer(cancelled.taskId, { "question-1": { action: "cancel" } });
+    expect(said(await ended(cancelled.taskId))).toEqual({ said: "cancelled", action: "cancel" });
+
+    const late = await client.call("quick_confirm", { text: "late" });
+    const task = await ended(late.taskId);
+    expect(task).toMatchObject({ status: "failed", error: { code: -32000, message: expect.stringContaining("nobody answered in time") } });
+  });
+
+  test("may be a page to visit", async () => {
+    const { taskId } = await client.call("classic_visit", { text: "page" });
+    expect(await settled(taskId)).toMatchObject({
+      inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/page", message: "Visit for page" } } },
+    });
+    await client.answer(taskId, { "question-1": { action: "accept" } });
+    expect(said(await ended(taskId))).toEqual({ said: "page", action: "accept" });
+    const refused = await client.call("classic_visit", { text: "other" });
+    await settled(refused.taskId);
+    await client.answer(refused.taskId, { "question-1": { action: "decline" } });
+    expect(said(await ended(refused.taskId))).toEqual({ said: "other", action: "decline" });
+  });
+
+  test("may be one of several at once, answered in any order", async () => {
+    const { taskId } = await client.call("classic_two", { text: "both" });
+    const both = await until(async () => {
+      const task = await client.get(taskId);
+      return Object.keys(task.inputRequests ?? {}).length === 2 ? task : undefined;
+    });
+    const keyOf = (message: string) =>
+      Object.entries(both.inputRequests ?? {}).find(
+        ([, request]) => (request as { params: { message: string } }).params.message === message,
+      )![0];
+    await client.answer(taskId, accept(false, keyOf("second both")));
+    await client.answer(taskId, accept(true, keyOf("first both")));
+    expect(said(await ended(taskId))).toEqual([true, false]);
+  });
+
+  test("that its upstream gives up is withdrawn, and the task ends with what the upstream says then", async () => {
+    const { taskId } = await client.call("classic_impatient", { text: "now" });
+    const asked = await settled(taskId);
+    expect(asked.status).toBe("input_required");
+    const task = await ended(taskId);
+    expect(said(task)).toEqual({ gaveUp: expect.stringContaining("timed out") });
+    const { _meta } = await client.answer(taskId, accept(true));
+    expect(_meta["parley/receipts"]).toEqual({ "question-1": "late" });
+  });
+
+  test("ends with the task that is cancelled, and the upstream is told", async () => {
+    const { taskId } = await client.call("classic_confirm", { text: "stopped" });
+    await settled(taskId);
+    await client.cancel(taskId);
+    await until(async () => (await marked("cancelled confirm stopped")) === 1);
+    expect(await client.get(taskId)).toMatchObject({ status: "cancelled" });
+  });
+
+  test("is refused where MCP does not allow it, or nobody should be asked it, and the upstream is told why", async () => {
+    for (const [tool, why] of [
+      ["classic_nested", "nvalid"],
+      ["classic_secret", "looks as if it asked for a secret"],
+      ["classic_ask-large", "the limit is 65536"],
+    ] as const) {
+      const { taskId } = await client.call(tool, {});
+      expect(said(await ended(taskId))).toEqual({ refused: expect.stringContaining(why) });
+    }
+  });
+
+  test("is one of as many as a call may ask, and the next is refused", async () => {
+    const { taskId } = await client.call("classic_ask-loop", {});
+    for (let number = 1; number <= 5; number += 1) {
+      await until(async () => Object.keys((await client.get(taskId)).inputRequests ?? {})[0] === `question-${number}`);
+      await client.answer(taskId, accept(true, `question-${number}`));
+    }
+    expect(said(await ended(taskId))).toEqual({ asked: 5, error: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX") });
+  });
+
+  test("reaches its own task among 200 at once, answered in random order, and leaves nothing behind", async () => {
+    const numbers = Array.from({ length: 200 }, (_, number) => number);
+    const tasks = await Promise.all(
+      numbers.map(async (number) => (await client.call("classic_confirm", { text: `many-${number}` })).taskId),
+    );
+    const waiting = await Promise.all(tasks.map(settled));
+    for (const [number, task] of waiting.entries()) {
+      expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
+    }
+    const shuffled = numbers.toSorted(() => Math.random() - 0.5);
+    await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
+    const results = await Promise.all(tasks.map(ended));
+    expect(results.map(said)).toEqual(
+      numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
+    );
+    // One session each, and one more that reads the lists.
+    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 2);
+    await until(async () => (await deployment.redis.keys()).filter((key) => key.endsWith(":holder")).length === 0);
+    const left = await Promise.all(
+      (await deployment.redis.keys()).filter((key) => key.includes(":gateway:calls:")).map((key) => deployment.redis.redis.hlen(key)),
+    );
+    expect(left.every((count) => count === 0)).toBe(true);
+  });
+});
+
+describe("callers of other dialects", () => {
+  async function blocking(capabilities: object, respond: (message: string) => object): Promise<v1.Client> {
+    const connected = new v1.Client({ name: "test", version: "1" }, { capabilities });
+    if ("elicitation" in capabilities)
+      connected.setRequestHandler(ElicitRequestSchema, async ({ params }) => respond(params.message) as never);
+    await connected.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    return connected;
+  }
+
+  test("that hold their call open are asked on its stream", async () => {
+    const connected = await blocking({ elicitation: {} }, () => ({ action: "accept", content: { ok: true } }));
+    try {
+      const { content } = (await connected.callTool({ name: "classic_confirm", arguments: { text: "held" } })) as {
+        content: { text: string }[];
+      };
+      expect(JSON.parse(content[0]!.text)).toEqual({ said: "held", action: "accept", content: { ok: true } });
+    } finally {
+      await connected.close();
+    }
+  });
+
+  test("that answer input_required call again with the answer", async () => {
+    const connected = new V2Client(
+      { name: "test", version: "2" },
+      { capabilities: { elicitation: { form: {}, url: {} } }, versionNegotiation: { mode: { pin: "2026-07-28" } } },
+    );
+    connected.setRequestHandler("elicitation/create", async () => ({ action: "accept", content: { ok: true } }));
+    await connected.connect(new V2Transport(new URL(deployment.url)));
+    try {
+      for (const [tool, text] of [
+        ["classic_confirm", "again"],
+        ["stateless_deploy", "again"],
+      ] as const) {
+        const { content } = await connected.callTool({ name: tool, arguments: { text } });
+        expect(JSON.parse((content[0] as { text: string }).text)).toMatchObject({ said: "again", content: { ok: true } });
+      }
+    } finally {
+      await connected.close();
+    }
+  });
+
+  test("show the upstream what can be asked of them, and nothing else", async () => {
+    for (const [capabilities, shown] of [
+      [{}, {}],
+      [{ elicitation: {} }, { elicitation: { form: {} } }],
+      [
+        { elicitation: { form: {}, url: {} }, roots: {} },
+        { elicitation: { form: {}, url: {} }, roots: {} },
+      ],
+    ] as const) {
+      const connected = await blocking(capabilities, () => ({ action: "decline" }));
+      const { content } = (await connected.callTool({ name: "classic_capabilities" })) as { content: { text: string }[] };
+      expect(JSON.parse(content[0]!.text)).toEqual(shown);
+      await connected.close();
+    }
+    const { taskId } = await client.call("classic_capabilities", {});
+    expect(said(await ended(taskId))).toEqual({ elicitation: { form: {}, url: {} } });
+  });
+});
+
+describe("an upstream that holds nothing", () => {
+  test("is called again with the answer and its own state, also by another worker", async () => {
+    const { taskId } = await client.call("stateless_deploy", { text: "v2" });
+    expect(await settled(taskId)).toMatchObject({ inputRequests: { "question-1": { params: { message: "Deploy v2?" } } } });
+    await replaceWorkers();
+    await client.answer(taskId, accept(true));
+    expect(said(await ended(taskId))).toEqual({
+      said: "v2",
+      state: "state of v2",
+      response: { action: "accept", content: { ok: true } },
+      content: { ok: true },
+    });
+    expect(await marked("called deploy v2")).toBe(2);
+  });
+
+  test("that wants a page visited first is called again when its person agreed", async () => {
+    const { taskId } = await client.call("classic_url-first", { text: "account" });
+    expect(await settled(taskId)).toMatchObject({
+      inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/account" } } },
+    });
+    await client.answer(taskId, { "question-1": { action: "accept" } });
+    expect((await ended(taskId)).result?.content?.[0]?.text).toBe("visited");
+
+    const refused = await client.call("classic_url-first", { text: "no-account" });
+    await settled(refused.taskId);
+    await client.answer(refused.taskId, { "question-1": { action: "decline" } });
+    expect(await ended(refused.taskId)).toMatchObject({ status: "failed", error: { code: -32042 } });
+  });
+});
+
+/** Nobody who holds a call is left. */
+async function replaceWorkers(): Promise<void> {
+  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
+  workers.push(await deployment.addWorker());
+}
+
+describe("a worker that is killed while it holds a call", () => {
+  test("leaves one that may be repeated: it is called again, once, and the same question has its answer already", async () => {
+    const { taskId } = await client.call("classic_confirm-again", { text: "repeated" });
+    await settled(taskId);
+    await replaceWorkers();
+    expect(await client.get(taskId)).toMatchObject({ status: "input_required" });
+    await client.answer(taskId, accept(true));
+    expect(said(await ended(taskId))).toEqual({ said: "repeated", action: "accept", content: { ok: true } });
+    expect(await marked("called confirm-again repeated")).toBe(2);
+    expect(await marked("answered repeated")).toBe(1);
+  });
+
+  test("leaves one that may not: its task fails by itself and says so, and the upstream is not called again", async () => {
+    const { taskId } = await client.call("classic_confirm", { text: "lost" });
+    await settled(taskId);
+    await replaceWorkers();
+    expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST", upstream: "classic" } } });
+    expect(await marked("called confirm lost")).toBe(1);
+    expect(await marked("answered lost")).toBe(0);
+  });
+
+  test("in the middle of the upstream's work: the same, within its lease", async () => {
+    const { taskId } = await client.call("classic_slow", { text: "2500" });
+    await until(async () => (await marked("called slow 2500")) === 1);
+    await replaceWorkers();
+    expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });
+    expect(await marked("called slow 2500")).toBe(1);
+  });
+});
+
+describe("a worker that is told to stop while it holds calls", () => {
+  test("waits for answers for a while, and then its tasks say what became of them", async () => {
+    const [answered, left] = await Promise.all(
+      ["answered", "left"].map(async (text) => {
+        const { taskId } = await client.call("classic_confirm", { text });
+        await settled(taskId);
+        return taskId;
+      }),
+    );
+    const stopped = Promise.all(workers.splice(0).map((worker) => worker.stop()));
+    workers.push(await deployment.addWorker());
+    await client.answer(answered!, accept(true));
+    expect(said(await ended(answered!))).toMatchObject({ said: "answered", content: { ok: true } });
+    expect(await ended(left!)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });
+    await stopped;
+    expect(await marked("called confirm left")).toBe(1);
+  });
+});
+
+describe("an upstream in trouble", () => {
+  test.each([
+    ["strict_never", "UPSTREAM_TIMEOUT"],
+    ["pipe_die", "UPSTREAM_LOST"],
+  ])("%s ends as %s", async (tool, code) => {
+    const { taskId } = await client.call(tool, {});
+    expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code } } });
+  });
+
+  test("that fails in its own words is told as it is", async () => {
+    const { taskId } = await client.call("classic_fails", {});
+    expect((await ended(taskId)).result).toMatchObject({ isError: true, content: [{ text: "it did not work" }] });
+  });
+
+  test("that sends more than a message may have, or a task may keep, fails the call alone", async () => {
+    for (const [chars, code] of [
+      [9_000_000, "UPSTREAM_LOST"],
+      [1_000_000, "TOO_LARGE"],
+    ] as const) {
+      const { taskId } = await client.call("classic_large", { text: String(chars) });
+      expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code } } });
+    }
+  });
+
+  test("says that its list has changed again and again: the new list is there soon", async () => {
+    for (let round = 1; round <= 50; round += 1) await (await fetch(new URL(`/late/${round}`, classic.url))).text();
+    await offered(["classic_late-50"]);
+  });
+
+  test("is killed before, while and after it is asked: its calls fail, its tools stay listed, others are unharmed, and it comes back", async () => {
+    const held = await client.call("classic_confirm", { text: "mortal" });
+    await settled(held.taskId);
+    await classic.kill();
+    expect(await ended(held.taskId)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });
+    const { taskId } = await client.call("classic_plain", { text: "anybody?" });
+    expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_UNAVAILABLE" } } });
+    expect((await listed()).some(({ name }) => name === "classic_plain")).toBe(true);
+    const other = await client.call("stateless_echo", { text: "here" });
+    expect((await ended(other.taskId)).result?.content?.[0]?.text).toBe("here");
+
+    classic = await startUpstream("classic.ts", ["http", String(classic.port)], { MARKS: marks });
+    const again = await client.call("classic_plain", { text: "back" });
+    expect((await ended(again.taskId)).result?.content?.[0]?.text).toBe("back");
+  });
+});
+
+describe("server-everything", () => {
+  test("asks through its own form, and what was typed comes back", async () => {
+    await offered(["any.trigger-elicitation-request"]);
+    const { taskId } = await client.call("any.trigger-elicitation-request", {});
+    const asked = await settled(taskId);
+    expect(asked.status).toBe("input_required");
+    await client.answer(taskId, { "question-1": { action: "accept", content: { name: "Ada" } } });
+    expect(JSON.stringify((await ended(taskId)).result)).toContain("Ada");
+  });
+});
+
+describe("another deployment", () => {
+  test("that is behind itself lists nothing of itself; one that passes no questions on says so to its upstreams", async () => {
+    const own = await mkdtemp(join(tmpdir(), "parley-gateway-"));
+    const [port = 0] = await freePorts(1);
+    const file = await writeUpstreams(own, [
+      { name: "itself", url: `http://127.0.0.1:${port}/mcp` },
+      { name: "classic", url: classic.url, include: ["capabilities"] },
+    ]);
+    const other = await startDeployment({
+      frontEnds: 1,
+      workers: 1,
+      env: { PARLEY_UPSTREAMS: file, PARLEY_ELICITATION: "false" },
+      frontEndEnv: { PARLEY_PORT: String(port) },
+    });
+    try {
+      const refused = await until(() => other.workers[0]!.logs.find(({ msg }) => msg === "upstream could not be listed"));
+      expect(refused).toMatchObject({ upstream: "itself" });
+      const client = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } });
+      await client.connect(new StreamableHTTPClientTransport(new URL(other.url)) as never);
+      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+      await until(async () => (await names()).includes("classic_capabilities"));
+      expect((await names()).filter((name) => name.startsWith("itself_"))).toEqual([]);
+      const { content } = (await client.callTool({ name: "classic_capabilities" })) as { content: { text: string }[] };
+      expect(JSON.parse(content[0]!.text)).toEqual({});
+      await client.close();
+    } finally {
+      await other.close();
+      await rm(own, { recursive: true });
+    }
   });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
+import { parley, startParley } from "../support/parley.ts";
 import { until } from "../support/until.ts";
 
 let dataDir: string;
@@ -44,4 +45,35 @@ async function textOfThrown(env: Record<string, string>): Promise<string | undef
 test("shows what tools throw, unless it is told not to", async () => {
   expect(await textOfThrown({})).toBe("connect ECONNREFUSED postgres://admin:hunter2@db");
   expect(await textOfThrown({ PARLEY_SHOW_ERRORS: "false" })).toMatch(/^tool throws failed\. .* under defect [0-9a-f-]{36}\.$/);
+});
+
+/** `START_ROUNDS=100` for as long as it takes. */
+const ROUNDS = Number(process.env["START_ROUNDS"] ?? 5);
+
+test("killed and started again, round after round, it loses no task that waits", { timeout: ROUNDS * 30_000 }, async () => {
+  const asked: string[] = [];
+  const args = ["--tools", join(import.meta.dirname, "../dialects/tools.ts"), "--data-dir", dataDir];
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    const { url, kill } = await startParley(args);
+    const client = createClient(url, 1);
+    const { taskId } = await client.call("greet", { marker: String(round) });
+    asked.push(taskId);
+    // Acknowledged is kept: a kill may come at any moment from here on, at times before the question is there.
+    if (round % 2 === 0) await until(async () => (await client.get(taskId)).status === "input_required");
+    client.close();
+    await kill();
+  }
+  const { url, kill } = await startParley(args);
+  const client = createClient(url, 1);
+  try {
+    for (const taskId of asked) await until(async () => (await client.get(taskId)).status === "input_required", { timeoutMs: 30_000 });
+    const [first = ""] = asked;
+    expect(await parley(["answer", first, "--set", "name=Ann", "--wait", "--url", url])).toMatchObject({
+      code: 0,
+      stdout: "Hello, Ann!\n",
+    });
+  } finally {
+    client.close();
+    await kill();
+  }
 });

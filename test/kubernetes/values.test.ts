@@ -24,17 +24,22 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "42s",
   "http",
   true,
+  false,
   0.5,
   7,
   "default",
   "always_off",
   "debug",
   "http://collector:4318",
+  "http://login/authorize http://login/token",
   1_000,
   "acme=4",
   "required",
   "user+client",
+  "on",
   "RS256",
+  "dir:/var/lib/parley/files",
+  "off",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));

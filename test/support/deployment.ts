@@ -22,6 +22,8 @@ export interface DeploymentOptions {
   readonly tools?: readonly string[];
   readonly redisUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** For front ends alone. */
+  readonly frontEndEnv?: Readonly<Record<string, string>>;
   /** For workers alone. */
   readonly workerEnv?: Readonly<Record<string, string>>;
 }
@@ -32,6 +34,7 @@ export async function startDeployment({
   tools,
   redisUrl,
   env: extra,
+  frontEndEnv,
   workerEnv,
 }: DeploymentOptions = {}): Promise<Deployment> {
   const redis = openTestRedis(redisUrl);
@@ -49,7 +52,7 @@ export async function startDeployment({
   const times = (count: number) => Array.from({ length: count });
   try {
     const [fronts, backs] = await Promise.all([
-      Promise.all(times(frontEnds).map(async () => keep(await startFrontEnd(env)))),
+      Promise.all(times(frontEnds).map(async () => keep(await startFrontEnd({ ...env, ...frontEndEnv })))),
       Promise.all(times(workers).map(async () => keep(await startWorkerProcess({ ...env, ...workerEnv })))),
     ]);
     const proxy = await startProxy(fronts.map(({ url }) => url));

@@ -10,9 +10,11 @@ export function addDoctor(program: Command): void {
     .description("checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 if Parley could not serve")
     .option("--auth", "checks who may call instead: settings of identity, and whether the providers answer")
     .option("--token-file <file>", "with --auth: says what the server would say about the access token in that file")
-    .action(async ({ auth, tokenFile }: { readonly auth?: true; readonly tokenFile?: string }) => {
+    .option("--json", "print the findings as JSON")
+    .action(async ({ auth, tokenFile, json }: { readonly auth?: true; readonly tokenFile?: string; readonly json?: true }) => {
       const findings = auth || tokenFile !== undefined ? await identityFindings(tokenFile) : await allFindings();
-      for (const { level, about, says, cure } of findings) {
+      if (json) process.stdout.write(`${JSON.stringify({ findings })}\n`);
+      for (const { level, about, says, cure } of json ? [] : findings) {
         process.stdout.write(`${SIGNS[level]} ${about}: ${says}\n${cure === undefined ? "" : `    ${cure}\n`}`);
       }
       process.exitCode = findings.some(({ level }) => level === "problem") ? 1 : 0;

@@ -58,7 +58,7 @@ const QUESTIONS_MAX = 1_000;
 /** How long a cancellation waits for the server to have begun with what it cancels. */
 const OVERTAKING_MS = 1_000;
 const BACKOFF_MIN_MS = 100;
-const BACKOFF_MAX_MS = 5_000;
+const BACKOFF_MAX_MS = 2_000;
 const GOODBYE_MS = 250;
 
 /** A server that does not answer as MCP says. -32000 to -32099 are free to use; clients know this one for a lost connection. */

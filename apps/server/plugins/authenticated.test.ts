@@ -8,11 +8,15 @@ import { protectedResource } from "../front-end/protected-resource.ts";
 import { offered } from "../tools.fixture.ts";
 import { declareCaller } from "./authenticated.ts";
 
-/** Probes of load balancers, which have no credentials and learn nothing; and what tells clients how to get credentials. */
+/**
+ * Probes of load balancers, which have no credentials and learn nothing; what tells clients how to get credentials; pages that are the same for
+ * everybody, since a browser that opens one has no credentials either.
+ */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
 /** Where people come back to from the provider: nobody yet, and known by what their browser keeps (test/e2e/login.e2e.test.ts). */
 const CALLBACK = "/login/callback";
-const OPEN = ["/healthz", "/readyz", CALLBACK, ...METADATA];
+const OPEN = ["/healthz", "/readyz", CALLBACK, ...METADATA, "/", "/home.css", "/play"];
+const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
 
 interface Route {
   readonly method: HTTPMethods;
@@ -58,6 +62,7 @@ async function front(authenticate: Authenticate) {
     resource,
     visitors: { authenticate, ticket: undefined },
     login,
+    playground: true,
   });
   const { server } = deployment.fronts[0]!.app;
   const send = ({ method, url }: Route) =>
@@ -84,9 +89,10 @@ describe("a front end", () => {
         Object.assign(port, { [method]: () => Promise.reject(new Error(`${method} was called for nobody`)) });
     }
 
-    const guarded = routesOf(server).filter(({ method, url }) => !OPEN.includes(url) && method !== "OPTIONS");
+    const guarded = routesOf(server).filter(({ method, url }) => !isOpen(url) && method !== "OPTIONS");
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["GET", "HEAD"].map((method) => ({ method, url: "/play/api/tasks/:taskId/timeline" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
@@ -100,11 +106,12 @@ describe("a front end", () => {
     const { server, send } = await front(() => {
       throw unauthorized();
     });
-    const unguarded = routesOf(server).filter(({ method, url }) => OPEN.includes(url) || method === "OPTIONS");
+    const unguarded = routesOf(server).filter(({ method, url }) => isOpen(url) || method === "OPTIONS");
     expect(unguarded.map(({ url }) => url)).toEqual(expect.arrayContaining([...OPEN, "/mcp*"]));
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
-      expect(route.url === CALLBACK ? [401] : [200, 204, 400, 404]).toContain(statusCode);
+      // 503: a playground that is not built.
+      expect(route.url === CALLBACK ? [401] : [200, 204, 308, 400, 404, 503]).toContain(statusCode);
       if (route.method === "OPTIONS") expect(payload).not.toContain("result");
     }
   });

@@ -325,11 +325,29 @@ export function createMemoryStore({
       return { tasks: page, ...nextCursor };
     },
 
-    async feed(taskId, cursor) {
+    async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
-      const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after);
+      const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after).slice(0, limit);
       const last = items.at(-1);
       return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
+    },
+
+    async journal(taskId) {
+      return [...(find(taskId)?.journal ?? [])].map(
+        ([
+          key,
+          {
+            place,
+            arrived,
+            outcome: { type },
+          },
+        ]) => ({
+          key,
+          ...(place !== undefined && { place }),
+          ...(arrived && place === undefined && { arrivedAtMs: arrived.atMs }),
+          state: type === "begun" || type === "closed" || type === "withdrawn" ? type : "recorded",
+        }),
+      );
     },
   };
 

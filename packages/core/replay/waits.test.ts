@@ -21,7 +21,7 @@ describe("an ask", () => {
       await Promise.all([
         ask("plain", form("?")),
         ask("short", form("?"), { timeoutMs: HOUR, onTimeout: "decline" }),
-        ask("long", form("?"), { timeoutMs: 11 * HOUR, onTimeout: { default: { n: 1 } } }),
+        ask("long", form("?"), { timeoutMs: 10 * HOUR, onTimeout: { default: { n: 1 } } }),
       ]);
       return {};
     }, settings);
@@ -34,6 +34,23 @@ describe("an ask", () => {
     ]);
     task.skip(HOUR / 2);
     expect(await task.run()).toStrictEqual(first);
+  });
+
+  test("that is to wait longer than a question may is refused, and one that is open already is not", async () => {
+    const settings = { askTimeoutMaxMs: 10 * HOUR };
+    const long = async ({ ask }: Effects) => ({ ...(await ask("long", form("?"), { timeoutMs: 10 * HOUR + 1 })) });
+    expect(await subject(long, settings).run()).toMatchObject({
+      type: "threw",
+      error: {
+        code: "INVALID_ASK",
+        violations: [{ path: "/timeout", message: "is 36000001 ms, and may be 36000000 (PARLEY_ASK_TIMEOUT_MAX)" }],
+      },
+    });
+    const settled = { askTimeoutMaxMs: 11 * HOUR };
+    const waiting = subject(long, settled);
+    expect(askKeys(await waiting.run())).toStrictEqual(["long"]);
+    settled.askTimeoutMaxMs = 10 * HOUR;
+    expect(askKeys(await waiting.run())).toStrictEqual(["long"]);
   });
 
   test("whose default stands in for an answer that cannot be had leaves an answer that is had alone", async () => {

@@ -124,7 +124,7 @@ export function createWaits({
 
   function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Ask {
     const askedAtMs = clock.now();
-    const timeoutMs = Math.min(options.timeoutMs ?? settings.askTimeoutMs, settings.askTimeoutMaxMs);
+    const timeoutMs = options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
     return {
       key,
       digest: asked,
@@ -183,7 +183,10 @@ export function createWaits({
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
-      if (!before) checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
+      if (!before) {
+        checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
+        checkTimeout(call.key, asked.options, settings);
+      }
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));
@@ -217,4 +220,13 @@ export function createWaits({
       });
     },
   };
+}
+
+/** A shorter wait than the tool wants would end its questions early, and nobody would know why. */
+function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTimeoutMaxMs }: Settings): void {
+  if (timeoutMs <= askTimeoutMaxMs) return;
+  const message = `is ${timeoutMs} ms, and may be ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: /timeout ${message}`, {
+    violations: [{ path: "/timeout", message }],
+  });
 }

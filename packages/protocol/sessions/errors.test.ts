@@ -39,6 +39,11 @@ test("the catalogue's codes are those that these revisions know", () => {
     "DEPOSIT_UNREADABLE",
     "PROVIDER_UNAVAILABLE",
     "PROVIDER_INVALID",
+    "UPSTREAM_UNAVAILABLE",
+    "UPSTREAM_LOST",
+    "UPSTREAM_TIMEOUT",
+    "UPSTREAM_INVALID",
+    "UPSTREAM_BUSY",
     "OVERLOADED",
     "UNAVAILABLE",
   ]);

@@ -61,9 +61,12 @@ export function metaOf(params: Wire): Wire {
   return optional(params, "_meta", isObject, "an object") ?? {};
 }
 
-/** How the sender wants to be told. Calls alone are told of: elsewhere what stands there means nothing. */
+/** What is told of: calls, and tasks whose result is waited for. Elsewhere what stands there means nothing. */
+const TOLD_OF: ReadonlySet<SessionIntent["type"]> = new Set(["callTool", "getPrompt", "taskResult"]);
+
+/** How the sender wants to be told. */
 export function wantsOf({ type }: SessionIntent, params: Wire): Wants {
-  const progressToken = type === "callTool" || type === "getPrompt" ? own(metaOf(params), "progressToken") : undefined;
+  const progressToken = TOLD_OF.has(type) ? own(metaOf(params), "progressToken") : undefined;
   if (progressToken === undefined) return {};
   if (!isProgressToken(progressToken)) throw new BadParams(`_meta.progressToken must be ${PROGRESS_TOKEN}`);
   return { progressToken };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type AsyncToolGenerator, type Context, type ToolGenerator, Declined, Unanswered, defineTool } from "../index.ts";
+import { type AsyncToolGenerator, type Context, type Secret, type ToolGenerator, Declined, Unanswered, defineTool } from "../index.ts";
 import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
 
 type Run = (ctx: Context) => ToolGenerator | AsyncToolGenerator;
@@ -91,6 +91,25 @@ describe("a generator tool", () => {
       { interrupt: true },
     );
     expect(JSON.parse(ended.text)).toEqual(["x", 1.5, false, ["b"], "2026-12-24", { n: 1 }, { action: "accept" }]);
+  });
+
+  test("gets what must not pass through the client by a page, as something that only steps read", async () => {
+    for (const kind of ["secret", "password"] as const) {
+      const ended = await run(
+        function* () {
+          const key: Secret = yield { ask: kind, id: "api-key", message: "Your API key?", expires: "1 hour" };
+          const length: number = yield { step: "use", run: () => key.use((text) => text.length) };
+          yield `${String(key)} of ${length}`;
+          yield { emit: "stream", data: { key } };
+        },
+        { "api-key": { secret: "hunter2" } },
+        { interrupt: true },
+      );
+      expect(ended.asks).toMatchObject([{ key: "api-key", request: { type: "url", page: { kind: "secret" } } }]);
+      expect(ended.error?.message ?? ended.text).toContain("is a secret");
+      expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
+      expect(ended.feed).toMatchObject([{ data: { data: "[secret] of 7" } }]);
+    }
   });
 
   test("is thrown four different errors at its yield, unless it chose its default", async () => {
@@ -398,11 +417,6 @@ describe("what is yielded wrongly is thrown at the yield", () => {
       "an ask of no kind",
       { ask: "colour", id: "q", message: "?" },
       { code: "INVALID_ASK", message: expect.stringContaining("none of text, number") },
-    ],
-    [
-      "a password",
-      { ask: "password", id: "q", message: "?" },
-      { code: "INVALID_ASK", message: expect.stringContaining("pass through the client") },
     ],
     ["an ask without a message", { ask: "text", id: "q" }, { code: "INVALID_ASK" }],
     ["an ask of a wrong name", { ask: "text", id: "a b", message: "?" }, { code: "INVALID_NAME" }],

@@ -10,9 +10,12 @@
  *       handler; the next run drives a new one from its start.
  *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
  */
-import { type JsonObject, ParleyError } from "@parley/core";
+import { type Duration, type JsonObject, ParleyError } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
+import type { PageAsk } from "../pages.ts";
+import { present } from "../present.ts";
 import type { Schema } from "../schema.ts";
+import type { Secret } from "../secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
 import { type AllYield, type AskYield, type EmitYield, type StepYield, type AnyToolGenerator, isGenerator } from "./yields.ts";
@@ -107,7 +110,7 @@ function isEffect(item: unknown): boolean {
 type Kind = AskYield["ask"];
 type Asker = (ctx: Context, name: string, options: never) => Promise<unknown>;
 
-const ASKERS: { readonly [K in Exclude<Kind, "password">]: Asker } = {
+const ASKERS: { readonly [K in Kind]: Asker } = {
   text: (ctx, name, options) => ctx.text(name, options),
   number: (ctx, name, options) => ctx.number(name, options),
   confirm: (ctx, name, options) => ctx.confirm(name, options),
@@ -118,12 +121,21 @@ const ASKERS: { readonly [K in Exclude<Kind, "password">]: Asker } = {
     await ctx.url(name, options);
     return { action: "accept" };
   },
+  secret: askSecret,
+  // A form would pass it through the client.
+  password: askSecret,
 };
+
+/** The page takes no other options. */
+function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
+  const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
+  return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
 
 function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
   const { ask: kind, ...options } = yielded;
   const name = nameOf(yielded, stage);
-  const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind as keyof typeof ASKERS] : undefined;
+  const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind] : undefined;
   if (!asker) throw unknownAsk(name, kind);
   const signals = [options.signal, stage.signal].filter((signal) => signal !== undefined);
   const signal = signals.length === 2 ? AbortSignal.any(signals) : signals[0];
@@ -137,12 +149,9 @@ function nameOf(yielded: AskYield, { unnamed }: Stage): string {
 }
 
 function unknownAsk(name: string, kind: unknown): ParleyError {
-  const message =
-    kind === "password"
-      ? 'must not be a form, since the answer would pass through the client: send the person to a page of yours, with ask: "url"'
-      : `is none of ${Object.keys(ASKERS).join(", ")}`;
+  const message = `${JSON.stringify(kind) ?? String(kind)} is none of ${Object.keys(ASKERS).join(", ")}`;
   const violations = [{ path: "/ask", message }];
-  return new ParleyError("INVALID_ASK", `the ask "${String(name)}" cannot be put: /ask ${message}`, { violations });
+  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${message}`, { violations });
 }
 
 // ── steps ──────────────────────────────────────────────────────────────────────────────────────────────────────

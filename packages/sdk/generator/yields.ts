@@ -7,18 +7,10 @@
  *   const [a, b] = yield [{ ask: "text", … }, { step: "load", run: … }];                      all of them, asked at once
  *   yield "a chunk";                                                                          undefined: it is streamed
  */
-import type { Json, JsonObject, LogLevel, StepAttempt } from "@parley/core";
-import type {
-  CommonOptions,
-  ConfirmOptions,
-  DateOptions,
-  FormOptions,
-  NumberOptions,
-  SelectOptions,
-  TextOptions,
-  UrlOptions,
-} from "../asks/options.ts";
+import type { Duration, Json, JsonObject, LogLevel, StepAttempt } from "@parley/core";
+import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
 import type { StepOptions } from "../context.ts";
+import type { PageAsk } from "../pages.ts";
 import type { Schema } from "../schema.ts";
 
 /** By its name an answer finds its question, and a client shows it. Without one asks are `ask_0`, `ask_1` … in their order. */
@@ -36,8 +28,8 @@ export type AskYield =
   | (Identified & { readonly ask: "form" } & FormOptions<Schema | JsonObject>)
   /** Gets `{ action: "accept" }`. `elicitationId` names it where there is no `id`. */
   | (Identified & { readonly ask: "url"; readonly elicitationId?: string } & UrlOptions)
-  /** Refused: it would pass through the client. */
-  | (Identified & { readonly ask: "password" } & CommonOptions);
+  /** Taken on a page that Parley serves, never by a form. Gets a Secret, which steps read. */
+  | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk);
 
 export type Severity = "info" | "success" | "warning" | "error";
 
@@ -115,14 +107,15 @@ export type BareYield =
 
 export type Yielded = AskYield | EmitYield | StepYield | CheckpointYield | AllYield | readonly Parallel[] | BareYield;
 
-// What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`.
+// What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`. And a generator
+// may return anything, or nothing.
+/* oxlint-disable typescript/no-explicit-any -- see above */
 /** A part of a generator tool: what another one takes over by `yield*`, or drives beside others by `all`. */
-// oxlint-disable-next-line typescript/no-explicit-any -- see above
-export type ToolGenerator<R = unknown> = Generator<Yielded, R, any>;
+export type ToolGenerator<R = any> = Generator<Yielded, R, any>;
 /** The same of an async one. */
-// oxlint-disable-next-line typescript/no-explicit-any -- see above
-export type AsyncToolGenerator<R = unknown> = AsyncGenerator<Yielded, R, any>;
-export type AnyToolGenerator<R = unknown> = ToolGenerator<R> | AsyncToolGenerator<R>;
+export type AsyncToolGenerator<R = any> = AsyncGenerator<Yielded, R, any>;
+export type AnyToolGenerator<R = any> = ToolGenerator<R> | AsyncToolGenerator<R>;
+/* oxlint-enable typescript/no-explicit-any */
 
 export function isGenerator(value: unknown): value is AnyToolGenerator {
   if (typeof value !== "object" || value === null) return false;

@@ -6,6 +6,7 @@ RuleTester.describe = describe as unknown as typeof RuleTester.describe;
 RuleTester.it = test as unknown as typeof RuleTester.it;
 
 const tool = (body: string) => `defineTool({ name: "t", async run(args, ctx) { ${body} } });`;
+const generator = (body: string) => `defineTool({ name: "t", *run(args, ctx) { ${body} } });`;
 const error = (name: string, instead: string) => ({ messageId: "impure", data: { name, instead } }) as const;
 
 new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-impure-handler", noImpureHandler as never, {
@@ -16,6 +17,11 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
     tool("const at = new Date(ctx.now()); await ctx.ask('a', q);"),
     tool("Date.now(); await ctx.step('a', () => 1);"),
     "export const loads = { async run(args, ctx) { Date.now(); await ctx.elicit('a', q); } };",
+    tool("Date.now(); const schema = z.number(); await ctx.step('a', () => schema);"),
+    generator("yield { step: 'load', run: () => fetch(url) }; yield { ask: 'text', message: '?' };"),
+    generator("yield* step('load', () => fetch(url)); yield* ask.text({ message: '?' });"),
+    generator("yield { ask: 'text', message: '?' }; yield { emit: 'status', message: String(Date.now()) };"),
+    generator("Date.now(); yield 'a chunk'; yield { emit: 'toast', message: '?' };"),
     `const fetch = (id) => id; ${tool("fetch(1); await ctx.elicit('a', q);")}`,
   ].map((code) => ({ code })),
   invalid: [
@@ -36,6 +42,11 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
       code: tool("for (const a of args) { await ctx.elicit('a', q); await fetch(a); }"),
       errors: [error("fetch", "a ctx.step around it")],
     },
+    { code: tool("Date.now(); await ctx.number('a', q);"), errors: [error("Date.now", "ctx.now()")] },
+    ...["yield { ask: 'text', message: '?' };", "yield { all: [] };", "yield [a, b];", "yield* other();"].map((wait) => ({
+      code: generator(`Math.random(); ${wait}`),
+      errors: [error("Math.random", "ctx.random()")],
+    })),
     {
       code: "definePrompt({ name: 'p', run: async (args, ctx) => { await Promise.all(args.map(() => fetch(1))); await ctx.ask('a', q); } });",
       errors: [error("fetch", "a ctx.step around it")],

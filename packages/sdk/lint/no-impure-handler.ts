@@ -39,7 +39,11 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
-const WAITS = new Set(["elicit", "ask", "sleep", "sample", "roots"]);
+const WAITS = new Set(["elicit", "ask", "sleep", "sleepUntil", "sample", "roots"]);
+/** Waits where they are awaited or delegated to: schemas have methods of these names. */
+const SHORTHANDS = new Set(["text", "number", "confirm", "select", "date", "form", "url"]);
+/** What a generator tool waits for by an object with such a key. */
+const YIELDED_WAITS = new Set(["ask", "all"]);
 
 interface Impure {
   readonly node: Node;
@@ -71,7 +75,7 @@ export const noImpureHandler = {
 
     function note(node: Node): void {
       const callee = node["callee"] as Node;
-      if (callee.type === "MemberExpression" && WAITS.has(nameOf(callee["property"]) ?? "")) noted(node)?.waits.push(node);
+      if (callee.type === "MemberExpression" && isWait(nameOf(callee["property"]) ?? "", node)) noted(node)?.waits.push(node);
       const name = impureName(node, callee);
       if (name === undefined || isShadowed(context.sourceCode.getScope(node), name)) return;
       noted(node)?.impure.push({ node, name });
@@ -80,6 +84,9 @@ export const noImpureHandler = {
     return {
       CallExpression: note,
       NewExpression: note,
+      YieldExpression(node: Node) {
+        if (isYieldedWait(node)) noted(node)?.waits.push(node);
+      },
       "Program:exit"() {
         for (const [handler, { impure, waits }] of handlers) {
           for (const { node, name } of impure) {
@@ -98,18 +105,43 @@ export const noImpureHandler = {
 /** The whole plugin: `"jsPlugins": ["@parley/sdk/lint"]` and the rule `parley/no-impure-handler`. */
 export default { meta: { name: "parley" }, rules: { "no-impure-handler": noImpureHandler } };
 
+function isWait(method: string, { parent }: Node): boolean {
+  return WAITS.has(method) || (SHORTHANDS.has(method) && (parent?.type === "AwaitExpression" || parent?.type === "YieldExpression"));
+}
+
+/** `yield { ask: … }`, `yield [ … ]`, and `yield*`, which may ask. */
+function isYieldedWait(node: Node): boolean {
+  const yielded = node["argument"] as Node | null;
+  if (node["delegate"] === true || yielded?.type === "ArrayExpression") return true;
+  return yielded?.type === "ObjectExpression" && keysOf(yielded).some((key) => YIELDED_WAITS.has(key));
+}
+
+function keysOf(object: Node): readonly string[] {
+  return (object["properties"] as readonly Node[]).map(({ key }) => nameOf(key) ?? "");
+}
+
 /** The `run` of a definition that the node belongs to; undefined outside of handlers, and within the work of a step. */
 function handlerOf(node: Node): Node | undefined {
   for (let at: Node | undefined = node; at; at = at.parent) {
     if (!isFunction(at)) continue;
     const around: Node | undefined = at.parent;
-    if (around?.type === "CallExpression" && around["callee"] !== at && nameOf((around["callee"] as Node)["property"]) === "step")
-      return undefined;
+    if (around && isStep(around, at)) return undefined;
     if (around?.type !== "Property" || nameOf(around["key"]) !== "run") continue;
     const call: Node | undefined = around.parent?.parent;
     if (call?.type === "CallExpression" && DEFINITIONS.has(nameOf(call["callee"]) ?? "")) return at;
   }
   return undefined;
+}
+
+/** `ctx.step(…, work)`, `yield* step(…, work)`, `yield { step: …, run: work }`. */
+function isStep(around: Node, work: Node): boolean {
+  if (around.type === "CallExpression" && around["callee"] !== work) {
+    const callee = around["callee"] as Node;
+    return (nameOf(callee) ?? nameOf(callee["property"])) === "step";
+  }
+  return (
+    around.type === "Property" && nameOf(around["key"]) === "run" && around.parent !== undefined && keysOf(around.parent).includes("step")
+  );
 }
 
 function impureName(node: Node, callee: Node): string | undefined {

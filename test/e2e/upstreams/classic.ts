@@ -64,7 +64,8 @@ function build(): McpServer {
   const { server } = mcp;
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: late > 0 ? [...TOOLS, tool(`late-${late}`)] : TOOLS }) as never);
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
-    const said = String(params.arguments?.["text"] ?? "");
+    const { text: given } = params.arguments ?? {};
+    const said = typeof given === "string" ? given : "";
     const elicit = (message: string, requestedSchema: object = CONFIRM, options = {}) =>
       server.request({ method: "elicitation/create", params: { mode: "form", message, requestedSchema } as never }, ElicitResultSchema, {
         timeout: 600_000,

@@ -71,6 +71,11 @@ test("the catalogue's codes travel as the specification says", () => {
     PROXY_NOT_TRUSTED: { code: -32600, httpStatus: 401 },
     PROVIDER_UNAVAILABLE: { code: -32603, httpStatus: 503 },
     PROVIDER_INVALID: { code: -32603, httpStatus: 503 },
+    UPSTREAM_UNAVAILABLE: { code: -32603, httpStatus: 200 },
+    UPSTREAM_LOST: { code: -32603, httpStatus: 200 },
+    UPSTREAM_TIMEOUT: { code: -32603, httpStatus: 200 },
+    UPSTREAM_INVALID: { code: -32603, httpStatus: 200 },
+    UPSTREAM_BUSY: { code: -32603, httpStatus: 200 },
   });
 });
 

@@ -1,0 +1,59 @@
+import type { JsonObject } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { argumentsOf, fromFlags } from "./tool-arguments.ts";
+
+const SCHEMA: JsonObject = {
+  type: "object",
+  properties: {
+    partySize: { type: "integer" },
+    window: { type: "boolean" },
+    dishes: { type: "array", items: { type: "string", enum: ["soup", "fish"] } },
+    note: { type: "string" },
+    address: { type: "object" },
+    "no-smoking": { type: "boolean" },
+    anything: {},
+  },
+  required: ["partySize"],
+};
+const flags = (...given: string[]) => fromFlags(given, SCHEMA);
+
+describe("arguments from flags", () => {
+  test("have the types of the input schema, in both spellings", () => {
+    expect(flags("--party-size", "4", "--note", "4", "--dishes", "soup,fish", "--address", '{"town":"Bonn"}', "--anything", "[1]")).toEqual(
+      {
+        partySize: 4,
+        note: "4",
+        dishes: ["soup", "fish"],
+        address: { town: "Bonn" },
+        anything: [1],
+      },
+    );
+    expect(flags("--partySize=4", "--note=a=b", "--dishes", "soup", "--dishes", "fish")).toEqual({
+      partySize: 4,
+      note: "a=b",
+      dishes: ["soup", "fish"],
+    });
+  });
+
+  test("that are yes or no need no value, and have a no of their own", () => {
+    expect(flags("--window", "--note", "x")).toEqual({ window: true, note: "x" });
+    expect(flags("--no-window")).toEqual({ window: false });
+    expect(flags("--window", "no")).toEqual({ window: false });
+    expect(flags("--no-smoking")).toEqual({ "no-smoking": true });
+  });
+
+  test("that are none are refused by name", () => {
+    expect(() => flags("--seats", "4")).toThrow("the tool has no argument seats; it has partySize, window, dishes, note, address");
+    expect(() => flags("four")).toThrow("four is too much");
+    expect(() => flags("--note")).toThrow("--note wants a value");
+    expect(() => flags("--__proto__", "1")).toThrow("no argument __proto__");
+  });
+
+  test("go before --args, and -a before both; the schema is asked for only by flags", async () => {
+    const given = { args: '{"note":"args","window":true}', arg: ["partySize=5"], flags: ["--note", "flag", "--party-size", "4"] };
+    expect(await argumentsOf(given, () => Promise.resolve(SCHEMA))).toEqual({ note: "flag", window: true, partySize: 5 });
+    const never = () => Promise.reject(new Error("asked for"));
+    expect(await argumentsOf({ arg: ["a=1", "b=x"], flags: [] }, never)).toEqual({ a: 1, b: "x" });
+    await expect(argumentsOf({ args: "[]", arg: [], flags: [] }, never)).rejects.toThrow("--args wants a JSON object");
+  });
+});

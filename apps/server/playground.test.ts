@@ -1,0 +1,215 @@
+/** What stands beside MCP: the page at /, the playground's own route, and whom they answer. The page itself is tested in test/e2e/playground.e2e.test.ts. */
+import { ParleyError, type Rates } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { post, rpc } from "./client.fixture.ts";
+import { SERVER_SETTINGS, serverConfig } from "./config.ts";
+import { callerNamed, deploy, type Deploy, type Front } from "./deployment.fixture.ts";
+
+const SECRET = "the secret of the owner";
+
+const tools = catalogue([
+  defineTool({
+    name: "book",
+    input: z.object({ note: z.string() }),
+    async run({ note }, ctx) {
+      await ctx.step("hold", () => note);
+      ctx.log("info", "held");
+      const { size } = await ctx.elicit("size", {
+        message: "For how many?",
+        schema: z.object({ size: z.int() }),
+        timeout: "2 days",
+        to: { groups: ["finance"] },
+      });
+      return `booked for ${size}`;
+    },
+  }),
+  defineTool({
+    name: "ask",
+    async run(_args, ctx) {
+      await ctx.elicit("mine", { message: "Yours?", schema: z.object({ ok: z.boolean() }), timeout: "1 hour", onTimeout: "decline" });
+      return "done";
+    },
+  }),
+  defineTool({
+    name: "chatter",
+    input: z.object({ lines: z.int() }),
+    run({ lines }, ctx) {
+      for (let line = 0; line < lines; line += 1) ctx.log("info", line);
+      return "said";
+    },
+  }),
+]);
+
+const PEOPLE = {
+  owner: callerNamed("ada", { tenant: "acme" }),
+  asked: callerNamed("eve", { tenant: "acme", groups: ["finance"] }),
+  colleague: callerNamed("sam", { tenant: "acme" }),
+  stranger: callerNamed("ada", { tenant: "umbrella" }),
+};
+
+async function playground(request: Partial<Deploy> = {}) {
+  const { fronts, services } = await deploy({
+    catalogue: tools,
+    fronts: 1,
+    playground: true,
+    authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"]) as keyof typeof PEOPLE] ?? callerNamed("nobody"),
+    ...request,
+  });
+  const front = fronts[0] as Front;
+  const origin = new URL(front.url).origin;
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(`${origin}${path}`, { headers, redirect: "manual" });
+  const timeline = async (taskId: string, who: keyof typeof PEOPLE, query = "") => {
+    const response = await get(`/play/api/tasks/${taskId}/timeline${query}`, { "x-principal": who });
+    return { status: response.status, body: (await response.json()) as Timeline, headers: response.headers };
+  };
+  async function called(name: string, args: object, status: string): Promise<string> {
+    const { result } = await rpc(front, "tools/call", { name, arguments: args }, { principal: "owner" });
+    const taskId = String(result?.["taskId"]);
+    await until(async () => (await services.store.load(taskId))?.status === status);
+    return taskId;
+  }
+  return { front, get, timeline, called };
+}
+
+interface Timeline {
+  readonly feed: { readonly items: readonly { readonly data: unknown }[]; readonly cursor?: string; readonly more: boolean };
+  readonly error?: { readonly code: string };
+}
+
+describe("a task's timeline", () => {
+  test("tells its owner what it has done, where it stands and what it waits for, and nothing of what was said in steps", async () => {
+    const { timeline, called } = await playground();
+    const taskId = await called("book", { note: SECRET }, "input_required");
+    const { status, body } = await timeline(taskId, "owner");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      task: { id: taskId, name: "book", status: "input_required", run: 1, generation: 0 },
+      // Put to others: theirs to read.
+      asks: [{ key: "size", type: "form", isPutToOthers: true, onTimeout: "cancel" }],
+      journal: { entries: 1, settled: 1, lines: [{ kind: "step", name: "hold", place: 1, state: "recorded" }] },
+      feed: { items: [{ type: "log", level: "info", data: "held" }], more: false },
+    });
+    expect(JSON.stringify(body)).not.toContain(SECRET);
+    expect(JSON.stringify(body)).not.toContain("For how many?");
+  });
+
+  test("has the words of what is asked of the owner, and until when", async () => {
+    const { timeline, called } = await playground();
+    const { body } = await timeline(await called("ask", {}, "input_required"), "owner");
+    const [ask] = (body as unknown as { asks: { askedAtMs: number; deadlineMs: number }[] }).asks;
+    expect(ask).toMatchObject({ key: "mine", message: "Yours?", onTimeout: "decline", isPutToOthers: false });
+    expect((ask?.deadlineMs ?? 0) - (ask?.askedAtMs ?? 0)).toBe(3_600_000);
+  });
+
+  test("is its owner's alone: who is asked is told so, and for everybody else there is no such task", async () => {
+    const { timeline, called } = await playground();
+    const taskId = await called("book", { note: SECRET }, "input_required");
+    const answers = await Promise.all((["asked", "colleague", "stranger"] as const).map((who) => timeline(taskId, who)));
+    expect(answers.map(({ status, body }) => [status, body.error?.code])).toEqual([
+      [403, "NOT_PERMITTED"],
+      [404, "TASK_NOT_FOUND"],
+      [404, "TASK_NOT_FOUND"],
+    ]);
+    expect(JSON.stringify(answers)).not.toContain("hold");
+    expect((await timeline("0-unknown", "owner")).status).toBe(404);
+  });
+
+  test("comes in pages of two hundred items, at the limit and one beyond", async () => {
+    const { timeline, called } = await playground();
+    const full = (await timeline(await called("chatter", { lines: 199 }, "completed"), "owner")).body.feed;
+    expect([full.items.length, full.more]).toEqual([199, false]);
+    const taskId = await called("chatter", { lines: 201 }, "completed");
+    const first = (await timeline(taskId, "owner")).body.feed;
+    expect([first.items.length, first.more]).toEqual([200, true]);
+    const second = (await timeline(taskId, "owner", `?after=${first.cursor}`)).body.feed;
+    expect([second.items.map(({ data }) => data), second.more]).toEqual([[200], false]);
+  });
+
+  test("is refused in one clear answer", async () => {
+    const rates: Rates = {
+      take: () => Promise.reject(new ParleyError("QUOTA_EXCEEDED", "the caller may have few reads", { data: { retryAfterMs: 1_200 } })),
+    };
+    const { timeline, get } = await playground({ rates });
+    const { status, headers, body } = await timeline("0-x", "owner");
+    expect([status, headers.get("retry-after"), body.error?.code]).toEqual([429, "2", "QUOTA_EXCEEDED"]);
+
+    const open = await playground();
+    expect((await open.timeline("0-x", "owner", "?after=1&after=2")).body.error?.code).toBe("INVALID_CURSOR");
+    expect((await open.get("/play/api/tasks/0-x/timeline", { origin: "https://evil.example" })).status).toBe(403);
+    expect((await get("/play/api/tasks/0-x/timeline", { "x-principal": "owner" })).headers.get("cache-control")).toBe("no-store");
+
+    const failing = await playground({
+      authenticate: () => {
+        throw new ParleyError("CREDENTIALS_MISSING", "no token");
+      },
+    });
+    const refused = await failing.timeline("0-x", "owner");
+    expect([refused.status, refused.body.error?.code]).toEqual([401, "CREDENTIALS_MISSING"]);
+  });
+});
+
+describe("the page at /", () => {
+  test("is a page for browsers and data for everybody else", async () => {
+    const { get, front } = await playground();
+    const page = await get("/", { accept: "text/html,application/xhtml+xml;q=0.9" });
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; style-src 'self'");
+    const text = await page.text();
+    expect(text).toContain(`>${front.url}<`);
+    expect(text).toContain('href="play/"');
+    expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
+    for (const accept of ["*/*", "application/json", ""]) {
+      expect(await (await get("/", { accept })).json()).toMatchObject({ name: "Parley", mcp: front.url });
+    }
+    expect((await get("/home.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
+  });
+
+  test("names the address that the operator gives, and writes nothing as it came", async () => {
+    const { get } = await playground({ resourceUrl: "https://parley.example.com/a/mcp", playground: false });
+    const text = await (await get("/", { accept: "text/html" })).text();
+    expect(text).toContain("https://parley.example.com/a/mcp");
+    expect(text).not.toContain('href="play/"');
+    expect(await (await get("/")).json()).not.toHaveProperty("playground");
+
+    const { front } = await playground({ trusted: { allowedHosts: ["*"], allowedOrigins: [] } });
+    const injected = await front.app.server.inject({ url: "/", headers: { host: '"><script>1</script>', accept: "text/html" } });
+    expect(injected.body).not.toContain("<script>");
+  });
+
+  test("is served by no other name than the server goes by, as the playground", async () => {
+    const { front } = await playground();
+    for (const url of ["/", "/play", "/play/"]) {
+      expect((await front.app.server.inject({ url, headers: { host: "evil.example" } })).statusCode, url).toBe(403);
+    }
+  });
+});
+
+describe("the playground", () => {
+  test("is found without a slash, and is not there where it is off", async () => {
+    const on = await (await playground()).get("/play");
+    expect([on.status, on.headers.get("location")]).toEqual([308, "play/"]);
+    expect(on.headers.get("content-security-policy")).toMatch(/frame-ancestors 'none'.*script-src 'self'/);
+    expect(on.headers.get("content-security-policy")).not.toMatch(/unsafe/);
+    const { get } = await playground({ playground: false });
+    for (const path of ["/play", "/play/", "/play/api/tasks/0-x/timeline"]) expect((await get(path)).status, path).toBe(404);
+  });
+
+  test("is on by itself only where nobody else can reach the server", () => {
+    const on = (settings: Record<string, string>) =>
+      serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost", PARLEY_AUTH_NONE_ANYWHERE: "true", ...settings })).playground;
+    expect(["127.0.0.1", "::1", "localhost"].map((host) => on({ PARLEY_HOST: host }))).toEqual([true, true, true]);
+    expect(["0.0.0.0", "::", "10.0.0.4"].map((host) => on({ PARLEY_HOST: host }))).toEqual([false, false, false]);
+    expect(on({ PARLEY_HOST: "0.0.0.0", PARLEY_PLAYGROUND: "on" })).toBe(true);
+    expect(on({ PARLEY_PLAYGROUND: "off" })).toBe(false);
+  });
+
+  test("has no door of its own to calls: what it does comes to the endpoint", async () => {
+    const { front } = await playground();
+    const response = await fetch(new URL("/play/api/tasks", front.url), { method: "POST" });
+    expect(response.status).toBe(404);
+    expect((await post(front, "tools/list", {}, {})).status).toBe(200);
+  });
+});

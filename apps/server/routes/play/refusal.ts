@@ -1,0 +1,40 @@
+import { type ErrorCode, ParleyError } from "@parley/core";
+import { CREDENTIAL_ERRORS, isDefect } from "@parley/protocol";
+import type { FrontEnd } from "../../front-end/front-end.ts";
+
+export interface Refusal {
+  readonly httpStatus: number;
+  readonly body: { readonly error: { readonly code?: string; readonly message: string; readonly hint?: string } };
+  readonly retryAfterSeconds?: number;
+}
+
+const STATUS: { readonly [code in ErrorCode]?: number } = {
+  TASK_NOT_FOUND: 404,
+  NOT_PERMITTED: 403,
+  CONTENT_KEY_MISSING: 503,
+  CONTENT_ERASED: 410,
+  CONTENT_DAMAGED: 500,
+  QUOTA_EXCEEDED: 429,
+  UNAVAILABLE: 503,
+  ...Object.fromEntries(Object.entries(CREDENTIAL_ERRORS).map(([code, { httpStatus }]) => [code, httpStatus])),
+};
+
+/** What a caller of the route is told. Of a defect only the id under which the log has the rest. */
+export function refusalOf({ services, log }: Pick<FrontEnd, "services" | "log">, error: unknown): Refusal {
+  if (error instanceof ParleyError) {
+    const { code, message, hint, data } = error;
+    const waitMs = data?.["retryAfterMs"];
+    return {
+      httpStatus: STATUS[code] ?? 400,
+      body: { error: { code, message, hint } },
+      ...(typeof waitMs === "number" && { retryAfterSeconds: Math.ceil(waitMs / 1_000) }),
+    };
+  }
+  const { statusCode } = error as { readonly statusCode?: number };
+  if (error instanceof Error && statusCode !== undefined && statusCode < 500) {
+    return { httpStatus: statusCode, body: { error: { message: error.message } } };
+  }
+  const defectId = services.ids.uuid();
+  if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
+  return { httpStatus: 500, body: { error: { message: `something went wrong here; the log has it under ${defectId}` } } };
+}

@@ -1,0 +1,43 @@
+/**
+ * Builds the pages into dist/, if what they are made of has changed since: `npm install` and `npm start` run it each time.
+ *
+ * Beside each file stands a compressed one, so that the front end compresses nothing.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DIST = join(import.meta.dirname, "dist");
+/** Digest of what dist was made of. Beside it, since everything in it is served. */
+const STAMP = join(import.meta.dirname, "dist.made-of");
+const MADE_OF = ["apps/web/{index.html,build.ts,vite.config.ts,package.json}", "apps/web/src/**/*", "packages/core/form.ts"];
+
+function digestOfSources(): string {
+  const hash = createHash("sha256");
+  const files = globSync(MADE_OF, { cwd: ROOT }).filter((file) => /\.[a-z]+$/.test(file) && !file.includes(".test."));
+  for (const file of files.toSorted()) hash.update(file).update(readFileSync(join(ROOT, file)));
+  return hash.digest("hex");
+}
+
+/** False where there is nothing to build with. */
+async function build(): Promise<boolean> {
+  const vite = await import("vite").catch(() => undefined);
+  if (!vite) {
+    // An installation without dev dependencies, such as a server's.
+    process.stdout.write("the playground is not built: vite is a dev dependency and not installed\n");
+    return false;
+  }
+  await vite.build({ configFile: join(import.meta.dirname, "vite.config.ts") });
+  for (const file of globSync("**/*.{html,js,css,svg}", { cwd: DIST })) {
+    const content = readFileSync(join(DIST, file));
+    writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
+    writeFileSync(join(DIST, `${file}.gz`), gzipSync(content, { level: 9 }));
+  }
+  return true;
+}
+
+const digest = digestOfSources();
+const isFresh = existsSync(join(DIST, "index.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
+if (!isFresh && (await build())) writeFileSync(STAMP, digest);

@@ -1,0 +1,10 @@
+/** Where the built pages are, for the front end that serves them. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** index.html and what it loads. build.ts writes it; packages and images carry it. */
+export const PAGES_DIRECTORY = join(import.meta.dirname, "dist");
+
+export function isBuilt(): boolean {
+  return existsSync(join(PAGES_DIRECTORY, "index.html"));
+}

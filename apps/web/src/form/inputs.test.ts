@@ -1,0 +1,111 @@
+import type { JsonObject } from "@parley/core/form";
+import { describe, expect, test } from "vitest";
+import { contentOf, inputsOf, problemsIn, untouched } from "./inputs.ts";
+
+const field = (schema: JsonObject, isRequired = true) => {
+  const [input] = inputsOf({ type: "object", properties: { it: schema }, ...(isRequired && { required: ["it"] }) });
+  if (!input) throw new Error("no field");
+  return input;
+};
+
+describe("a control", () => {
+  test.each<[JsonObject, string]>([
+    [{ type: "string" }, "text"],
+    [{ type: "string", maxLength: 150 }, "text"],
+    [{ type: "string", maxLength: 151 }, "area"],
+    [{ type: "string", format: "email" }, "email"],
+    [{ type: "string", format: "uri" }, "url"],
+    [{ type: "string", format: "date" }, "date"],
+    [{ type: "string", format: "date-time" }, "datetime"],
+    [{ type: "string", enum: ["a"] }, "select"],
+    [{ type: "string", oneOf: [{ const: "a", title: "A" }] }, "select"],
+    [{ type: "integer" }, "number"],
+    [{ type: "boolean" }, "checkbox"],
+    [{ type: "array", items: { type: "string", enum: ["a"] } }, "checks"],
+    [{ type: "array", items: { type: "string" } }, "lines"],
+    [{ type: "array", items: { type: "object" } }, "json"],
+    [{ type: "object", properties: {} }, "json"],
+    [{ anyOf: [{ type: "string" }, { type: "number" }] }, "json"],
+    [{}, "json"],
+  ])("for %j is %s", (schema, control) => {
+    expect(field(schema).control).toBe(control);
+  });
+
+  test("for yes or no has a third state where neither may be said", () => {
+    expect([field({ type: "boolean" }, false).control, field({ type: "boolean", default: true }, false).control]).toEqual([
+      "tristate",
+      "checkbox",
+    ]);
+  });
+
+  test("says its limits in words, and none that only JavaScript has", () => {
+    expect(field({ type: "integer", minimum: 1, maximum: 20 }).hint).toBe("a whole number, 1 to 20");
+    expect(field({ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }).hint).toBe("a whole number");
+    expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters, fits ^a");
+    expect(field({ type: "string", format: "date", pattern: "^long$" }).hint).toBe("");
+    expect(field({ type: "array", items: { type: "string", enum: ["a", "b"] }, minItems: 2, maxItems: 2 }).hint).toBe("exactly 2 of these");
+    expect(field({ type: "number", exclusiveMinimum: 0, multipleOf: 0.5 }).hint).toBe("more than 0, in steps of 0.5");
+  });
+
+  test("begins with its default", () => {
+    expect(untouched(field({ type: "string", default: "a" }))).toBe("a");
+    expect(untouched(field({ type: "number", default: 0 }))).toBe("0");
+    expect(untouched(field({ type: "boolean", default: true }))).toBe(true);
+    expect(untouched(field({ type: "array", items: { type: "string", enum: ["a"] }, default: ["a"] }))).toEqual(["a"]);
+    expect(untouched(field({ type: "object", default: { a: 1 } }))).toBe('{\n  "a": 1\n}');
+  });
+});
+
+describe("content", () => {
+  const of = (schema: JsonObject, typed: string | boolean | string[], isRequired = true) => {
+    const { content, problems } = contentOf([field(schema, isRequired)], { it: typed });
+    return problems["it"] ?? content;
+  };
+
+  test("has the types of its fields", () => {
+    expect(of({ type: "integer" }, "4")).toEqual({ it: 4 });
+    expect(of({ type: "number" }, " 1.5 ")).toEqual({ it: 1.5 });
+    expect(of({ type: "boolean" }, false)).toEqual({ it: false });
+    expect(of({ type: "boolean" }, "false", false)).toEqual({ it: false });
+    expect(of({ type: "array", items: { type: "string" } }, " one \n\ntwo")).toEqual({ it: ["one", "two"] });
+    expect(of({ type: "object" }, '{"a":[1]}')).toEqual({ it: { a: [1] } });
+    expect(of({ type: "string", format: "date-time" }, "2026-12-24T19:30:00")).toEqual({
+      it: new Date("2026-12-24T19:30:00").toISOString(),
+    });
+  });
+
+  test("leaves out what is optional and empty, and misses what is required", () => {
+    for (const schema of [{ type: "string" }, { type: "number" }, { type: "string", enum: ["a"] }, { type: "object" }]) {
+      expect(of(schema, "", false)).toEqual({});
+      expect(of(schema, "")).toBe("is required");
+    }
+    expect(of({ type: "array", items: { type: "string", enum: ["a"] } }, [], false)).toEqual({});
+    expect(of({ type: "array", items: { type: "string", enum: ["a"] } }, [])).toEqual({ it: [] });
+    // Nothing is what this one is unless somebody says otherwise.
+    expect(of({ type: "string", default: "" }, "")).toEqual({ it: "" });
+  });
+
+  test("says what does not read as its type", () => {
+    expect(of({ type: "integer" }, "four")).toBe("must be a number");
+    expect(of({ type: "object" }, "{")).toMatch(/^is not JSON: /);
+    expect(of({ type: "string", format: "date-time" }, "soon")).toBe("must be a date and a time");
+  });
+
+  test("has fields of any name", () => {
+    const inputs = inputsOf(JSON.parse('{"properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}') as JsonObject);
+    const draft = JSON.parse('{"__proto__":"a"}') as Record<string, string>;
+    expect(JSON.stringify(contentOf(inputs, draft).content)).toBe('{"__proto__":"a"}');
+  });
+});
+
+test("violations find their fields in every dialect's spelling, and those that name none are kept", () => {
+  const inputs = inputsOf({ properties: { size: { type: "integer" }, "a/b": { type: "string" } } });
+  const at = (path: string) => problemsIn([{ path, message: "is wrong" }], inputs);
+  expect(at("/content/size")).toEqual({ size: "is wrong" });
+  expect(at("/party-size/content/size")).toEqual({ size: "is wrong" });
+  expect(at("/size")).toEqual({ size: "is wrong" });
+  expect(at("/content/a~1b")).toEqual({ "a/b": "is wrong" });
+  expect(at("/size/0")).toEqual({ size: "/0 is wrong" });
+  expect(at("/content")).toEqual({ "": "/content is wrong" });
+  expect(at("")).toEqual({ "": "is wrong" });
+});

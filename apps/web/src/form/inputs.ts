@@ -1,0 +1,205 @@
+/**
+ * A form as a page shows it: which control each field gets, what is typed into them, and the content that this comes to. What fits is judged by
+ * the server; here is only refused what does not read as its type, or is missing.
+ */
+import { type Field, fieldsOf, readTyped } from "@parley/core/form";
+import type { Json, JsonObject } from "@parley/core/form";
+
+export type Control =
+  | "text"
+  | "area"
+  | "email"
+  | "url"
+  | "date"
+  | "datetime"
+  | "time"
+  | "number"
+  | "checkbox"
+  /** Yes, no, or neither. */
+  | "tristate"
+  | "select"
+  | "checks"
+  /** One text per line. */
+  | "lines"
+  | "json";
+
+export interface Input extends Field {
+  readonly control: Control;
+  /** Limits in words. */
+  readonly hint: string;
+}
+
+export type Typed = string | boolean | readonly string[];
+/** By field. What is not there was not touched. */
+export type Draft = Readonly<Record<string, Typed>>;
+export type Problems = Readonly<Record<string, string>>;
+
+export function inputsOf(schema: JsonObject): readonly Input[] {
+  return fieldsOf(schema).map((field) => ({ ...field, control: controlOf(field), hint: hintOf(field) }));
+}
+
+function controlOf(field: Field): Control {
+  const { kind, schema, isRequired, choices } = field;
+  switch (kind) {
+    case "boolean":
+      return isRequired || field.default !== undefined ? "checkbox" : "tristate";
+    case "number":
+    case "integer":
+      return "number";
+    case "choice":
+      return "select";
+    case "choices":
+      return choices.length > 0 ? "checks" : isTextList(schema) ? "lines" : "json";
+    case "text":
+      return schema["type"] === "string" ? textControl(schema) : "json";
+  }
+}
+
+function textControl({ format, maxLength }: JsonObject): Control {
+  switch (format) {
+    case "email":
+      return "email";
+    case "uri":
+      return "url";
+    case "date":
+      return "date";
+    case "date-time":
+      return "datetime";
+    case "time":
+      return "time";
+    default:
+      return typeof maxLength === "number" && maxLength > 150 ? "area" : "text";
+  }
+}
+
+function isTextList({ items }: JsonObject): boolean {
+  return isObject(items) && items["type"] === "string";
+}
+
+function hintOf({ kind, schema, choices }: Field): string {
+  const { minimum, maximum, exclusiveMinimum, minLength, maxLength, minItems, maxItems, multipleOf, pattern, format } = schema;
+  const said: string[] = [];
+  const range = (low: Json | undefined, high: Json | undefined, unit: string) => {
+    if (isBound(low) && isBound(high)) said.push(low === high ? `exactly ${low}${unit}` : `${low} to ${high}${unit}`);
+    else if (isBound(low)) said.push(`at least ${low}${unit}`);
+    else if (isBound(high)) said.push(`at most ${high}${unit}`);
+  };
+  if (kind === "integer") said.push("a whole number");
+  range(minimum, maximum, "");
+  if (typeof exclusiveMinimum === "number") said.push(`more than ${exclusiveMinimum}`);
+  if (typeof multipleOf === "number") said.push(`in steps of ${multipleOf}`);
+  range(minLength, maxLength, " characters");
+  range(minItems, maxItems, choices.length > 0 ? " of these" : " entries");
+  // A format says what its pattern does, in fewer words.
+  if (typeof pattern === "string" && format === undefined) said.push(`fits ${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}`);
+  return said.join(", ");
+}
+
+/** Libraries write the bounds of JavaScript's numbers into each whole number. */
+function isBound(bound: Json | undefined): bound is number {
+  return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
+}
+
+/** What a control shows before anybody has touched it. */
+export function untouched({ control, default: preset }: Input): Typed {
+  switch (control) {
+    case "checkbox":
+      return preset === true;
+    case "tristate":
+      return "";
+    case "checks":
+      return Array.isArray(preset) ? preset.filter((item) => typeof item === "string") : [];
+    case "lines":
+      return Array.isArray(preset) ? preset.filter((item) => typeof item === "string").join("\n") : "";
+    case "datetime":
+      return typeof preset === "string" ? toLocal(preset) : "";
+    case "json":
+      return preset === undefined ? "" : JSON.stringify(preset, undefined, 2);
+    default:
+      return preset === undefined ? "" : typeof preset === "string" ? preset : JSON.stringify(preset);
+  }
+}
+
+/** Either the content, or what is wrong with some fields. */
+export function contentOf(inputs: readonly Input[], draft: Draft): { readonly content: JsonObject; readonly problems: Problems } {
+  const content: [string, Json][] = [];
+  const problems: [string, string][] = [];
+  for (const input of inputs) {
+    const typed = (Object.hasOwn(draft, input.name) ? draft[input.name] : undefined) ?? untouched(input);
+    const read = readControl(input, typed);
+    if ("problem" in read) problems.push([input.name, read.problem]);
+    else if (read.value !== undefined) content.push([input.name, read.value]);
+  }
+  // A field may be called `__proto__`.
+  return { content: Object.fromEntries(content), problems: Object.fromEntries(problems) };
+}
+
+type Read = { readonly value: Json | undefined } | { readonly problem: string };
+
+function readControl(input: Input, typed: Typed): Read {
+  const { control, isRequired } = input;
+  if (typeof typed === "boolean") return { value: typed };
+  if (typeof typed !== "string") return typed.length === 0 && !isRequired ? { value: undefined } : { value: [...typed] };
+  if (control === "lines") {
+    const lines = typed
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
+    return lines.length === 0 && !isRequired ? { value: undefined } : { value: lines };
+  }
+  if (typed === "") {
+    if (!isRequired) return { value: undefined };
+    return input.default === "" ? { value: "" } : { problem: "is required" };
+  }
+  switch (control) {
+    case "number": {
+      const value = readTyped(typed, input);
+      return typeof value === "number" ? { value } : { problem: "must be a number" };
+    }
+    case "tristate":
+      return { value: typed === "true" };
+    case "datetime": {
+      const at = new Date(typed);
+      return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString() };
+    }
+    case "json":
+      try {
+        return { value: JSON.parse(typed) as Json };
+      } catch (error) {
+        return { problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+      }
+    default:
+      return { value: typed };
+  }
+}
+
+/** As `datetime-local` has it, in the time zone of the person. */
+function toLocal(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/**
+ * Violations by field, from their JSON pointers: `/content/size`, or `/<ask>/content/size`, or for arguments `/size`. Those that name no field are
+ * under `""`.
+ */
+export function problemsIn(violations: readonly { readonly path: string; readonly message: string }[], inputs: readonly Input[]): Problems {
+  const problems = new Map<string, string>();
+  for (const { path, message } of violations) {
+    const segments = path
+      .split("/")
+      .slice(1)
+      .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const at = segments.indexOf("content");
+    const [field = "", ...rest] = at === 0 || at === 1 ? segments.slice(at + 1) : segments;
+    const name = inputs.some((input) => input.name === field) ? field : "";
+    const said = name === "" ? `${path} ${message}`.trim() : rest.length > 0 ? `/${rest.join("/")} ${message}` : message;
+    problems.set(name, problems.has(name) ? `${problems.get(name)}; ${said}` : said);
+  }
+  return Object.fromEntries(problems);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

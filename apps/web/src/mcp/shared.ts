@@ -1,0 +1,89 @@
+/** What the drivers of all dialects have in common. */
+import { Lost, RpcError } from "../wire/endpoint.ts";
+import type { End, Question, Taken, Violation } from "./types.ts";
+
+/** Behind it a server says what was wrong with the last answer. */
+const REFUSED = "\n\nThe last answer could not be taken: ";
+
+/** Of an `elicitation/create`. Undefined for another request: this client declares no other. */
+export function questionOf(id: string, request: { readonly method?: unknown; readonly params?: unknown }): Question | undefined {
+  if (request.method !== "elicitation/create") return undefined;
+  const { message, requestedSchema, url, mode } = (request.params ?? {}) as Record<string, unknown>;
+  return {
+    id,
+    message: typeof message === "string" ? message : "",
+    schema: mode === "url" ? undefined : ((requestedSchema ?? { type: "object", properties: {} }) as NonNullable<Question["schema"]>),
+    url: mode !== "url" ? undefined : typeof url === "string" ? url : "",
+  };
+}
+
+/** The question without what was wrong with the last answer to it: the same each time that it is put. */
+export function sameQuestion({ message, schema, url }: Question): string {
+  return JSON.stringify([wordsOf(message), schema ?? url]);
+}
+
+export function wordsOf(message: string): string {
+  return message.split(REFUSED)[0] ?? message;
+}
+
+export function problemIn(message: string): string | undefined {
+  return message.split(REFUSED)[1];
+}
+
+/** What an error says about a reply; thrown again when it says something else. */
+export function takenOf(error: unknown): Taken {
+  if (!(error instanceof RpcError)) throw error;
+  const { violations, code } = (error.data ?? {}) as { readonly violations?: readonly Violation[]; readonly code?: string };
+  if (violations) return { type: "refused", message: error.message, violations };
+  if (code === "NOT_OPEN" || code === "TASK_FINISHED") return { type: "late" };
+  throw error;
+}
+
+export function endOf(error: unknown): End {
+  if (error instanceof RpcError) return { type: "error", message: error.message, code: error.code, data: error.data };
+  return { type: "error", message: error instanceof Error ? error.message : String(error) };
+}
+
+/** Waits between attempts to reach a server that is away. */
+export function backoff() {
+  let ms = 250;
+  return {
+    succeeded(): void {
+      ms = 250;
+    },
+    async wait(signal: AbortSignal): Promise<void> {
+      await pause(ms, signal);
+      ms = Math.min(ms * 2, 3_000);
+    },
+  };
+}
+
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** A server that is away, overloaded or closing: worth another attempt. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof Lost || (error instanceof RpcError && (error.httpStatus === 503 || error.httpStatus === 429));
+}
+
+/** All pages of a list. */
+export async function allPages<Item>(
+  page: (cursor: string | undefined) => Promise<Record<string, unknown>>,
+  name: string,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | undefined;
+  do {
+    const result = await page(cursor);
+    items.push(...((result[name] ?? []) as Item[]));
+    cursor = typeof result["nextCursor"] === "string" ? result["nextCursor"] : undefined;
+  } while (cursor !== undefined && items.length < 10_000);
+  return items;
+}

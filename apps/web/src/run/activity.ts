@@ -1,0 +1,138 @@
+/** What a call has told so far, for the page: bounded, whatever and however much a tool says. */
+import type { Json, JsonObject } from "@parley/core/form";
+
+export interface Line {
+  readonly id: number;
+  readonly kind: "log" | "toast" | "emit";
+  /** Of a log entry its level, of a toast its type, of anything else its kind. */
+  readonly label: string;
+  readonly text: string;
+}
+
+export interface Artifact {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly url?: string;
+  readonly content?: string;
+  readonly language?: string;
+  readonly mimeType?: string;
+}
+
+export interface Progress {
+  /** From 0 to 1; undefined where nobody knows how much there is to do. */
+  readonly part: number | undefined;
+  readonly words: string;
+}
+
+export interface Activity {
+  readonly lines: readonly Line[];
+  readonly linesDropped: number;
+  readonly stream: string;
+  readonly artifacts: readonly Artifact[];
+  readonly progress: Progress | undefined;
+  readonly thinking: boolean;
+}
+
+export const NO_ACTIVITY: Activity = { lines: [], linesDropped: 0, stream: "", artifacts: [], progress: undefined, thinking: false };
+
+const LINES_MAX = 200;
+const LINE_CHARS_MAX = 4_000;
+const STREAM_CHARS_MAX = 100_000;
+const ARTIFACTS_MAX = 30;
+
+/** An item of a task's feed, or of a notification; a page may be older than its server, so nothing of it is taken for granted. */
+export interface Item {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+let ids = 0;
+
+/** The activity with some items more. */
+export function withItems(activity: Activity, items: readonly Item[]): Activity {
+  const lines = [...activity.lines];
+  const artifacts = [...activity.artifacts];
+  let { stream, progress, thinking } = activity;
+  const say = (kind: Line["kind"], label: string, text: string) =>
+    lines.push({ id: (ids += 1), kind, label, text: cut(text, LINE_CHARS_MAX) });
+
+  for (const item of items) {
+    if (item.type === "progress") progress = progressOf(item);
+    else if (item.type === "log") say("log", word(item["level"], "info"), logText(item));
+    else if (item.type === "emit") {
+      const kind = word(item["kind"], "emit");
+      const data = (typeof item["data"] === "object" && item["data"] !== null ? item["data"] : {}) as JsonObject;
+      if (kind === "stream") stream = (stream + plain(data["data"] ?? data["cut"])).slice(-STREAM_CHARS_MAX);
+      else if (kind === "thinking") thinking = data["active"] !== false;
+      else if (kind === "toast") say("toast", word(data["type"], "info"), plain(data["message"] ?? data));
+      else if (kind === "artifact") artifacts.push(artifactOf(data));
+      else say("emit", kind, plain(data));
+    } else say("emit", item.type, plain(item as Json));
+  }
+
+  const excess = Math.max(0, lines.length - LINES_MAX);
+  return {
+    lines: lines.slice(excess),
+    linesDropped: activity.linesDropped + excess,
+    stream,
+    artifacts: artifacts.slice(-ARTIFACTS_MAX),
+    progress,
+    thinking,
+  };
+}
+
+/** A notification of a held call as an item; undefined for what tells nothing of the tool. */
+export function itemOf({ method, params }: { readonly method: string; readonly params: Record<string, unknown> }): Item | undefined {
+  if (method === "notifications/progress") return { ...params, type: "progress" };
+  if (method === "notifications/message") return { ...params, type: "log" };
+  return undefined;
+}
+
+function progressOf({ progress, total, message }: Item): Progress {
+  const done = Number(progress);
+  const all = Number(total);
+  const part = all > 0 ? done / all : done > 0 && done <= 1 ? done : undefined;
+  const count =
+    all > 0 ? `${tidy(done)} of ${tidy(all)}` : part === undefined ? (done >= 1 ? tidy(done) : "") : `${Math.round(part * 100)} %`;
+  const words = [count, typeof message === "string" ? cut(message, LINE_CHARS_MAX) : ""].filter(Boolean).join(": ");
+  return { part: part === undefined ? undefined : Math.min(1, Math.max(0, part)), words };
+}
+
+/** Waiting clients are told of progress by next to nothing. */
+function tidy(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+function logText({ data, logger }: Item): string {
+  const text = plain(data as Json | undefined);
+  return typeof logger === "string" ? `${logger}: ${text}` : text;
+}
+
+function artifactOf(data: JsonObject): Artifact {
+  const text = (name: string) => (typeof data[name] === "string" ? data[name] : undefined);
+  const { content } = data;
+  const shown = typeof content === "string" ? content : content === undefined ? undefined : JSON.stringify(content, undefined, 2);
+  const [url, language, mimeType] = [text("url"), text("language"), text("mimeType")];
+  return {
+    id: (ids += 1),
+    type: word(data["type"], "document"),
+    title: text("title") ?? "",
+    ...(url !== undefined && { url }),
+    ...(shown !== undefined && { content: cut(shown, STREAM_CHARS_MAX) }),
+    ...(language !== undefined && { language }),
+    ...(mimeType !== undefined && { mimeType }),
+  };
+}
+
+function plain(value: Json | undefined): string {
+  return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+}
+
+function word(value: unknown, otherwise: string): string {
+  return typeof value === "string" && value !== "" ? value.slice(0, 40) : otherwise;
+}
+
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}…` : text;
+}

@@ -1,0 +1,237 @@
+/** The controls of a form, by the schema of each field. */
+import { useState } from "preact/hooks";
+import { type Draft, type Input, type Problems, type Typed, untouched } from "../form/inputs.ts";
+
+export interface FieldsProps {
+  /** Makes ids of controls unique on the page. */
+  readonly scope: string;
+  readonly inputs: readonly Input[];
+  readonly draft: Draft;
+  readonly problems: Problems;
+  readonly onType: (name: string, typed: Typed) => void;
+}
+
+export function Fields({ scope, inputs, draft, problems, onType }: FieldsProps) {
+  return (
+    <>
+      {inputs.map((input, index) => (
+        <Field
+          key={input.name}
+          id={`${scope}-${index}`}
+          input={input}
+          typed={(Object.hasOwn(draft, input.name) ? draft[input.name] : undefined) ?? untouched(input)}
+          problem={Object.hasOwn(problems, input.name) ? problems[input.name] : undefined}
+          onType={(typed) => onType(input.name, typed)}
+        />
+      ))}
+    </>
+  );
+}
+
+interface FieldProps {
+  readonly id: string;
+  readonly input: Input;
+  readonly typed: Typed;
+  readonly problem: string | undefined;
+  readonly onType: (typed: Typed) => void;
+}
+
+function Field(props: FieldProps) {
+  const { id, input, problem } = props;
+  const { label, description, hint, isRequired, control } = input;
+  const notes = [description, hint].filter(Boolean).join(" · ");
+  const describedBy = [notes && `${id}-notes`, problem !== undefined && `${id}-problem`].filter(Boolean).join(" ") || undefined;
+  const said = (
+    <>
+      {notes && (
+        <p id={`${id}-notes`} class="notes" dir="auto">
+          {notes}
+        </p>
+      )}
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class="problem" dir="auto">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+  const common = {
+    id,
+    "aria-describedby": describedBy,
+    "aria-invalid": problem === undefined ? undefined : ("true" as const),
+    "aria-required": isRequired,
+  };
+  if (control === "checks") {
+    return (
+      <fieldset class="field" id={id} aria-describedby={describedBy} data-invalid={problem !== undefined} tabIndex={-1}>
+        <legend dir="auto">
+          {label}
+          {!isRequired && <Optional />}
+        </legend>
+        <Checks {...props} />
+        {said}
+      </fieldset>
+    );
+  }
+  if (control === "checkbox") {
+    return (
+      <div class="field">
+        <label class="check" for={id}>
+          <input
+            {...common}
+            aria-required={undefined}
+            type="checkbox"
+            checked={props.typed === true}
+            onChange={(event) => props.onType(event.currentTarget.checked)}
+          />
+          <span dir="auto">{label}</span>
+        </label>
+        {said}
+      </div>
+    );
+  }
+  return (
+    <div class="field">
+      <label for={id} dir="auto">
+        {label}
+        {!isRequired && <Optional />}
+      </label>
+      <Control {...props} common={common} />
+      {said}
+    </div>
+  );
+}
+
+function Optional() {
+  return <span class="optional"> optional</span>;
+}
+
+/** The values of `type`. Preact's types tie each to other attributes; all of them take these. */
+const TYPES: Readonly<Record<string, string>> = { email: "email", url: "url", date: "date" };
+
+function Control({ input, typed, onType, common }: FieldProps & { readonly common: object }) {
+  const { control, choices, schema, isRequired } = input;
+  const text = typeof typed === "string" ? typed : "";
+  const type = (event: { readonly currentTarget: { readonly value: string } }) => onType(event.currentTarget.value);
+  switch (control) {
+    case "area":
+    case "json":
+    case "lines":
+      return (
+        <textarea
+          {...common}
+          dir="auto"
+          class={control === "json" ? "mono" : undefined}
+          rows={control === "json" ? 5 : 3}
+          value={text}
+          placeholder={control === "json" ? "JSON" : control === "lines" ? "One entry per line" : undefined}
+          spellcheck={control === "area"}
+          onInput={type}
+        />
+      );
+    case "tristate":
+      return (
+        <select {...common} value={text} onChange={type}>
+          <option value="">–</option>
+          <option value="true">Yes</option>
+          <option value="false">No</option>
+        </select>
+      );
+    case "select":
+      return (
+        <select {...common} value={text} onChange={type}>
+          {(!isRequired || input.default === undefined) && <option value="">{isRequired ? "Choose…" : "–"}</option>}
+          {choices.map(({ value, title = value }) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+        </select>
+      );
+    case "number":
+      return (
+        <input
+          {...common}
+          type="text"
+          inputMode={input.kind === "integer" ? "numeric" : "decimal"}
+          autocomplete="off"
+          value={text}
+          onInput={type}
+        />
+      );
+    case "datetime":
+      return <input {...common} type="datetime-local" step="1" value={text} onInput={type} />;
+    default: {
+      const { maxLength } = schema;
+      return (
+        <input
+          {...common}
+          type={(TYPES[control] ?? "text") as "text"}
+          dir={control === "text" ? "auto" : undefined}
+          autocomplete="off"
+          value={text}
+          placeholder={typeof maxLength === "number" && maxLength === 0 ? "leave empty" : undefined}
+          onInput={type}
+        />
+      );
+    }
+  }
+}
+
+const SEARCHED_FROM = 12;
+const SHOWN_AT_ONCE = 100;
+
+/** Several choices; of thousands those that fit what is searched for, and those that are chosen. */
+function Checks({ id, input, typed, onType }: FieldProps) {
+  const [query, setQuery] = useState("");
+  const chosen = Array.isArray(typed) ? (typed as readonly string[]) : [];
+  const { choices } = input;
+  const wanted = query.toLowerCase();
+  const fitting = choices.filter(
+    ({ value, title = value }) => wanted === "" || title.toLowerCase().includes(wanted) || value.toLowerCase().includes(wanted),
+  );
+  const shown = fitting.slice(0, SHOWN_AT_ONCE);
+  const hidden = chosen.filter((value) => !shown.some((choice) => choice.value === value));
+  const toggle = (value: string, isOn: boolean) => onType(isOn ? [...chosen, value] : chosen.filter((each) => each !== value));
+  return (
+    <>
+      {choices.length > SEARCHED_FROM && (
+        <input
+          type="search"
+          aria-label={`Search in ${input.label}`}
+          placeholder={`Search ${choices.length.toLocaleString("en")} choices`}
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
+      )}
+      <div class={choices.length > SEARCHED_FROM ? "checks scrolls" : "checks"}>
+        {shown.map(({ value, title = value }, index) => (
+          <label key={value} class="check" for={`${id}-${index}`}>
+            <input
+              id={`${id}-${index}`}
+              type="checkbox"
+              checked={chosen.includes(value)}
+              onChange={(event) => toggle(value, event.currentTarget.checked)}
+            />
+            <span dir="auto">{title}</span>
+          </label>
+        ))}
+      </div>
+      {(fitting.length > shown.length || hidden.length > 0) && (
+        <p class="notes">
+          {[
+            fitting.length > shown.length && `${(fitting.length - shown.length).toLocaleString("en")} more: search for them`,
+            hidden.length > 0 && `also chosen: ${hidden.slice(0, 5).join(", ")}${hidden.length > 5 ? " …" : ""}`,
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The first control with a problem gets the focus, so that it is read out. */
+export function focusProblem(form: HTMLElement | null): void {
+  requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid="true"]')?.focus());
+}

@@ -1,0 +1,140 @@
+/** A question as an MCP client shows it: a form or a page to go to; to be answered, declined, cancelled, or put aside for later. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../form/inputs.ts";
+import { problemIn, wordsOf } from "../mcp/shared.ts";
+import type { Question, Reply } from "../mcp/types.ts";
+import { answer, putAside } from "../run/playground.ts";
+import { Fields, focusProblem } from "./fields.tsx";
+import { Said } from "./texts.tsx";
+
+export interface QuestionDialogProps {
+  readonly question: Question;
+  readonly tool: string;
+  /** Open questions, this one included. */
+  readonly count: number;
+}
+
+export function QuestionDialog({ question, tool, count }: QuestionDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const form = useRef<HTMLFormElement>(null);
+  const title = useRef<HTMLHeadingElement>(null);
+  const [draft, setDraft] = useState<Draft>({});
+  const [problems, setProblems] = useState<Problems>({});
+  const [banner, setBanner] = useState<string | undefined>();
+  const [isSending, setSending] = useState(false);
+  const inputs = question.schema ? inputsOf(question.schema) : [];
+  // Some dialects say in words what others say of each field: not twice.
+  const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
+
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    // To what is asked for; where that is a page, to the words, so that nobody goes there by a key that was meant for something else.
+    (shown?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
+    // The focus returns to where it was.
+    return () => shown?.close();
+  }, []);
+
+  async function send(reply: Reply): Promise<void> {
+    setSending(true);
+    setBanner(undefined);
+    const taken = await answer(question, reply);
+    if (taken.type !== "refused") return;
+    setSending(false);
+    const found = problemsIn(taken.violations, inputs);
+    setProblems(found);
+    const { "": general } = found;
+    setBanner(taken.violations.length === 0 ? taken.message : general);
+    focusProblem(form.current);
+  }
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    if (isSending) return;
+    const { content, problems: found } = contentOf(inputs, draft);
+    setProblems(found);
+    if (Object.keys(found).length > 0) focusProblem(form.current);
+    else void send({ action: "accept", content });
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="question-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        putAside(question);
+      }}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
+        <header class="dialog-head">
+          <p class="eyebrow">
+            <bdi>{tool}</bdi> asks{count > 1 && <span class="badge">{count} questions wait</span>}
+          </p>
+          <button type="button" class="quiet" onClick={() => putAside(question)}>
+            Later
+          </button>
+        </header>
+        <h2 ref={title} id="question-title" class="sr-only" tabIndex={-1}>
+          A question of {tool}
+        </h2>
+        <Said text={wordsOf(question.message)} label="The question" />
+        {problem !== undefined && (
+          <p class="banner" role="alert" dir="auto">
+            {problem}
+          </p>
+        )}
+        {question.url === undefined ? (
+          <div class="fields">
+            <Fields
+              scope="answer"
+              inputs={inputs}
+              draft={draft}
+              problems={problems}
+              onType={(name, typed) => setDraft((before) => Object.fromEntries([...Object.entries(before), [name, typed]]))}
+            />
+          </div>
+        ) : (
+          <Page url={question.url} onOpen={() => void send({ action: "accept" })} />
+        )}
+        <footer class="dialog-foot">
+          <button type="button" class="plain" disabled={isSending} onClick={() => void send({ action: "cancel" })}>
+            Cancel
+          </button>
+          <button type="button" class="plain" disabled={isSending} onClick={() => void send({ action: "decline" })}>
+            Decline
+          </button>
+          {question.url === undefined && (
+            <button type="submit" class="primary" disabled={isSending}>
+              {isSending ? "Sending…" : "Answer"}
+            </button>
+          )}
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** Where the tool sends the person: all of the host, as it travels, so that no letter passes for another. */
+function Page({ url, onOpen }: { readonly url: string; readonly onOpen: () => void }) {
+  const parsed = URL.parse(url);
+  const canOpen = parsed !== null && (parsed.protocol === "https:" || parsed.protocol === "http:");
+  return (
+    <div class="page">
+      <p class="eyebrow">It wants to send you to</p>
+      <p class="host">{parsed?.host || "an address that cannot be read"}</p>
+      {parsed?.host.split(".").some((label) => label.startsWith("xn--")) && (
+        <p class="problem">This name has letters beyond a to z. It is shown as computers read it: check that you know it.</p>
+      )}
+      {parsed?.protocol === "http:" && <p class="problem">The connection to it is not encrypted.</p>}
+      <p class="mono address">{url.slice(0, 2_000)}</p>
+      {canOpen ? (
+        <a class="primary" href={parsed.href} target="_blank" rel="noopener noreferrer" onClick={onOpen}>
+          Open the page
+        </a>
+      ) : (
+        <p class="problem">Only pages of http and https are opened.</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+import type { JsonObject } from "@parley/core/form";
+import type { End } from "../mcp/types.ts";
+import { Copy, Panel, Said } from "./texts.tsx";
+
+export function Result({ end }: { readonly end: End }) {
+  switch (end.type) {
+    case "cancelled":
+      return null;
+    case "error": {
+      const data = end.data === undefined ? undefined : JSON.stringify(end.data, undefined, 2);
+      return (
+        <Panel id="result-title" title="Error" aside={end.code !== undefined && <span class="notes mono">{end.code}</span>}>
+          <Said text={end.message} label="The error" />
+          {data !== undefined && <Said text={data} label="Its data" mono />}
+        </Panel>
+      );
+    }
+    case "result": {
+      const { content, structuredContent, isError } = end.result as { content?: unknown; structuredContent?: unknown; isError?: boolean };
+      const blocks = Array.isArray(content) ? (content as JsonObject[]) : [];
+      return (
+        <Panel
+          id="result-title"
+          title={isError ? "Result: it says that it failed" : "Result"}
+          aside={<Copy what="the result" text={() => JSON.stringify(end.result, undefined, 2)} />}
+        >
+          {blocks.slice(0, BLOCKS_SHOWN).map((block, index) => (
+            <Block key={index} block={block} />
+          ))}
+          {blocks.length > BLOCKS_SHOWN && <p class="notes">{blocks.length - BLOCKS_SHOWN} more blocks, see the wire</p>}
+          {structuredContent !== undefined && (
+            <Said text={JSON.stringify(structuredContent, undefined, 2)} label="Structured content" mono />
+          )}
+        </Panel>
+      );
+    }
+  }
+}
+
+const BLOCKS_SHOWN = 50;
+
+function Block({ block }: { readonly block: JsonObject }) {
+  const { type, text, data, mimeType, uri, name, resource } = block;
+  if (type === "text" && typeof text === "string") return <Said text={text} label="Text" />;
+  if (type === "image" && typeof data === "string") return <Picture data={data} mimeType={mimeType} title="A picture of the result" />;
+  if (type === "resource_link") return <Said text={[name, uri].filter((each) => typeof each === "string").join(" ")} label="A link" mono />;
+  if (
+    type === "resource" &&
+    typeof resource === "object" &&
+    resource !== null &&
+    !Array.isArray(resource) &&
+    typeof resource["text"] === "string"
+  )
+    return <Said text={resource["text"]} label={typeof resource["uri"] === "string" ? resource["uri"] : "A resource"} mono />;
+  return <Said text={JSON.stringify(block, undefined, 2)} label="A block" mono />;
+}
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
+
+/** From the bytes that came with the result: nothing is fetched from anywhere. */
+export function Picture({ data, mimeType, title }: { readonly data: string; readonly mimeType: unknown; readonly title: string }) {
+  if (typeof mimeType !== "string" || !PICTURES.has(mimeType)) return <p class="notes">A picture of another kind: {String(mimeType)}</p>;
+  return <img class="picture" alt={title} src={`data:${mimeType};base64,${data}`} />;
+}

@@ -1,0 +1,101 @@
+import { aside, asked, cancelRun, close, dismiss, notices, type Run, takeUpQuestion } from "../run/playground.ts";
+import { wordsOf } from "../mcp/shared.ts";
+import { ActivityPanel } from "./activity-panel.tsx";
+import { Result } from "./result.tsx";
+import { Copy } from "./texts.tsx";
+import { TimelinePanel } from "./timeline-panel.tsx";
+
+const STATUS: Readonly<Record<Run["status"], string>> = {
+  working: "working",
+  input_required: "waits for you",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+export function RunPanel({ run }: { readonly run: Run }) {
+  const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
+  const { progress, thinking } = activity;
+  const isRunning = end === undefined;
+  return (
+    <div class="run">
+      <section class="panel now" aria-label={`The call of ${run.tool}`}>
+        <header class="panel-head">
+          <h2>
+            <bdi>{run.tool}</bdi>
+          </h2>
+          <span class={`status ${isConnected ? status : "away"}`} role="status">
+            {isConnected ? STATUS[status] : "the server is away, trying again"}
+          </span>
+          {isRunning ? (
+            <button type="button" class="quiet" onClick={() => void cancelRun()}>
+              Cancel the call
+            </button>
+          ) : (
+            <button type="button" class="quiet" onClick={close}>
+              Close
+            </button>
+          )}
+        </header>
+        <p class="notes ids">
+          {dialect.title}
+          {taskId !== undefined && (
+            <>
+              {" · "}
+              <span class="mono">{taskId}</span> <Copy what="the task's id" text={() => taskId} />
+            </>
+          )}
+        </p>
+        {isRunning && progress && (
+          <div class="progress">
+            <progress aria-label="Progress" max={1} {...(progress.part !== undefined && { value: progress.part })} />
+            <span dir="auto">{progress.words}</span>
+          </div>
+        )}
+        {isRunning && thinking && <p class="thinking">thinking…</p>}
+        {message !== undefined && (
+          <p class="status-message" dir="auto">
+            {message.slice(0, 2_000)}
+          </p>
+        )}
+        {questions.length > 0 && (
+          <ul class="waiting">
+            {questions.map((question) => (
+              <li key={question.id}>
+                <span dir="auto">{wordsOf(question.message).slice(0, 140)}</span>
+                {(asked.value?.id !== question.id || aside.value.has(question.id)) && (
+                  <button type="button" class="plain" onClick={() => takeUpQuestion(question)}>
+                    Answer…
+                  </button>
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {end && <Result end={end} />}
+      <ActivityPanel activity={activity} />
+      {taskId === undefined ? (
+        !dialect.hasTasks && <p class="notes pad">In this dialect the client has no handle on its call, so there is no timeline to show.</p>
+      ) : (
+        <TimelinePanel timeline={run.timeline} problem={run.timelineProblem} isRunning={isRunning} />
+      )}
+    </div>
+  );
+}
+
+/** What happened beside the call: read out, and there until it is put away. */
+export function Notices() {
+  return (
+    <div class="notices" role="status">
+      {notices.value.map((notice) => (
+        <p key={notice.id} class="notice">
+          <span dir="auto">{notice.text}</span>
+          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice)}>
+            ✕
+          </button>
+        </p>
+      ))}
+    </div>
+  );
+}

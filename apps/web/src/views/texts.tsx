@@ -1,0 +1,64 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+const SHOWN_AT_FIRST = 8_000;
+const SHOWN_MORE = 40_000;
+
+/** What a tool or a person said: as text, in its own direction, and not more of it at once than a page can take. */
+export function Said({ text, label, mono = false }: { readonly text: string; readonly label: string; readonly mono?: boolean }) {
+  const [shown, setShown] = useState(SHOWN_AT_FIRST);
+  const rest = text.length - shown;
+  const isLong = text.length > 600;
+  return (
+    <div class={mono ? "said mono" : "said"}>
+      <div
+        class={isLong ? "said-text scrolls" : "said-text"}
+        dir="auto"
+        {...(isLong && { tabIndex: 0, role: "region", "aria-label": label })}
+      >
+        {rest > 0 ? text.slice(0, shown) : text}
+      </div>
+      {rest > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + SHOWN_MORE)}>
+          Show more ({rest.toLocaleString("en")} characters left)
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Copy({ text, what }: { readonly text: () => string; readonly what: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () =>
+    navigator.clipboard.writeText(text()).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  return (
+    <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${what}`}>
+      <span aria-live="polite">{copied ? "Copied" : "Copy"}</span>
+    </button>
+  );
+}
+
+export function Panel({
+  title,
+  aside,
+  children,
+  id,
+}: {
+  readonly title: string;
+  readonly id: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <header class="panel-head">
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}

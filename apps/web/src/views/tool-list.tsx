@@ -1,0 +1,67 @@
+import { useState } from "preact/hooks";
+import { chooseTool, chosen, loadTools, tools } from "../run/playground.ts";
+
+const SHOWN_AT_ONCE = 200;
+
+export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
+  const [query, setQuery] = useState("");
+  const { value } = tools;
+  if (value.state === "loading") return <p class="notes pad">Looking for tools…</p>;
+  if (value.state === "failed") {
+    return (
+      <div class="pad">
+        <p class="banner" role="alert">
+          {value.problem}
+        </p>
+        <button type="button" class="plain" onClick={() => void loadTools()}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  const wanted = query.toLowerCase();
+  const fitting = value.tools.filter(
+    ({ name, description = "" }) => name.toLowerCase().includes(wanted) || description.toLowerCase().includes(wanted),
+  );
+  return (
+    <>
+      <div class="search">
+        <input
+          type="search"
+          aria-label="Search tools"
+          placeholder="Search tools"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
+      </div>
+      <ul class="tools">
+        {fitting.slice(0, SHOWN_AT_ONCE).map(({ name, title, description }) => (
+          <li key={name}>
+            <button
+              type="button"
+              aria-current={chosen.value === name ? "true" : undefined}
+              onClick={() => {
+                chooseTool(name);
+                onChoose();
+              }}
+            >
+              <span class="tool-name">{title ?? name}</span>
+              {description && (
+                <span class="tool-note" dir="auto">
+                  {description.slice(0, 160)}
+                </span>
+              )}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p class="notes pad" aria-live="polite">
+        {fitting.length === 0
+          ? "No tool fits."
+          : fitting.length > SHOWN_AT_ONCE
+            ? `${fitting.length - SHOWN_AT_ONCE} more: search for them`
+            : ""}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,82 @@
+/** The calls of a process: who may make one, and how often (G1 to G3). */
+import { describe, expect, test } from "vitest";
+import { createCalls } from "./calls.ts";
+import { aRequest, type Behaviour, connectorTo, leading, someDeps } from "./upstream.fixture.ts";
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+function process(behave: Behaviour, { callsMax = 10 } = {}) {
+  const connector = connectorTo(behave);
+  const claimed: string[] = [];
+  const holders = {
+    claim: async (taskId: string, { isFinal }: { isFinal: boolean }) => void claimed.push(`${taskId} ${isFinal ? "final" : "repeatable"}`),
+    release: async (taskId: string) => void claimed.push(`${taskId} released`),
+  };
+  const { onAbandoned: _, ...call } = someDeps(connector);
+  return { calls: createCalls({ call, holders, callsMax, log, onAbandoned: () => undefined }), connector, claimed };
+}
+
+const lead = (taskId: string, callId: string, mayRepeat = false) => ({
+  taskId,
+  callId,
+  mayRepeat,
+  request: aRequest(),
+  given: [],
+  ...leading(),
+});
+
+describe("a permit", () => {
+  test("makes one call, which every later leader finds again (G3)", async () => {
+    const { calls, connector } = process(async () => "done");
+    const callId = calls.permit("task");
+    const event = await calls.lead(lead("task", callId));
+    expect(event.type).toBe("result");
+    expect(await calls.lead(lead("task", callId))).toEqual(event);
+    expect(connector.calls()).toBe(1);
+    await calls.drop("task");
+    expect(calls.counts()).toEqual({ waiting: 0, all: 0 });
+  });
+
+  test("of another process makes none, unless the tool may be repeated (G1)", async () => {
+    const { calls, connector } = process(async () => "done");
+    expect(await calls.lead(lead("task", "another's"))).toMatchObject({ type: "lost" });
+    expect(connector.calls()).toBe(0);
+    expect((await calls.lead(lead("task", "another's", true))).type).toBe("result");
+    expect(connector.calls()).toBe(1);
+  });
+
+  test("is used up by its call: one that was dropped is not made again (G1)", async () => {
+    const { calls, connector } = process(async () => "done");
+    const callId = calls.permit("task");
+    await calls.lead(lead("task", callId));
+    await calls.drop("task");
+    expect(await calls.lead(lead("task", callId))).toMatchObject({ type: "lost" });
+    expect(connector.calls()).toBe(1);
+  });
+
+  test("for another round ends the one before it, and is there still", async () => {
+    const { calls, connector } = process(async () => "done");
+    await calls.lead(lead("task", calls.permit("task")));
+    expect((await calls.lead(lead("task", calls.permit("task")))).type).toBe("result");
+    expect(connector.calls()).toBe(2);
+  });
+});
+
+test("a question is told only when its process is named as the holder (G2), and the name goes with the call", async () => {
+  const { calls, claimed } = process(async ({ ask }) => await ask("?"));
+  const event = await calls.lead(lead("task", calls.permit("task")));
+  expect(event.type).toBe("asked");
+  expect(claimed).toEqual(["task final"]);
+  expect(calls.counts()).toEqual({ waiting: 1, all: 1 });
+  await calls.drop("task");
+  expect(claimed).toEqual(["task final", "task released"]);
+});
+
+test("there are as many calls at once as there may be; one more is told to come back, and one that is dropped makes room", async () => {
+  const { calls } = process(async ({ ask }) => await ask("?"), { callsMax: 2 });
+  for (const task of ["1", "2"]) await calls.lead(lead(task, calls.permit(task)));
+  expect(await calls.lead(lead("3", calls.permit("3")))).toMatchObject({ type: "busy" });
+  await calls.drop("1");
+  expect((await calls.lead(lead("3", calls.permit("3")))).type).toBe("asked");
+  await Promise.all(["2", "3"].map(calls.drop));
+});

@@ -1,0 +1,117 @@
+/** A tool of an upstream as Parley runs it, with an upstream that says what a test wants. */
+import type { CallFacts, Effects, JsonObject } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import type { Calls, Lead } from "./calls.ts";
+import { askable, gatewayTool, mayRepeat } from "./gateway-tool.ts";
+import type { Question, UpstreamEvent } from "./upstream-call.ts";
+import { parseUpstreams } from "./upstreams.ts";
+
+const upstreamOf = (given: object = {}) =>
+  parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", ...given }] }))[0]!;
+const LISTED = { name: "tool", inputSchema: { type: "object" } };
+
+interface RunOptions {
+  readonly hidden?: boolean;
+  readonly request?: object;
+  readonly upstream?: object;
+}
+
+/** Runs the tool once, straight through: each ask is accepted. */
+async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, request, upstream = {} }: RunOptions = {}) {
+  const leads: Lead[] = [];
+  const asked: string[] = [];
+  const calls = {
+    permit: () => "call",
+    give: () => undefined,
+    lead: async (lead: Lead) => {
+      leads.push(lead);
+      return events(lead);
+    },
+  } as unknown as Calls;
+  const effects = {
+    taskId: "task",
+    call: { hidden, request, principal: "ann", capabilities: { elicitation: { form: true, url: false } } },
+    report: () => undefined,
+    step: async (_name: string, work: (attempt: object) => unknown) => await work({ signal: new AbortController().signal }),
+    ask: async (key: string) => {
+      asked.push(key);
+      return { action: "accept", content: {} };
+    },
+  } as unknown as Effects;
+  const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
+  const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
+  const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
+  return { result, leads, asked };
+}
+
+const question = (key: string): Question => ({
+  key,
+  from: "call",
+  id: "confirm",
+  digest: "d",
+  request: { type: "form", message: "?", schema: {} },
+  timeoutMs: 1,
+});
+
+describe("a question", () => {
+  test("waits as long as the deployment says, by how its caller waits, or as its upstream's file says", async () => {
+    for (const [options, expected] of [
+      [{}, 5_000],
+      [{ hidden: true }, 5_000],
+      [{ hidden: true, request: { id: 1 } }, 60],
+      [{ hidden: true, request: { id: 1 }, upstream: { questionTimeout: "7s" } }, 7_000],
+    ] as const) {
+      const { leads } = await run(() => ({ type: "result", result: {} }), options);
+      expect(leads[0]?.request.questionTimeoutMs).toBe(expected);
+    }
+  });
+
+  test("can be put to whoever has a handle on the task, and otherwise to a client that said so", () => {
+    const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
+    expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });
+    expect(askable({ ...call, hidden: true })).toEqual({ sampling: { tools: false } });
+  });
+});
+
+describe("an upstream", () => {
+  test("that requires answers is called again with them and with its state", async () => {
+    const { leads, asked, result } = await run(({ request }) =>
+      request.round ? { type: "result", result: { done: true } } : { type: "required", state: "s", questions: [question("question-1")] },
+    );
+    expect(asked).toEqual(["question-1"]);
+    expect(leads[1]?.request.round).toEqual({ state: "s", responses: { confirm: { action: "accept", content: {} } } });
+    expect(result).toEqual({ done: true });
+  });
+
+  test("that wants something first again and again is given up", async () => {
+    const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [] }));
+    expect(result).toMatchObject({ code: "UPSTREAM_INVALID" });
+    expect(leads).toHaveLength(50);
+  });
+
+  test.each([
+    ["lost", "UPSTREAM_LOST"],
+    ["unavailable", "UPSTREAM_UNAVAILABLE"],
+    ["timeout", "UPSTREAM_TIMEOUT"],
+    ["invalid", "UPSTREAM_INVALID"],
+    ["busy", "UPSTREAM_BUSY"],
+    ["large", "TOO_LARGE"],
+  ] as const)("that is %s fails the task with %s, which names it", async (type, code) => {
+    const { result } = await run(() => ({ type, message: "because" }));
+    expect(result).toMatchObject({ code, message: "tool tool of upstream up: because", data: { upstream: "up" } });
+  });
+
+  test("that answers with an error is told as it is", async () => {
+    const { result } = await run(() => ({ type: "error", error: { code: -32099, message: "no", data: { why: 1 } } }));
+    expect(result).toMatchObject({ code: -32099, message: "no", data: { why: 1 } });
+  });
+});
+
+test("a call may be made again where the tool says so, unless the file says otherwise", () => {
+  const idempotent = { ...LISTED, annotations: { idempotentHint: true } };
+  expect(mayRepeat(upstreamOf(), LISTED)).toBe(false);
+  expect(mayRepeat(upstreamOf(), idempotent)).toBe(true);
+  expect(mayRepeat(upstreamOf(), { ...LISTED, annotations: { readOnlyHint: true } })).toBe(true);
+  expect(mayRepeat(upstreamOf({ repeatable: false }), idempotent)).toBe(false);
+  expect(mayRepeat(upstreamOf({ repeatable: ["to*"] }), LISTED)).toBe(true);
+});

@@ -1,0 +1,89 @@
+/** What is offered from lists that others leave in the store. */
+import type { Announcement, Catalogue } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { createOffer, type Listings } from "./offer.ts";
+import { parseUpstreams } from "./upstreams.ts";
+
+const upstreams = parseUpstreams(
+  "up.json",
+  JSON.stringify({
+    upstreams: [
+      { name: "a", url: "https://a.example.com", exclude: ["hidden"] },
+      { name: "b", url: "https://b.example.com" },
+    ],
+  }),
+);
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const own = catalogue(defineTool({ name: "a_mine", run: () => "mine" }));
+
+async function offerOf(warned: object[] = []) {
+  const stored = new Map<string, { revision: string; text: string }>();
+  const listings: Listings = {
+    read: async (known) =>
+      new Map(
+        [...stored]
+          .filter(([name]) => known.has(name))
+          .map(([name, { revision, text }]) => [name, { revision, ...(known.get(name) !== revision && { text }) }]),
+      ),
+    write: async (name, text) => void stored.set(name, { revision: `${Math.random()}`, text }),
+  };
+  let tell: (announcement: Announcement) => void = () => undefined;
+  const list = async (name: string, tools: readonly string[]) => {
+    await listings.write(
+      name,
+      JSON.stringify({ tools: tools.map((tool) => ({ name: tool, inputSchema: { type: "object" } })), leftOut: [], atMs: 0 }),
+    );
+    tell({ type: "tools" });
+  };
+  const onAnnouncement = async (listener: typeof tell) => {
+    tell = listener;
+    return () => undefined;
+  };
+  const offer = await createOffer({
+    own,
+    upstreams,
+    listings,
+    onAnnouncement,
+    log: { ...log, warn: (fields) => void warned.push(fields) },
+  });
+  return { offer, list };
+}
+
+const names = ({ tools }: Catalogue) => [...tools.keys()];
+const current = (offer: Awaited<ReturnType<typeof offerOf>>["offer"]) => offer.current({} as never) as Catalogue;
+
+test("there is the deployment's own while nothing is listed; then what is listed, by its upstream's name, as soon as that is told", async () => {
+  const { offer, list } = await offerOf();
+  expect(names(current(offer))).toEqual(["a_mine"]);
+  await list("b", ["x"]);
+  await until(() => names(current(offer)).includes("b_x"));
+  await list("a", ["x", "hidden"]);
+  await until(() => names(current(offer)).includes("a_x"));
+  expect(names(current(offer))).toEqual(["a_mine", "a_x", "b_x"]);
+  expect(offer.isUpstreams("a_x")).toBe(true);
+  expect(offer.isUpstreams("a_mine")).toBe(false);
+  offer.close();
+});
+
+test("a tool of the deployment itself wins over one of an upstream that comes to its name, and the log says so", async () => {
+  const warned: object[] = [];
+  const { offer, list } = await offerOf(warned);
+  await list("a", ["mine", "other"]);
+  await until(() => names(current(offer)).includes("a_other"));
+  expect(current(offer).tools.get("a_mine")).toBe(own.tools.get("a_mine"));
+  expect(warned).toEqual([{ upstream: "a", tool: "a_mine" }]);
+  offer.close();
+});
+
+test("a tool that is listed no more is offered to nobody, and run for tasks that have it", async () => {
+  const { offer, list } = await offerOf();
+  await list("a", ["old"]);
+  await until(() => names(current(offer)).includes("a_old"));
+  await list("a", ["new"]);
+  await until(() => names(current(offer)).includes("a_new"));
+  expect(names(current(offer))).not.toContain("a_old");
+  expect(names(offer.runnable())).toEqual(expect.arrayContaining(["a_old", "a_new"]));
+  offer.close();
+});

@@ -1,0 +1,84 @@
+/** What an upstream may ask. */
+import { DEFAULT_SETTINGS, type JsonObject } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { CHOICES_MAX, digestOf, FIELDS_MAX, MESSAGE_CHARS_MAX, QUESTION_CHARS_MAX, readQuestion } from "./question.ts";
+
+const form = (properties: JsonObject, rest: JsonObject = {}) => ({
+  message: "?",
+  requestedSchema: { type: "object", properties, ...rest },
+});
+const read = (params: object) => readQuestion("elicitation/create", params, DEFAULT_SETTINGS);
+const texts = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
+
+describe("a form", () => {
+  test("of every kind of field that MCP has is taken as it is", () => {
+    const params = form(
+      {
+        name: { type: "string", title: "Name", description: "Yours.", minLength: 1, maxLength: 9, default: "x" },
+        mail: { type: "string", format: "email" },
+        size: { type: "integer", minimum: 1, maximum: 9 },
+        ok: { type: "boolean", default: true },
+        colour: { type: "string", enum: ["red", "blue"], enumNames: ["Red", "Blue"] },
+        shade: { type: "string", oneOf: [{ const: "light", title: "Light" }] },
+        some: { type: "array", minItems: 1, items: { type: "string", enum: ["a", "b"] } },
+        others: { type: "array", items: { anyOf: [{ const: "a", title: "A" }] } },
+      },
+      { required: ["name"] },
+    );
+    expect(read(params)).toEqual({ type: "form", message: "?", schema: params.requestedSchema });
+  });
+
+  test.each([
+    ["no schema", { message: "?" }, "/requestedSchema"],
+    ["nested objects", form({ a: { type: "object", properties: {} } }), "/requestedSchema/properties/a"],
+    ["lists of texts", form({ a: { type: "array", items: { type: "string" } } }), "/requestedSchema/properties/a/items"],
+    ["a pattern", form({ a: { type: "string", pattern: "(a+)+$" } }), "/requestedSchema/properties/a/pattern"],
+    ["references", form({ a: { $ref: "#" } }), "/requestedSchema/properties/a"],
+    ["conditions", form({}, { if: {} }), "/requestedSchema/if"],
+    ["an unknown format", form({ a: { type: "string", format: "regex" } }), "/requestedSchema/properties/a/format"],
+    ["a secret", form({ password: { type: "string" } }), "/password"],
+    ["no message", { requestedSchema: { type: "object", properties: {} } }, "/message"],
+    ["a mode of its own", { ...form({}), mode: "voice" }, "/mode"],
+  ])("with %s is refused by −32602, which says where", (_what, params, path) => {
+    expect(() => read(params)).toThrow(expect.objectContaining({ code: -32602, message: expect.stringContaining(path) }));
+  });
+
+  test("has bounds in its fields, choices, message and size, at the limit and one beyond", () => {
+    const fields = (count: number) => form(Object.fromEntries(texts(count).map((name) => [name, { type: "boolean" }])));
+    const choices = (count: number) => form({ a: { type: "string", enum: texts(count) } });
+    const message = (chars: number) => ({ ...form({}), message: "x".repeat(chars) });
+    const empty = JSON.stringify(form({ a: { type: "string", description: "" } })).length;
+    const size = (chars: number) => form({ a: { type: "string", description: "x".repeat(chars - empty) } });
+    for (const [make, most] of [
+      [fields, FIELDS_MAX],
+      [choices, CHOICES_MAX],
+      [message, MESSAGE_CHARS_MAX],
+      [size, QUESTION_CHARS_MAX],
+    ] as const) {
+      expect(() => read(make(most))).not.toThrow();
+      expect(() => read(make(most + 1))).toThrow(expect.objectContaining({ code: -32602 }));
+    }
+  });
+});
+
+describe("a page to visit", () => {
+  const visit = (url: string) => read({ mode: "url", message: "Visit", url });
+
+  test("is shown by its host as a browser would look for it", () => {
+    expect(visit("https://раураl.example/pay")).toMatchObject({ url: "https://xn--l-7sba6dbr.example/pay" });
+  });
+
+  test("may be on this machine without https, and nowhere else", () => {
+    expect(visit("http://localhost:3000/x")).toMatchObject({ type: "url" });
+    for (const url of ["http://example.com", "javascript:alert(1)", "https://user:pass@example.com", "nowhere"]) {
+      expect(() => visit(url)).toThrow(expect.objectContaining({ code: -32602 }));
+    }
+  });
+});
+
+test("two questions are the same when they say the same, whatever the order of their fields", () => {
+  const one = read(form({ a: { type: "string", title: "A" } }));
+  const other = read(form({ a: { title: "A", type: "string" } }));
+  expect(digestOf(one)).toBe(digestOf(other));
+  expect(digestOf(read(form({ a: { type: "string", title: "B" } })))).not.toBe(digestOf(one));
+});

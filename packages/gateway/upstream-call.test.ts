@@ -1,0 +1,172 @@
+/** One call at an upstream: what it may ask, and where each answer goes. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { DEFAULT_SETTINGS } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { gate, gates } from "./gate.ts";
+import { type Given, startCall, type UpstreamCall, type UpstreamEvent } from "./upstream-call.ts";
+import { aRequest, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
+
+const accepted = (ok: boolean) => ({ action: "accept", content: { ok } }) as const;
+
+async function asked(call: UpstreamCall, given: readonly Given[] = []) {
+  const event = await call.next(given, leading());
+  if (event.type !== "asked") throw new Error(`${event.type} came in place of a question`);
+  return event.questions;
+}
+
+function saidIn(event: UpstreamEvent): unknown {
+  if (event.type !== "result") throw new Error(`${event.type} came in place of a result: ${JSON.stringify(event)}`);
+  return JSON.parse((event.result["content"] as { text: string }[])[0]?.text ?? "");
+}
+
+describe("an answer", () => {
+  test("reaches the question that it was given to, also where another one is the same", async () => {
+    const connector = connectorTo(async ({ ask }) => await Promise.all([ask("same?"), ask("same?")]));
+    const call = startCall("1", aRequest(), someDeps(connector));
+    const [first, second] = await asked(call);
+    expect(first?.digest).toBe(second?.digest);
+    call.give([{ question: second!, answer: accepted(false) }]);
+    const event = await call.next(
+      [
+        { question: second!, answer: accepted(false) },
+        { question: first!, answer: accepted(true) },
+      ],
+      leading(),
+    );
+    expect(saidIn(event)).toEqual([accepted(true), accepted(false)]);
+  });
+
+  test("given to a call that was lost reaches the same question of the next one, once, and no other", async () => {
+    const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
+    const [question] = await asked(lost);
+    const given = [{ question: question!, answer: accepted(true) }];
+    const connector = connectorTo(async ({ ask }) => [await ask("delete a?"), await ask("delete a, b?"), await ask("delete a?")]);
+    const call = startCall("2", aRequest({ given, askedBefore: 1 }), someDeps(connector));
+    const [other] = await asked(call, given);
+    expect(other).toMatchObject({ request: { message: "delete a, b?" } });
+    expect(other?.key).not.toBe(question?.key);
+    const both = [...given, { question: other!, answer: accepted(false) }];
+    const [again] = await asked(call, both);
+    expect(again).toMatchObject({ request: { message: "delete a?" } });
+    const event = await call.next([...both, { question: again!, answer: accepted(false) }], leading());
+    expect(saidIn(event)).toEqual([accepted(true), accepted(false), accepted(false)]);
+    await lost.close();
+  });
+
+  test.each([
+    [{ action: "decline" }, { action: "decline" }],
+    [{ action: "cancel" }, { action: "cancel" }],
+    [{ action: "timeout" }, { code: -32000, reason: "timeout" }],
+    [{ action: "unavailable" }, { code: -32601, reason: "unavailable" }],
+  ] as const)("that is %o is told as %o", async (answer, told) => {
+    const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
+    const [question] = await asked(call);
+    expect(saidIn(await call.next([{ question: question!, answer }], leading()))).toMatchObject(told);
+  });
+
+  test("takes none of the time that the upstream has", async () => {
+    const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
+    const [question] = await asked(call);
+    // The upstream has 200 ms.
+    await sleep(300);
+    expect(saidIn(await call.next([{ question: question!, answer: accepted(true) }], leading()))).toEqual(accepted(true));
+  });
+});
+
+describe("a question", () => {
+  test("is not passed on where that is switched off, and the upstream is not told that it could ask", async () => {
+    const elicitation = { ...ELICITATION, isEnabled: false };
+    const connector = connectorTo(async ({ ask, capabilities }) => [capabilities, await ask("?")]);
+    const call = startCall("1", aRequest(), someDeps(connector, { elicitation }));
+    expect(saidIn(await call.next([], leading()))).toMatchObject([{}, { code: -32601 }]);
+  });
+
+  test("is one of as many as a call may ask, and the next is refused", async () => {
+    const elicitation = { ...ELICITATION, callMax: 2 };
+    const connector = connectorTo(async ({ ask }) => [await ask("1"), await ask("2"), await ask("3")]);
+    const call = startCall("1", aRequest(), someDeps(connector, { elicitation }));
+    const given: Given[] = [];
+    for (const message of ["1", "2"]) {
+      const [question] = await asked(call, given);
+      expect(question).toMatchObject({ request: { message } });
+      given.push({ question: question!, answer: accepted(true) });
+    }
+    expect(saidIn(await call.next(given, leading()))).toMatchObject([
+      accepted(true),
+      accepted(true),
+      { code: -32000, refused: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX") },
+    ]);
+  });
+
+  test.each([
+    ["of a worker", { open: gate(1), openOf: gates(9) }],
+    ["of one caller", { open: gate(9), openOf: gates(1) }],
+  ])("is one of as many open ones %s as there may be; one that is answered makes room", async (_of, gates_) => {
+    const behave = connectorTo(async ({ ask }) => await ask("?"));
+    const first = startCall("1", aRequest(), someDeps(behave, gates_));
+    const [question] = await asked(first);
+    const second = startCall("2", aRequest(), someDeps(behave, gates_));
+    expect(saidIn(await second.next([], leading()))).toMatchObject({ code: -32000, retryAfterMs: 1_000 });
+    await first.next([{ question: question!, answer: accepted(true) }], leading());
+    const third = startCall("3", aRequest(), someDeps(behave, gates_));
+    expect(await asked(third)).toHaveLength(1);
+    await third.close();
+  });
+
+  test("that the upstream gives up is abandoned, if it was put, and whoever put it is told", async () => {
+    const impatient = new AbortController();
+    const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));
+    const { promise: told, resolve } = Promise.withResolvers<void>();
+    const call = startCall("1", aRequest(), someDeps(connector, { onAbandoned: resolve }));
+    const [question] = await asked(call);
+    impatient.abort();
+    await told;
+    expect([...call.abandoned()]).toEqual([question?.key]);
+    expect((await call.next([{ question: question!, answer: { action: "withdrawn" } }], leading())).type).toBe("result");
+  });
+});
+
+describe("a call", () => {
+  test("that neither asks nor ends in its time is stopped, and the upstream is told", async () => {
+    const { promise: stopped, resolve } = Promise.withResolvers<void>();
+    const connector = connectorTo(async ({ signal }) => {
+      signal.addEventListener("abort", () => resolve());
+      return await new Promise(() => undefined);
+    });
+    const call = startCall("1", aRequest(), someDeps(connector));
+    expect(await call.next([], leading())).toMatchObject({ type: "timeout" });
+    await stopped;
+  });
+
+  test("whose leader is gone tells the next one what happened, once and the same", async () => {
+    const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
+    const gone = new AbortController();
+    const waited = call.next([], { signal: gone.signal, report: () => undefined });
+    gone.abort(new Error("taken over"));
+    await expect(waited).rejects.toThrow("taken over");
+    const first = await asked(call);
+    expect(await asked(call)).toEqual(first);
+    const given = [{ question: first[0]!, answer: accepted(true) }];
+    const event = await call.next(given, leading());
+    expect(await call.next(given, leading())).toEqual(event);
+  });
+
+  test("that ends with more than a task may keep is told as that, at the limit and one beyond", async () => {
+    const size = JSON.stringify({ type: "result", result: { content: [{ type: "text", text: '"said"' }] } }).length;
+    for (const [storedValueMax, type] of [
+      [size, "result"],
+      [size - 1, "large"],
+    ] as const) {
+      const settings = { ...DEFAULT_SETTINGS, storedValueMax };
+      const call = startCall(
+        "1",
+        aRequest(),
+        someDeps(
+          connectorTo(async () => "said"),
+          { settings },
+        ),
+      );
+      expect((await call.next([], leading())).type).toBe(type);
+    }
+  });
+});

@@ -1,0 +1,94 @@
+/** A classic upstream in this process, by the official server, whose tools are functions of a test. */
+import { Client, type ClientOptions } from "@modelcontextprotocol/client";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { DEFAULT_SETTINGS } from "@parley/core";
+import { gate, gates } from "./gate.ts";
+import type { CallDeps, CallRequest, Leading } from "./upstream-call.ts";
+import type { OpenSession, UpstreamConnector } from "./upstream-session.ts";
+import { parseUpstreams, type Upstream } from "./upstreams.ts";
+
+export const FORM = { type: "object", properties: { ok: { type: "boolean" } } } as const;
+
+export interface Asking {
+  /** What becomes of a question: its answer, or the error that it is refused with. */
+  ask(message: string, options?: { readonly signal?: AbortSignal }): Promise<object>;
+  /** What the client says that it can do. */
+  readonly capabilities: object | undefined;
+  readonly signal: AbortSignal;
+}
+
+export type Behaviour = (asking: Asking) => Promise<unknown>;
+
+/** Connects to a server that does `behave` in each call, and counts its calls. */
+export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly calls: () => number } {
+  let calls = 0;
+  return {
+    calls: () => calls,
+    forget: () => undefined,
+    async open(_upstream: Upstream, { capabilities, prepare }: OpenSession) {
+      const [theirs, ours] = InMemoryTransport.createLinkedPair();
+      const server = new Server({ name: "fixture", version: "1" }, { capabilities: { tools: {} } });
+      server.setRequestHandler(CallToolRequestSchema, async (_request, { signal }) => {
+        calls += 1;
+        const said = await behave({
+          signal,
+          capabilities: server.getClientCapabilities(),
+          ask: async (message, options = {}) => {
+            const params = { mode: "form", message, requestedSchema: FORM } as const;
+            try {
+              return await server.request({ method: "elicitation/create", params }, ElicitResultSchema, options);
+            } catch (error) {
+              const { code, message: refused, data } = error as { code: number; message: string; data?: object };
+              return { code, refused, ...data };
+            }
+          },
+        });
+        return { content: [{ type: "text", text: JSON.stringify(said) ?? "null" }] };
+      });
+      await server.connect(theirs);
+      const client = new Client({ name: "gateway", version: "1" }, { capabilities } satisfies ClientOptions);
+      prepare?.(client);
+      await client.connect(ours as never);
+      return { client, isStateless: false, close: () => client.close() };
+    },
+  };
+}
+
+const [UPSTREAM] = parseUpstreams(
+  "test",
+  JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", callTimeout: "200ms" }] }),
+);
+
+export function aRequest(given: Partial<CallRequest> = {}): CallRequest {
+  if (!UPSTREAM) throw new Error("the fixture has an upstream");
+  return {
+    upstream: UPSTREAM,
+    tool: "tool",
+    args: {},
+    principal: "ann",
+    capabilities: { elicitation: { form: true, url: true } },
+    questionTimeoutMs: 1_000,
+    askedBefore: 0,
+    given: [],
+    ...given,
+  };
+}
+
+export const ELICITATION = { isEnabled: true, timeoutMs: 1_000, blockingTimeoutMs: 1_000, openMax: 100, principalMax: 100, callMax: 100 };
+
+export function someDeps(connector: UpstreamConnector, given: Partial<CallDeps> = {}): CallDeps {
+  return {
+    connector,
+    elicitation: ELICITATION,
+    settings: DEFAULT_SETTINGS,
+    open: gate(100),
+    openOf: gates(100),
+    count: () => undefined,
+    onAbandoned: () => undefined,
+    ...given,
+  };
+}
+
+export const leading = (): Leading => ({ signal: new AbortController().signal, report: () => undefined });

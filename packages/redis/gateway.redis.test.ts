@@ -1,0 +1,128 @@
+/** What the processes of a gateway share: who holds a call, who is dead, what upstreams list. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { newTaskId } from "../../test/contract/builders.ts";
+import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
+import { until } from "../../test/support/until.ts";
+import { createGatewayShare, type GatewayShare } from "./gateway.ts";
+import { createKeys } from "./keys.ts";
+
+let opened: TestRedis;
+let nowMs: number;
+
+beforeEach(() => {
+  opened = openTestRedis();
+  nowMs = 1_000_000;
+});
+afterEach(() => opened.close());
+
+const events = {
+  listen: async (channel: string, listener: (message?: string) => void) => {
+    const subscriber = opened.redis.duplicate();
+    await subscriber.subscribe(channel);
+    subscriber.on("message", (_channel, message: string) => listener(message));
+    return () => subscriber.disconnect();
+  },
+};
+const share = (): GatewayShare => createGatewayShare({ redis: opened.redis, events, keys: createKeys(opened.prefix), now: () => nowMs });
+const FACTS = { isFinal: true, ttlMs: 60_000 };
+
+describe("the holder of a task's call", () => {
+  test("is whoever claimed it, for as long as it says that it lives, and then nobody", async () => {
+    const [holder, other] = [share(), share()];
+    const task = newTaskId();
+    expect(await other.holderOf(task)).toBe("here");
+    await holder.beat();
+    await holder.claim(task, FACTS);
+    expect(await holder.holderOf(task)).toBe("here");
+    expect(await other.holderOf(task)).toEqual({ process: holder.id });
+    nowMs += 6_999;
+    expect(await other.holderOf(task)).toEqual({ process: holder.id });
+    nowMs += 1;
+    expect(await other.holderOf(task)).toBe("here");
+  });
+
+  test("is sent runs, which nobody else gets", async () => {
+    const [holder, other] = [share(), share()];
+    const got: string[] = [];
+    const stops = await Promise.all([holder.onSent((run) => got.push(`holder ${run}`)), other.onSent((run) => got.push(`other ${run}`))]);
+    await other.send(holder.id, "a run");
+    await until(() => got.length > 0);
+    expect(got).toEqual(["holder a run"]);
+    for (const stop of stops) stop();
+  });
+
+  test("leaves nothing when its calls have ended", async () => {
+    const holder = share();
+    const task = newTaskId();
+    await holder.beat();
+    await holder.claim(task, FACTS);
+    await holder.release(task);
+    await holder.leave();
+    expect(await opened.keys()).toEqual([]);
+  });
+
+  test("has keys that end by themselves", async () => {
+    const holder = share();
+    await holder.beat();
+    await holder.claim(newTaskId(), FACTS);
+    await holder.writeList("crm", "{}");
+    await holder.lease("crm", 5_000);
+    for (const key of await opened.keys()) expect(await opened.redis.pttl(key), key).toBeGreaterThan(0);
+  });
+});
+
+describe("a process that fell silent", () => {
+  test("is found once, with its tasks and whether their calls can be made again", async () => {
+    const [dead, one, other] = [share(), share(), share()];
+    const [final, repeatable] = [newTaskId(), newTaskId()];
+    await dead.beat();
+    await dead.claim(final, FACTS);
+    await dead.claim(repeatable, { ...FACTS, isFinal: false });
+    nowMs += 7_000;
+    await one.beat();
+    expect(await one.takeDead()).toEqual([]);
+    nowMs += 1;
+    const found = (await Promise.all([one.takeDead(), other.takeDead()])).flat();
+    expect(found.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal))).toEqual([
+      { taskId: final, isFinal: true },
+      { taskId: repeatable, isFinal: false },
+    ]);
+  });
+
+  test("learns it when it speaks again", async () => {
+    const [silent, other] = [share(), share()];
+    expect(await silent.beat()).toBe(false);
+    expect(await silent.beat()).toBe(true);
+    nowMs += 8_000;
+    await other.takeDead();
+    expect(await silent.beat()).toBe(false);
+  });
+});
+
+describe("lists of upstreams", () => {
+  test("are read when they have changed, and only then", async () => {
+    const [writer, reader] = [share(), share()];
+    await writer.writeList("crm", "first");
+    const known = (revision = "") =>
+      new Map([
+        ["crm", revision],
+        ["none", ""],
+      ]);
+    const first = await reader.readLists(known());
+    expect([...first.keys()]).toEqual(["crm"]);
+    expect(first.get("crm")?.text).toBe("first");
+    const revision = first.get("crm")!.revision;
+    expect((await reader.readLists(known(revision))).get("crm")).toEqual({ revision });
+    await writer.writeList("crm", "second");
+    expect((await reader.readLists(known(revision))).get("crm")?.text).toBe("second");
+  });
+
+  test("are read at the upstream by one process at a time, and by another one when that is gone", async () => {
+    const [one, other] = [share(), share()];
+    expect(await one.lease("crm", 150)).toBe(true);
+    expect(await other.lease("crm", 150)).toBe(false);
+    expect(await one.lease("crm", 150)).toBe(true);
+    await until(() => other.lease("crm", 150));
+    expect(await one.lease("crm", 150)).toBe(false);
+  });
+});

@@ -1,0 +1,416 @@
+/** The playground in a real browser: every dialect by keyboard alone, every kind of field, two tabs, reloads, hostile content, and what axe finds. */
+import { execFile } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { findChromium, startChromium } from "../support/chromium.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+
+const command = findChromium();
+if (command === undefined) {
+  console.log("playground.e2e.test.ts skipped: no Chromium here; apt-get install chromium, or name one by CHROMIUM");
+}
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const DIST = join(ROOT, "apps/web/dist");
+/** What one thing on a page may take, on a machine that is busy with others. */
+const WAIT_MS = 15_000;
+const PAGE_BYTES_MAX = 60_000;
+
+const DIALECTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25", "2025-06-18", "2025-03-26"];
+
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts")]);
+}, 60_000);
+
+test("the page is smaller than 60 kB as it travels", () => {
+  const files = globSync("**/*.{html,js,css,svg}", { cwd: DIST });
+  const bytes = files.map((file) => gzipSync(readFileSync(join(DIST, file)), { level: 9 }).length);
+  expect(files.length).toBeGreaterThan(2);
+  expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(PAGE_BYTES_MAX);
+});
+
+describe.skipIf(command === undefined)("the playground", () => {
+  let deployment: Deployment;
+  let browser: Browser;
+  let play: string;
+  const contexts: BrowserContext[] = [];
+  /** What went wrong in any page: violations of its policy, errors of its script. */
+  let complaints: string[] = [];
+
+  beforeAll(async () => {
+    const tools = ["@parley/gallery", join(import.meta.dirname, "tools/playground.ts")];
+    const gallery = `/tmp/parley-playground-${process.pid}`;
+    deployment = await startDeployment({ frontEnds: 2, workers: 1, tools, env: { PARLEY_GALLERY_DIR: gallery } });
+    play = new URL("/play/", deployment.url).href;
+    browser = await startChromium(command ?? "");
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await deployment?.close();
+  });
+
+  afterEach(async () => {
+    for (const context of contexts.splice(0)) await context.close();
+    expect(complaints.splice(0)).toEqual([]);
+  });
+
+  async function open(hash = "", options: BrowserContextOptions = {}, context?: BrowserContext): Promise<Page> {
+    const within = context ?? (await browser.newContext({ viewport: { width: 1_360, height: 860 }, ...options }));
+    if (!context) contexts.push(within);
+    within.setDefaultTimeout(WAIT_MS);
+    const page = await within.newPage();
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    page.on("console", (message) => {
+      // A refusal that the page shows is a failed request for the browser.
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
+    });
+    await page.goto(`${play}${hash}`);
+    await page.getByRole("button", { name: /^research/ }).waitFor({ state: "attached" });
+    return page;
+  }
+
+  const at = (dialect: string, tool: string) => `#${new URLSearchParams({ dialect, tool })}`;
+  const dialog = (page: Page) => page.getByRole("dialog");
+  const result = (page: Page) => page.getByRole("region", { name: /^Result/ });
+
+  async function call(page: Page, tool: string): Promise<void> {
+    await page.getByRole("button", { name: `Call ${tool}`, exact: true }).click();
+  }
+
+  async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+    for (const key of keys) await page.keyboard.press(key);
+  }
+
+  async function findNothing(page: Page): Promise<void> {
+    const { violations } = await new AxeBuilder({ page })
+      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+      .analyze();
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
+  }
+
+  test.each(DIALECTS)("by keyboard alone: a call, its question, a refused answer, the answer, the result, in %s", async (dialect) => {
+    const page = await open(at(dialect, ""));
+    await page.getByRole("searchbox", { name: "Search tools" }).focus();
+    await page.keyboard.type("book");
+    await press(page, "Tab", "Enter");
+    await page.getByLabel("date").focus();
+    await page.keyboard.type("12242026");
+    await page.getByLabel("time").focus();
+    // There are three tables at a time.
+    const time = `19:3${DIALECTS.indexOf(dialect)}`;
+    await page.keyboard.type(time);
+    await press(page, "Enter");
+
+    await dialog(page).waitFor();
+    await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("answer-0");
+    await page.keyboard.type("40");
+    await press(page, "Enter");
+    await dialog(page)
+      .getByText(/must be <= 20/)
+      .waitFor();
+    expect(await page.getByLabel("Party size").inputValue()).toBe("40");
+    await page.getByLabel("Party size").focus();
+    await press(page, "ControlOrMeta+a");
+    await page.keyboard.type("4");
+    await press(page, "Enter");
+
+    await result(page)
+      .getByText(new RegExp(`^Confirmed: table \\d+ for 4 on 2026-12-24 at ${time}`))
+      .waitFor();
+    await page.getByText("completed", { exact: true }).waitFor();
+    expect(await dialog(page).count()).toBe(0);
+    // The messages are those of the dialect.
+    const wire = await page.getByRole("list", { name: "Messages" }).innerText();
+    expect(wire).toContain(
+      dialect === "2026-07-28+tasks" ? "tasks/update" : dialect === "2026-07-28" ? "tools/call" : "elicitation/create",
+    );
+  });
+
+  test("every kind of field: what is typed becomes what the tool asked for, violations stand at their fields", async () => {
+    const page = await open(at("2026-07-28+tasks", "every_field"));
+    await call(page, "every_field");
+    await dialog(page).waitFor();
+    await findNothing(page);
+
+    // Nothing is typed yet: what is missing is said at each field, and the first one has the focus.
+    await press(page, "Enter");
+    await expect.poll(() => dialog(page).locator(".problem").count()).toBe(7);
+    await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("answer-0");
+
+    const field = (label: string) => dialog(page).getByLabel(label);
+    await field("Name").fill("A");
+    await field("Code").fill("abc");
+    await field("E-mail").fill("ann@example.com");
+    await field("Day").fill("2026-12-24");
+    await field("Moment").fill("2026-12-24T19:30:00");
+    await field("Price").fill("1.5");
+    await field("At the window").selectOption("Yes");
+    await field("Plan").selectOption("plus");
+    await field("Size").selectOption("Large");
+    await field("mon").check();
+    await field("wed").check();
+    await press(page, "Enter");
+
+    // Now the server has judged it.
+    await dialog(page).getByText("must NOT have fewer than 2 characters").waitFor();
+    expect(await dialog(page).locator(".problem").allInnerTexts()).toEqual([
+      "must NOT have fewer than 2 characters",
+      'must match pattern "^[A-Z]{3}$"',
+    ]);
+    expect(await field("Name").getAttribute("aria-invalid")).toBe("true");
+    await field("Name").fill("Ann");
+    await field("Code").fill("ABC");
+    await field("About you").fill("two\nlines");
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await result(page).waitFor();
+    const said = JSON.parse(await result(page).locator(".said-text").first().innerText()) as object;
+    expect(said).toMatchObject({
+      name: "Ann",
+      about: "two\nlines",
+      code: "ABC",
+      email: "ann@example.com",
+      day: "2026-12-24",
+      seats: 2,
+      price: 1.5,
+      agree: false,
+      window: true,
+      plan: "plus",
+      size: "l",
+      days: ["mon", "wed"],
+    });
+    expect(said).toHaveProperty("at", await page.evaluate('new Date("2026-12-24T19:30:00").toISOString()'));
+    expect(said).not.toHaveProperty("site");
+  });
+
+  test.each(["2026-07-28", "2025-11-25+tasks", "2025-03-26"])(
+    "several at once, put aside, declined and cancelled, in %s",
+    async (dialect) => {
+      const page = await open(at(dialect, "two_at_once"));
+      await call(page, "two_at_once");
+      await dialog(page).getByText("2 questions wait").waitFor();
+      await press(page, "Escape");
+      await dialog(page).getByText("Does legal agree?").waitFor();
+      await press(page, "Escape");
+      await expect.poll(() => dialog(page).count()).toBe(0);
+      await page.getByRole("listitem").filter({ hasText: "Does legal agree?" }).getByRole("button", { name: "Answer…" }).click();
+      await dialog(page).getByRole("button", { name: "Decline" }).click();
+      await page.getByRole("listitem").filter({ hasText: "Does operations agree?" }).getByRole("button", { name: "Answer…" }).click();
+      await dialog(page).getByRole("button", { name: "Cancel" }).click();
+      await result(page).getByText("cancel decline").waitFor();
+    },
+  );
+
+  test("a page to go to is named with its whole host, as it travels, and is not opened by itself", async () => {
+    const page = await open(at("2026-07-28+tasks", "go_there"));
+    await page.context().route("https://xn--bcher-kva.example.com/**", (route) => route.fulfill({ body: "sign in here" }));
+    await call(page, "go_there");
+    await dialog(page).getByText("xn--bcher-kva.example.com", { exact: true }).waitFor();
+    await dialog(page)
+      .getByText(/letters beyond a to z/)
+      .waitFor();
+    await findNothing(page);
+    await press(page, "Enter");
+    expect(page.context().pages()).toHaveLength(1);
+    const opened = page.context().waitForEvent("page");
+    await dialog(page).getByRole("link", { name: "Open the page" }).click();
+    expect((await opened).url()).toMatch(/^https:\/\/xn--bcher-kva\.example\.com\/sign-in|^about:blank|^$/);
+    await result(page).getByText("The person said accept.").waitFor();
+  });
+
+  test.each(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"])(
+    "a reload in the middle of a question finds it again, in %s",
+    async (dialect) => {
+      const page = await open(at(dialect, "two_at_once"));
+      await call(page, "two_at_once");
+      await dialog(page).waitFor();
+      await page.reload();
+      await dialog(page).getByText("2 questions wait").waitFor();
+      await dialog(page).getByText("Does operations agree?").waitFor();
+      await page.getByLabel("Agreed").check();
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      await dialog(page).getByText("Does legal agree?").waitFor();
+      await page.getByLabel("Agreed").check();
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      await result(page).getByText("true true").waitFor();
+      // What came to its end is not found again.
+      if (!dialect.endsWith("tasks")) expect(await page.evaluate('sessionStorage.getItem("parley.call")')).toBe(null);
+    },
+  );
+
+  test.each(["2026-07-28+tasks", "2025-11-25+tasks"])("of two tabs that answer one question the later is told, in %s", async (dialect) => {
+    const first = await open(at(dialect, "two_at_once"));
+    await call(first, "two_at_once");
+    await dialog(first).waitFor();
+    const second = await open(new URL(first.url()).hash, {}, first.context());
+    await dialog(second).getByText("Does operations agree?").waitFor();
+    // The second one's answer is under way when the first one's arrives.
+    const arrived = Promise.withResolvers<void>();
+    await second.route("**/mcp", async (route) => {
+      const message = route.request().postDataJSON() as { method?: string; result?: object } | null;
+      if (message?.method === "tasks/update" || message?.result) await arrived.promise;
+      await route.continue();
+    });
+    await dialog(second).getByRole("button", { name: "Decline" }).click();
+    await first.getByLabel("Agreed").check();
+    await dialog(first).getByRole("button", { name: "Answer" }).click();
+    await dialog(first).getByText("Does legal agree?").waitFor();
+    arrived.resolve();
+    await second.getByText(/^Too late: somebody else answered “Does operations agree\?” first/).waitFor();
+
+    // A question that is answered elsewhere goes away, and the tab says so.
+    await dialog(second).getByText("Does legal agree?").waitFor();
+    await dialog(first).getByRole("button", { name: "Decline" }).click();
+    await second.getByText(/“Does legal agree\?” was answered elsewhere/).waitFor();
+    for (const page of [first, second]) await result(page).getByText("true decline").waitFor();
+  });
+
+  test("what tools and people say stays text, in every place where it is shown", async () => {
+    const page = await open(at("2025-11-25", "hostile"));
+    await page.getByLabel(/^Text/).fill("<b onclick=1>bold</b>");
+    await page.getByRole("button", { name: "Call hostile", exact: true }).click();
+    await dialog(page).waitFor();
+    await findNothing(page);
+    await dialog(page).getByRole("textbox").fill("<script>1</script>");
+    await dialog(page).getByRole("combobox").selectOption("no");
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await result(page).getByText("<b onclick=1>bold</b>").waitFor();
+    expect(await page.title()).toBe("Parley playground");
+    expect(await page.locator("main script, main img, main b").count()).toBe(0);
+    await findNothing(page);
+  });
+
+  test("three hundred arguments, nested ones as JSON, and five thousand choices are a form like any other", async () => {
+    const page = await open(at("2026-07-28+tasks", "many_fields"));
+    await page.getByLabel("last").fill("the end");
+    await page.getByLabel("nested").fill('{"deep": [1, 2');
+    await page.getByLabel("words").fill("one\n\ntwo");
+    await call(page, "many_fields");
+    await page.getByText(/^is not JSON/).waitFor();
+    await page.getByLabel("nested").fill('{"deep": [1, "2"]}');
+    await call(page, "many_fields");
+    await result(page)
+      .getByText(/invalid arguments for tool many_fields: \/nested\/deep\/1/)
+      .waitFor();
+    await page.getByLabel("nested").fill('{"deep": [1, 2]}');
+    await call(page, "many_fields");
+    await result(page).getByText('{"last":"the end","nested":{"deep":[1,2]},"words":["one","two"]}').waitFor();
+
+    await page.getByRole("button", { name: /^many_options/ }).click();
+    await call(page, "many_options");
+    await dialog(page).getByLabel("One", { exact: true }).selectOption("option 4999");
+    await dialog(page).getByRole("searchbox").fill("4998");
+    await dialog(page).getByLabel("option 4998").check();
+    await dialog(page).getByRole("searchbox").fill("17");
+    await dialog(page).getByLabel("option 17", { exact: true }).check();
+    await dialog(page).getByText("also chosen: option 4998").waitFor();
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await result(page).getByText("option 4999; option 4998, option 17").waitFor();
+  });
+
+  test("a question and a result of a quarter of a megabyte are shown in part, and the rest on demand", async () => {
+    const page = await open(at("2026-07-28+tasks", "long_message"));
+    await call(page, "long_message");
+    await dialog(page).getByRole("button", { name: "Show more (192,000 characters left)" }).click();
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await result(page).getByRole("button", { name: "Show more (242,000 characters left)" }).waitFor();
+  });
+
+  test("a tool that says a thousand lines a second leaves the page usable", async () => {
+    const page = await open(at("2025-11-25", "chatty"));
+    await page.getByLabel("seconds").fill("2");
+    await call(page, "chatty");
+    await page
+      .getByText(/^line \d+$/)
+      .first()
+      .waitFor();
+    // A page that is stuck would not take these within their time.
+    const startedAt = performance.now();
+    await page.getByRole("searchbox", { name: "Search tools" }).fill("book");
+    await page.getByRole("button", { name: /^book_dinner/ }).waitFor();
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    await result(page).getByText("said all").waitFor();
+    expect(await page.locator(".lines .line").count()).toBe(60);
+    const { entries, rows } = {
+      entries: await page.getByText(/^\d+ messages$/).innerText(),
+      rows: await page.locator(".messages > li").count(),
+    };
+    expect([Number.parseInt(entries, 10) <= 400, rows <= 120]).toEqual([true, true]);
+  });
+
+  test("a task's course is shown: its entries, where replay stands, and until when a question waits", async () => {
+    const page = await open(at("2026-07-28+tasks", "book_dinner"));
+    await page.getByLabel("date").fill("2026-12-31");
+    await page.getByLabel("time").fill("20:15");
+    await call(page, "book_dinner");
+    await dialog(page).waitFor();
+    await picture(page, "playground");
+    await press(page, "Escape");
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText("1 of 1 entries replay").waitFor();
+    expect((await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.replaceAll("\n", " "))).toEqual([
+      "1 hold-table step",
+      "replay position",
+      expect.stringMatching(/^\? party-size open, 48 hours left, then cancel$/),
+    ]);
+    await page.getByRole("button", { name: "Cancel the call" }).click();
+    await page.getByText("cancelled", { exact: true }).waitFor();
+    await timeline.getByText("question, closed").waitFor();
+  });
+
+  test.each([
+    ["light", "desktop", { colorScheme: "light" }],
+    ["dark", "desktop", { colorScheme: "dark" }],
+    ["light", "phone", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
+    ["dark", "phone", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],
+  ] as const)("axe finds nothing on a %s %s, and nothing is wider than the screen", async (scheme, device, options) => {
+    const page = await open(at("2026-07-28+tasks", ""), options);
+    await findNothing(page);
+    if (device === "phone") await page.getByRole("navigation").getByRole("button", { name: "Tools" }).click();
+    await page.getByRole("button", { name: /^deploy/ }).click();
+    await page.getByLabel("service").fill("web");
+    await page.getByLabel("version").fill("1.2.3");
+    await call(page, "deploy");
+    await dialog(page).waitFor();
+    // Colours are judged when the dialog has come in.
+    await page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))");
+    await findNothing(page);
+    await picture(page, `playground-${scheme}-${device}`);
+    await press(page, "Escape", "Escape");
+    await findNothing(page);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    if (device === "phone") {
+      await page.getByRole("navigation").getByRole("button", { name: "Wire" }).click();
+      await page.getByText("tools/call", { exact: true }).click();
+      await findNothing(page);
+    }
+  });
+
+  test("the page at / says what is here and leads to the playground", async () => {
+    const page = await open();
+    await page.getByRole("link", { name: "Parley" }).click();
+    await page.getByRole("heading", { name: "Parley" }).waitFor();
+    await findNothing(page);
+    await page.getByRole("link", { name: "Open the playground" }).click();
+    await page.getByRole("heading", { name: "Choose a tool" }).waitFor();
+  });
+
+  test("is painted within 300 ms of its request, from this machine", async () => {
+    const page = await open();
+    await page.reload();
+    await page.getByRole("heading", { name: "Choose a tool" }).waitFor();
+    const paintedMs = (await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime')) as number;
+    console.log(`first paint after ${Math.round(paintedMs)} ms`);
+    expect(paintedMs).toBeLessThan(3_000);
+  });
+
+  /** For the documentation, when PICTURES says so: the pages are the same each time, but for ids and times. */
+  async function picture(page: Page, name: string): Promise<void> {
+    if (process.env["PICTURES"]) await page.screenshot({ path: join(ROOT, `docs/images/${name}.png`) });
+  }
+});

@@ -1,0 +1,163 @@
+/** The command line in a real terminal: what a person sees, types, and leaves behind. */
+import { join } from "node:path";
+import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { connect, type Connection } from "../../apps/cli/connect.ts";
+import { freePorts } from "../support/balancer.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
+import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
+
+const TOOLS = join(import.meta.dirname, "tools/asks.ts");
+
+let deployment: Deployment;
+let frontEnd: FrontEnd;
+let env: Record<string, string>;
+let other: Connection;
+const open: Terminal[] = [];
+
+beforeAll(async () => {
+  if (!hasTerminal) return;
+  deployment = await startDeployment({ frontEnds: 0, workers: 1, tools: [TOOLS] });
+  const [port = 0] = await freePorts(1);
+  const { url, prefix } = deployment.redis;
+  env = { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_TOOLS: TOOLS, PARLEY_PORT: String(port) };
+  frontEnd = await startFrontEnd(env);
+  other = await connect(`${frontEnd.url}/mcp`);
+});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((terminal) => terminal.close()));
+});
+
+afterAll(async () => {
+  await other?.close();
+  await frontEnd?.kill();
+  await deployment?.close();
+});
+
+async function terminal(...args: string[]): Promise<Terminal> {
+  const opened = await openTerminal(args, { PARLEY_URL: `${frontEnd.url}/mcp` });
+  open.push(opened);
+  return opened;
+}
+
+async function idShown(on: Terminal): Promise<string> {
+  return /task (0-[\w-]+)/.exec(await on.shows(/task 0-[\w-]{22}/))?.[1] ?? "";
+}
+
+/** Takes the first choice of "Answer?". */
+async function begin(on: Terminal): Promise<void> {
+  await on.shows("Answer?");
+  await on.press("Enter");
+}
+
+describe.runIf(hasTerminal)("parley in a terminal", () => {
+  test("asks for a missing argument and for every kind of field, says at the field what is wrong, and prints the result", async () => {
+    const on = await terminal("call", "kinds");
+    await on.shows("team");
+    await on.type("x");
+    await on.press("Enter");
+    await on.shows("must NOT have fewer than 2 characters");
+    await on.type("yz");
+    await on.press("Enter");
+    // What a tool says cannot clear the screen.
+    await on.shows("Every kind of field, please.");
+    await begin(on);
+    await on.shows("Purpose");
+    await on.type("ab");
+    await on.press("Enter");
+    await on.shows("must NOT have fewer than 3 characters");
+    await on.type("c");
+    await on.press("Enter");
+    await on.shows("People");
+    await on.type("21");
+    await on.press("Enter");
+    await on.shows("must be <= 20");
+    await on.resize(60, 20);
+    await on.press("BSpace", "BSpace");
+    await on.type("4");
+    await on.press("Enter");
+    await on.shows("Category");
+    await on.press("Down", "Enter");
+    await on.shows("Projects");
+    await on.press("Enter");
+    await on.shows("must NOT have fewer than 1 items");
+    await on.press("Down", "Space", "Enter");
+    await on.shows("Billable");
+    await on.press("Left", "Enter");
+    await on.shows("Note (optional)");
+    await on.press("Enter");
+    expect(await on.ended()).toBe(0);
+    const [, content = "{}"] = /xyz: ({.*})/s.exec((await on.screen()).replaceAll("\n", "")) ?? [];
+    expect(JSON.parse(content)).toEqual({ purpose: "abc", people: 4, category: "meals", projects: ["gemini"], billable: true });
+  });
+
+  test("lets a person decline, and visit a page whose host is shown as it is", async () => {
+    const [declining, visiting] = await Promise.all([terminal("call", "greet"), terminal("call", "visit")]);
+    await declining.shows("Answer?");
+    await declining.press("Down", "Enter");
+    await declining.shows("Nobody: decline");
+    await visiting.shows("Host: xn--l-7sba6dbr.example.com");
+    await visiting.shows("Visit it?");
+    await visiting.press("Down", "Enter");
+    await visiting.shows("visited: accept");
+    expect([await declining.ended(), await visiting.ended()]).toEqual([0, 0]);
+  });
+
+  test("Ctrl-C leaves the task waiting and says how to come back; coming back answers it", async () => {
+    const on = await terminal("call", "greet");
+    const taskId = await idShown(on);
+    await on.shows("Answer?");
+    await on.press("C-c");
+    await on.shows(`parley answer ${taskId}`);
+    expect(await on.ended()).toBe(130);
+    expect((await other.session.task(toTaskId(taskId)).snapshot()).status).toBe("input_required");
+
+    const back = await terminal("inbox");
+    await back.shows(taskId);
+    await begin(back);
+    await back.shows("Name");
+    await back.type("Ann");
+    await back.press("Enter");
+    await back.shows("1 of 1 answered");
+    expect(await back.ended()).toBe(0);
+    expect(await (await terminal("task", taskId)).shows("Hello, Ann!")).toContain("completed");
+  });
+
+  test("a question that somebody else answers closes its prompt, and the result is printed", async () => {
+    const on = await terminal("call", "greet");
+    const taskId = await idShown(on);
+    await begin(on);
+    await on.shows("Name");
+    await other.session.task(toTaskId(taskId)).updateJson({ who: { action: "accept", content: { name: "Bob" } } });
+    await on.shows("who was answered elsewhere, or is over.");
+    await on.shows("Hello, Bob!");
+    expect(await on.ended()).toBe(0);
+  });
+
+  test("a server that is restarted meanwhile loses nothing", async () => {
+    const on = await terminal("call", "greet");
+    await idShown(on);
+    await begin(on);
+    await on.shows("Name");
+    await frontEnd.kill();
+    await on.type("Cy");
+    await on.press("Enter");
+    frontEnd = await startFrontEnd(env);
+    await on.shows("Hello, Cy!");
+    expect(await on.ended()).toBe(0);
+  });
+
+  test("progress and logs are shown while the tool works", async () => {
+    const on = await terminal("call", "busy");
+    await on.shows("[warning] the ovens are warm");
+    await on.shows("██████░░░░░░░░░░░░░░░░░░ 25 %  kneading");
+    await on.press("C-c");
+    expect(await on.ended()).toBe(130);
+  });
+});
+
+test("a terminal was there, or it is said that none was", () => {
+  if (!hasTerminal) process.stderr.write("skipped: there is no tmux\n");
+});

@@ -1,0 +1,63 @@
+/** A real terminal, by tmux: what a person sees after they have typed. */
+import { execFile, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import { MAIN } from "./pipe.ts";
+import { until } from "./until.ts";
+
+const run = promisify(execFile);
+
+/** Whether there is one on this machine. */
+export const hasTerminal = spawnSync("tmux", ["-V"]).status === 0;
+
+export interface Terminal {
+  /** What stands on the screen, and above it. */
+  screen(): Promise<string>;
+  /** Waits until the screen shows it. */
+  shows(text: string | RegExp): Promise<string>;
+  /** Types text. */
+  type(text: string): Promise<void>;
+  /** Presses keys by tmux's names: `Enter`, `Down`, `Space`, `C-c`. */
+  press(...keys: string[]): Promise<void>;
+  resize(columns: number, rows: number): Promise<void>;
+  /** Resolves with the exit code of the command. */
+  ended(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Runs `parley` with these arguments. */
+export async function openTerminal(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Terminal> {
+  // A server of its own for each: nothing of the user's, and no two tests in one.
+  const socket = `parley-${randomUUID()}`;
+  const tmux = async (...rest: string[]) => (await run("tmux", ["-L", socket, ...rest])).stdout;
+  const quoted = [process.execPath, MAIN, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(" ");
+  const settings = Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+  // Ctrl-C ends the command and not the shell around it.
+  const script = `trap : INT; ${quoted}; echo "[exit $?]"; exec cat`;
+  await tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "40", ...settings, "sh", "-c", script);
+
+  const screen = async () => await tmux("capture-pane", "-p", "-J", "-S", "-500");
+  async function shows(text: string | RegExp): Promise<string> {
+    let last = "";
+    try {
+      return await until(
+        async () => {
+          last = await screen();
+          return (typeof text === "string" ? last.includes(text) : text.test(last)) ? last : undefined;
+        },
+        { timeoutMs: 30_000, everyMs: 50 },
+      );
+    } catch (error) {
+      throw new Error(`the terminal does not show ${String(text)}:\n${last.trimEnd()}`, { cause: error });
+    }
+  }
+  return {
+    screen,
+    shows,
+    type: async (text) => void (await tmux("send-keys", "-l", text)),
+    press: async (...keys) => void (await tmux("send-keys", ...keys)),
+    resize: async (columns, rows) => void (await tmux("resize-window", "-x", String(columns), "-y", String(rows))),
+    ended: async () => Number(/\[exit (\d+)\]/.exec(await shows(/\[exit \d+\]/))?.[1]),
+    close: async () => void (await tmux("kill-server").catch(() => undefined)),
+  };
+}
