@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const MAIN = resolve(import.meta.dirname, "main.ts");
 const script = (shell: string) => execFileSync(process.execPath, [MAIN, "completion", shell], { encoding: "utf8" });
+const check = (shell: string, ...args: string[]) => execFileSync(shell, args);
 const has = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 
 let directory: string;
@@ -31,13 +32,13 @@ describe("completion", () => {
   test.runIf(has("zsh"))("of zsh is a script that zsh takes", () => {
     const file = join(directory, "zsh");
     writeFileSync(file, script("zsh"));
-    execFileSync("zsh", ["-n", file]);
+    check("zsh", "-n", file);
   });
 
   test.runIf(has("fish"))("of fish is a script that fish takes", () => {
     const file = join(directory, "fish");
     writeFileSync(file, script("fish"));
-    execFileSync("fish", ["--no-execute", file]);
+    check("fish", "--no-execute", file);
   });
 
   test("knows every command, for each shell", () => {

@@ -26,14 +26,21 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
   let found: string | undefined;
   let looking: Promise<string> | undefined;
 
+  /** Redis starts while the rest is loaded; neither is, before it is needed: a command that finds a server starts in a third of the time. */
+  async function startOwn(): Promise<Running> {
+    const serving = import("./serve-all.ts");
+    const { startEmbeddedRedis } = await import("@parley/redis/embedded");
+    const embedded = process.env["REDIS_URL"] || process.env["REDIS_URL_FILE"] ? undefined : await startEmbeddedRedis({ dataDir });
+    const { serveEverything } = await serving;
+    return await serveEverything({ port: "0", tools, dataDir, embedded });
+  }
+
   async function look(): Promise<string> {
     for (const deadlineMs = Date.now() + TAKEOVER_MS; ;) {
       found = await findServing(dataDir);
       if (found !== undefined) return found;
-      // Not before it is needed: a command that finds a server starts in a third of the time.
-      const { serveEverything } = await import("./serve-all.ts");
       try {
-        own = serveEverything({ port: "0", tools, dataDir });
+        own = startOwn();
         const running = await own;
         void running.broken.then(() => broken.resolve("the worker cannot continue"));
         void running.embedded?.ended.then(() => {

@@ -13,6 +13,8 @@ export interface ServeAll {
   readonly tools?: string | undefined;
   /** Of the embedded Redis. */
   readonly dataDir: string;
+  /** One that is starting already; closed with the rest. */
+  readonly embedded?: EmbeddedRedis | undefined;
 }
 
 export interface Running {
@@ -28,9 +30,9 @@ export interface Running {
   close(): Promise<boolean>;
 }
 
-export async function serveEverything({ port, tools, dataDir }: ServeAll): Promise<Running> {
+export async function serveEverything({ port, tools, dataDir, embedded: started }: ServeAll): Promise<Running> {
   const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
-  const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
+  const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir })));
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.

@@ -59,7 +59,7 @@ export const GATEWAY_HEADER = "parley-gateway";
 
 export function createConnector({ fetch, version, deployment }: ConnectorOptions): UpstreamConnector {
   /** How each upstream wants to be spoken to, so that a call does not have to find out again. */
-  const known = new Map<string, { readonly prior: PriorDiscovery; readonly isSse: boolean }>();
+  const known = new Map<string, { readonly prior: PriorDiscovery; readonly isSse: boolean; readonly isSilent: boolean }>();
 
   async function open(
     upstream: Upstream,
@@ -78,7 +78,8 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
         },
       );
       prepare?.(client);
-      const transport = transportTo(upstream, { isSse, onCallCut });
+      const listening = listenWatch(fetch);
+      const transport = transportTo(upstream, { isSse, onCallCut, fetch: listening.fetch });
       try {
         const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : before?.prior;
         await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
@@ -87,7 +88,8 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
         throw error;
       }
       const discover = client.getDiscoverResult();
-      known.set(name, { isSse, prior: discover ? { kind: "modern", discover } : { kind: "legacy" } });
+      const isSilent = before?.isSilent === true || !(await listening.opened(connectTimeoutMs / 2));
+      known.set(name, { isSse, isSilent, prior: discover ? { kind: "modern", discover } : { kind: "legacy" } });
       return { client, isStateless: client.getProtocolEra() === "modern", close: () => close(client) };
     };
     try {
@@ -103,7 +105,7 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
     }
   }
 
-  function transportTo({ reached, name }: Upstream, { isSse, onCallCut }: { isSse: boolean; onCallCut: (() => void) | undefined }) {
+  function transportTo({ reached, name }: Upstream, { isSse, onCallCut, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
       return new StdioClientTransport({
@@ -130,6 +132,43 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
   }
 
   return { open, forget: ({ name }) => void known.delete(name) };
+}
+
+interface Transporting {
+  readonly isSse: boolean;
+  readonly onCallCut: (() => void) | undefined;
+  readonly fetch: FetchLike;
+}
+
+/**
+ * Sees the session's own stream being opened. Many servers send their questions on that one, and drop what they send before it is open, so a call
+ * must not come earlier.
+ */
+function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<boolean> } {
+  const { promise, resolve } = Promise.withResolvers<true>();
+  let isBegun = false;
+  return {
+    async fetch(url, init) {
+      if (init?.method !== "GET") return await fetch(url, init);
+      isBegun = true;
+      try {
+        return await fetch(url, init);
+      } finally {
+        // A server without such a stream says so.
+        resolve(true);
+      }
+    },
+    /** False when the server has not even begun to answer: some do so with their first message. */
+    async opened(timeoutMs) {
+      await new Promise((begun) => setImmediate(begun));
+      if (!isBegun) return true;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<false>((ends) => (timer = setTimeout(ends, timeoutMs, false)));
+      const isOpen = await Promise.race([promise, late]);
+      clearTimeout(timer);
+      return isOpen;
+    },
+  };
 }
 
 /** The client waits for ever for a result whose stream has ended: only its transport knows of that. */

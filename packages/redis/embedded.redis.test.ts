@@ -1,6 +1,7 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -101,6 +102,21 @@ describe("an embedded Redis", () => {
     const next = await start();
     expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
     await expect(using(url, (redis) => redis.ping())).rejects.toThrow();
+  });
+
+  test("starts beside a stranger on the port that the one before had, whatever that says", async () => {
+    const first = await start();
+    await using(first.url, (redis) => redis.set("kept", "yes"));
+    await first.close();
+    // It takes connections, and never answers.
+    const stranger = createServer().listen(first.port, "127.0.0.1");
+    await once(stranger, "listening");
+    try {
+      const second = await start();
+      expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
+    } finally {
+      stranger.close();
+    }
   });
 
   test("starts once when several start at the same moment", async () => {

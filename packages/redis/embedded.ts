@@ -16,7 +16,7 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -66,12 +66,16 @@ export class EmbeddedRedisError extends Error {
 const OWNER = "parley-embedded-owner";
 const START_LOCK_STALE_MS = 150_000;
 const STOP_TIMEOUT_MS = 10_000;
+/** How long a server that takes connections may say nothing. One that loads what it stored says so. */
+const SILENCE_MS = 15_000;
 
 /** What the directory remembers of its server, for the next start. */
 interface ServerRecord {
   readonly port: number;
   readonly password: string;
   readonly ownerPid: number;
+  /** Of the server, where it sees itself as this machine does: not in a container. Absent until it was ready. */
+  readonly serverPid?: number;
   /** Absent until a server was ready. */
   readonly writer?: Writer;
 }
@@ -149,10 +153,16 @@ async function startServer(
   command: ServerCommand,
   { dataDir, port, password, writer }: Start,
 ): Promise<EmbeddedRedis> {
-  const remember = (wroteLast: Writer | undefined) =>
+  const remember = (wroteLast: Writer | undefined, serverPid?: number) =>
     writePrivate(
       join(dataDir, "server.json"),
-      JSON.stringify({ port, password, ownerPid: process.pid, ...(wroteLast && { writer: wroteLast }) } satisfies ServerRecord),
+      JSON.stringify({
+        port,
+        password,
+        ownerPid: process.pid,
+        ...(serverPid !== undefined && { serverPid }),
+        ...(wroteLast && { writer: wroteLast }),
+      } satisfies ServerRecord),
     );
   await writePrivate(join(dataDir, "redis.conf"), configuration(command, password));
   await remember(writer);
@@ -173,8 +183,8 @@ async function startServer(
   const url = `redis://:${password}@127.0.0.1:${port}`;
   const owner = connectAsOwner(url);
   try {
-    const { product, version } = await ready(owner, ended, command.startTimeoutMs);
-    await remember({ source, product, version });
+    const { product, version, pid } = await ready(owner, ended, command.startTimeoutMs);
+    await remember({ source, product, version }, source === "docker" ? undefined : pid);
     return {
       url,
       port,
@@ -230,8 +240,8 @@ function connectAsOwner(url: string): Redis {
   return owner;
 }
 
-/** The version of the server, once it has loaded what it stored and takes commands. */
-async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<Version> {
+/** What the server is, once it has loaded what it stored and takes commands. */
+async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<Version & { readonly pid: number }> {
   const timer = new AbortController();
   try {
     const info = await Promise.race([
@@ -239,16 +249,19 @@ async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Pro
       ended.then(() => Promise.reject(new Error("the server ended while it started"))),
       sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => Promise.reject(new Error(`no answer within ${timeoutMs} ms`))),
     ]);
+    const pid = Number(/process_id:(\d+)/.exec(info)?.[1]);
     const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
-    if (valkey !== undefined) return { product: "valkey", version: valkey };
-    return { product: "redis", version: /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown" };
+    if (valkey !== undefined) return { product: "valkey", version: valkey, pid };
+    return { product: "redis", version: /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown", pid };
   } finally {
     timer.abort();
   }
 }
 
 /** Sees to the server that ran on this directory before: waits for one that is stopping, stops an orphan, refuses to share with a living owner. */
-async function settleWithLast(dataDir: string, { port, password, ownerPid }: ServerRecord): Promise<void> {
+async function settleWithLast(dataDir: string, { port, password, ownerPid, serverPid }: ServerRecord): Promise<void> {
+  // Its port is anybody's now.
+  if (serverPid !== undefined && !isAlive(serverPid)) return;
   const deadline = Date.now() + STOP_TIMEOUT_MS;
   let redis: Redis | undefined;
   try {
@@ -274,17 +287,29 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid }: Ser
   }
 }
 
-/** A connection to what may still run there; `undefined` when nothing does, or something that does not know our password. */
+/**
+ * A connection to what may still run there; `undefined` when nothing does, or something that does not know our password. Throws EmbeddedRedisError for what
+ * takes connections and says nothing: it may be our server, held up, and two on one directory would spoil it.
+ */
 async function connectOnce(port: number, password: string): Promise<Redis | undefined> {
   const redis = new Redis({ host: "127.0.0.1", port, password, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
   redis.on("error", () => undefined);
+  const timer = new AbortController();
+  const silence = sleep(SILENCE_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new EmbeddedRedisError(
+      `Something on port ${port}, where the Redis of this directory ran last, takes connections and does not answer. Wait or stop it, and start again.`,
+    );
+  });
   try {
-    await redis.connect();
-    await redis.ping();
+    await Promise.race([redis.connect().then(() => redis.ping()), silence]);
     return redis;
-  } catch {
+  } catch (error) {
     redis.disconnect();
+    if (error instanceof EmbeddedRedisError) throw error;
     return undefined;
+  } finally {
+    timer.abort();
+    silence.catch(() => undefined);
   }
 }
 
@@ -330,12 +355,15 @@ async function readRecord(dataDir: string): Promise<ServerRecord | undefined> {
   try {
     return JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as ServerRecord;
   } catch {
-    return undefined; // never started here, or cut off while it was written: a new password does no harm
+    return undefined; // never started here
   }
 }
 
+/** Moved into place whole: who is killed in between leaves what was there, and not half of it. */
 async function writePrivate(path: string, text: string): Promise<void> {
-  await writeFile(path, text, { mode: 0o600 });
+  const draft = `${path}.draft`;
+  await writeFile(draft, text, { mode: 0o600 });
+  await rename(draft, path);
 }
 
 async function lastLogLine(dataDir: string): Promise<string> {

@@ -37,6 +37,7 @@ export type {
   AskYield,
   CheckpointYield,
   EmitYield,
+  FileYield,
   AsyncToolGenerator,
   StepYield,
   ToolGenerator,

@@ -709,6 +709,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
           ...report,
           items: [
             { type: "log", level: "info", data: { table: 4 } },
+            { type: "emit", kind: "toast", data: { message: "Held ☃" } },
             { type: "progress", progress: 2 },
           ],
         });
@@ -718,6 +719,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(first.items).toEqual([{ type: "progress", progress: 1, total: 3 }]);
         expect(second.items).toEqual([
           { type: "log", level: "info", data: { table: 4 } },
+          { type: "emit", kind: "toast", data: { message: "Held ☃" } },
           { type: "progress", progress: 2 },
         ]);
         expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });

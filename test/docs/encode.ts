@@ -16,7 +16,7 @@ export interface Put {
 }
 
 /** The tool that yields it once, and returns what it got. */
-export function yielding(yielded: JsonObject) {
+function yielding(yielded: JsonObject) {
   return defineTool({
     name: "tool",
     *run() {

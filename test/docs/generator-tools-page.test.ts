@@ -5,7 +5,7 @@ import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.j
 import { SESSION_DIALECTS } from "@parley/protocol/sessions";
 import { decline, runTool } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
-import { answeredEverywhere, putEverywhere, telling, yielding } from "./encode.ts";
+import { answeredEverywhere, putEverywhere, telling } from "./encode.ts";
 import { approvalsOf, bookTable, greet, held, oneThing, planned, typed } from "./snippets.ts";
 
 const page = readFileSync(new URL("../../docs/generator-tools.md", import.meta.url), "utf8");

@@ -204,6 +204,35 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     expect(text).toBe(`The journal garden-${number} ends with week 1.`);
   });
 
+  test("plan_trip asks one thing after the other, as a generator", async () => {
+    const { asked, text } = await complete(dialect, {
+      tool: "plan_trip",
+      args: { city: "Graz" },
+      answers: {
+        "How many": accept({ value: 3 }),
+        "Which train": accept({ value: "noon" }),
+        "On which": accept({ value: "2026-12-24" }),
+        "⚠️ Book": accept({ value: true }),
+      },
+    });
+    expect(asked).toHaveLength(4);
+    expect(text).toContain("Booked: 3 seats to Graz, noon train.");
+  });
+
+  test("compare_offers asks several suppliers at once, and what it streams is its result", async () => {
+    const { text } = await complete(dialect, {
+      tool: "compare_offers",
+      args: { event: `party-${number}`, suppliers: ["bakery", "bistro", "caterer"] },
+      answers: {
+        "What does bakery": accept({ value: 99 }),
+        "What does bistro": accept({ value: 310.5 }),
+        "What does caterer": { action: "decline" },
+        "How does": accept({ value: "by car" }),
+      },
+    });
+    expect(text).toBe(`Offers for party-${number}:\n  bakery: 99.00 €, by car\n  bistro: 310.50 €, by car\n`);
+  });
+
   test("a person's no ends the call without a booking", async () => {
     const { text, isError } = await complete(dialect, {
       tool: "book_dinner",

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v1 from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TaskState } from "../../bench/client.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
   });
   workers = [...deployment.workers];
   await offered(["classic_plain", "stateless_deploy", "pipe_plain", "any.echo"]);
-});
+}, 120_000);
 
 afterAll(async () => {
   await deployment?.close();
@@ -106,26 +106,29 @@ async function listed() {
 }
 
 const offered = (names: readonly string[]) =>
-  until(async () => {
-    const tools = new Set((await listed()).map(({ name }) => name));
-    return names.every((name) => tools.has(name));
-  });
+  until(
+    async () => {
+      const tools = new Set((await listed()).map(({ name }) => name));
+      return names.every((name) => tools.has(name));
+    },
+    { timeoutMs: 30_000, everyMs: 200 },
+  );
 
-const settled = (taskId: string) =>
+const settled = (taskId: string, everyMs = 15) =>
   until(
     async () => {
       const task = await client.get(taskId);
       return task.status === "working" ? undefined : task;
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000, everyMs },
   );
-const ended = (taskId: string) =>
+const ended = (taskId: string, everyMs = 15) =>
   until(
     async () => {
       const task = await client.get(taskId);
       return ["completed", "failed", "cancelled"].includes(task.status) ? task : undefined;
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000, everyMs },
   );
 const said = (task: TaskState) => JSON.parse(task.result?.content?.[0]?.text ?? "null") as unknown;
 const accept = (ok: boolean, key = "question-1") => ({ [key]: { action: "accept", content: { ok } } });
@@ -255,18 +258,18 @@ describe("a question of a classic upstream", () => {
     const tasks = await Promise.all(
       numbers.map(async (number) => (await client.call("classic_confirm", { text: `many-${number}` })).taskId),
     );
-    const waiting = await Promise.all(tasks.map(settled));
+    const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
     for (const [number, task] of waiting.entries()) {
       expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
     }
     const shuffled = numbers.toSorted(() => Math.random() - 0.5);
     await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
-    const results = await Promise.all(tasks.map(ended));
+    const results = await Promise.all(tasks.map((taskId) => ended(taskId, 500)));
     expect(results.map(said)).toEqual(
       numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
     );
-    // One session each, and one more that reads the lists.
-    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 2);
+    // One session each, and those that read the lists: of three upstreams in the file that are this one.
+    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 3, { timeoutMs: 30_000 });
     await until(async () => (await deployment.redis.keys()).filter((key) => key.endsWith(":holder")).length === 0);
     const left = await Promise.all(
       (await deployment.redis.keys()).filter((key) => key.includes(":gateway:calls:")).map((key) => deployment.redis.redis.hlen(key)),
@@ -311,6 +314,24 @@ describe("callers of other dialects", () => {
         const { content } = await connected.callTool({ name: tool, arguments: { text } });
         expect(JSON.parse((content[0] as { text: string }).text)).toMatchObject({ said: "again", content: { ok: true } });
       }
+    } finally {
+      await connected.close();
+    }
+  });
+
+  test("whose model or folders the upstream wants to know of are asked for them", async () => {
+    const connected = new v1.Client({ name: "test", version: "1" }, { capabilities: { sampling: {}, roots: {} } });
+    connected.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => ({
+      model: "m",
+      role: "assistant",
+      content: { type: "text", text: `heard ${JSON.stringify(params.messages[0]?.content)}` },
+    }));
+    connected.setRequestHandler(ListRootsRequestSchema, async () => ({ roots: [{ uri: "file:///work" }] }));
+    await connected.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      const called = async (name: string) => JSON.stringify(await connected.callTool({ name, arguments: { text: "hi there" } }));
+      expect(await called("classic_sampled")).toContain("hi there");
+      expect(await called("classic_rooted")).toContain("file:///work");
     } finally {
       await connected.close();
     }
@@ -410,8 +431,9 @@ describe("a worker that is told to stop while it holds calls", () => {
         return taskId;
       }),
     );
-    const stopped = Promise.all(workers.splice(0).map((worker) => worker.stop()));
+    const stopping = workers.splice(0);
     workers.push(await deployment.addWorker());
+    const stopped = Promise.all(stopping.map((worker) => worker.stop()));
     await client.answer(answered!, accept(true));
     expect(said(await ended(answered!))).toMatchObject({ said: "answered", content: { ok: true } });
     expect(await ended(left!)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });

@@ -48,7 +48,7 @@ test("shows what tools throw, unless it is told not to", async () => {
 });
 
 /** `START_ROUNDS=100` for as long as it takes. */
-const ROUNDS = Number(process.env["START_ROUNDS"] ?? 5);
+const ROUNDS = Number(process.env["START_ROUNDS"] ?? 4);
 
 test("killed and started again, round after round, it loses no task that waits", { timeout: ROUNDS * 30_000 }, async () => {
   const asked: string[] = [];

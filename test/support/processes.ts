@@ -56,7 +56,7 @@ export async function logged(launched: Launched, message: string): Promise<LogLi
       ended = !isRunning(launched.pid);
       return found ?? ended;
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000 },
   );
   if (line === true)
     throw new Error(`the process ended before "${message}":\n${launched.logs.map((each) => JSON.stringify(each)).join("\n")}`);

@@ -279,6 +279,8 @@ describe("what cannot be asked is refused with the path of the option", () => {
   const many = (count: number) => Array.from({ length: count }, (_, index) => String(index));
   test.each<[string, string, (ctx: Context) => Promise<unknown>]>([
     ["no message", "/message", (ctx) => ctx.text("q", { message: "" })],
+    ["no options at all", "/message", (ctx) => ctx.text("q", undefined as never)],
+    ["no page", "/message", (ctx) => ctx.url("q", undefined as never)],
     ["a form without one", "/message", (ctx) => ctx.form("q", { message: "", schema: {} })],
     ["lengths in the wrong order", "/minLength", (ctx) => ctx.text("q", { ...options, minLength: 3, maxLength: 2 })],
     ["a length that is none", "/maxLength", (ctx) => ctx.text("q", { ...options, maxLength: -1 })],

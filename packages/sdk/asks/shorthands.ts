@@ -115,13 +115,15 @@ export function createShorthands(put: Put): Shorthands {
     select: asksFor(selectField),
     date: asksFor(dateField),
     form: async (name: string, options: FormOptions<Schema | JsonObject>) => {
+      const message = formMessage(name, options);
       const preset = { exists: options.default !== undefined, content: options.default ?? {} };
-      return askForm(name, { ...options, message: formMessage(name, options) }, preset, (content) => content);
+      return askForm(name, { ...options, message }, preset, (content) => content);
     },
     url: async (name: string, options: UrlOptions) => {
+      const message = formMessage(name, options);
       const { onTimeout } = options;
       const result = await put(name, {
-        message: formMessage(name, options),
+        message,
         url: options.url,
         ...waiting(options),
         ...present({ hints: hintsOf(options) }),
@@ -161,7 +163,7 @@ function valueForm<O extends CommonOptions & { readonly default?: unknown }>(
   options: O,
   fieldOf: (name: string, options: O) => Field,
 ): ValueForm {
-  if (typeof options.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
+  checkMessage(name, options);
   const field = builtField(name, options, fieldOf);
   const { default: preset, required = true } = options;
   const hasDefault = preset !== undefined;
@@ -208,8 +210,13 @@ function wrongAsk(name: string, path: string, message: string): ParleyError {
   return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${describeViolations(violations)}`, { violations });
 }
 
+/** Tools are written without types as well. */
+function checkMessage(name: string, options: Partial<Pick<CommonOptions, "message">> | undefined): void {
+  if (typeof options?.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
+}
+
 function formMessage(name: string, options: Omit<CommonOptions, "required">): string {
-  if (typeof options.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
+  checkMessage(name, options);
   return messageOf(options);
 }
 

@@ -29,7 +29,7 @@ function sentence(text: string): string {
 }
 
 /** Names that generator tools give to asks without an id. */
-const NUMBERED = /^ask_\d+$/;
+const NUMBERED = /^ask_\d+(?:_\d+)*$/;
 
 /** `party-size` is "Party size". */
 export function titleOf(name: string, { label }: CommonOptions): JsonObject {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type AsyncToolGenerator, type Context, type Secret, type ToolGenerator, Declined, Unanswered, defineTool } from "../index.ts";
 import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
+import type { FileRef } from "@parley/core";
 
 type Run = (ctx: Context) => ToolGenerator | AsyncToolGenerator;
 
@@ -109,6 +110,35 @@ describe("a generator tool", () => {
       expect(ended.error?.message ?? ended.text).toContain("is a secret");
       expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
       expect(ended.feed).toMatchObject([{ data: { data: "[secret] of 7" } }]);
+    }
+  });
+
+  test("gets a file that was uploaded on a page, and several where it asks for several", async () => {
+    for (const { more, replies, page } of [
+      { more: {}, replies: { file: { name: "a.txt", text: "one" } }, page: { accept: [], countMax: 1 } },
+      {
+        more: { accept: "text/*, .csv", maxBytes: 9, multiple: true },
+        replies: {
+          files: [
+            { name: "a.txt", text: "one" },
+            { name: "b.txt", text: "two" },
+          ],
+        },
+        page: { accept: ["text/*", ".csv"], bytesMax: 9, countMax: 20 },
+      },
+      { more: { count: 2 }, replies: { files: [{ name: "a.txt", text: "one" }] }, page: { countMax: 2 } },
+    ]) {
+      const ended = await run(
+        function* () {
+          const files: FileRef | FileRef[] = yield { ask: "file", id: "papers", message: "Your papers?", ...more };
+          return JSON.stringify([files].flat().map(({ name, size }) => [name, size])) + String(Array.isArray(files));
+        },
+        { papers: replies },
+        { interrupt: true },
+      );
+      expect(ended.asks).toMatchObject([{ key: "papers", request: { type: "url", page: { kind: "files", ...page } } }]);
+      const names = "files" in replies ? (replies.files ?? []) : [replies.file];
+      expect(ended.text).toBe(JSON.stringify(names.map((file) => [file?.name, 3])) + String("files" in replies));
     }
   });
 
@@ -233,6 +263,25 @@ describe("several yields at once", () => {
     );
     expect(JSON.parse(ended.text)).toEqual({ ada: "yes", bob: "too dear" });
     expect(ended.journal).toEqual(["ask:ada/ask_0", "ask:bob/ask_0", "step:ada/note", "ask:bob/ask_1", "step:bob/note"]);
+  });
+
+  test("in a list have names of their own as well, so that an answer reaches the one that asked, whichever is first", async () => {
+    // The second is first in every other run.
+    let runs = 0;
+    async function* slow(who: string, turns: number): AsyncToolGenerator<string> {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return `${who}: ${yield { ask: "text", message: "The same question?" }}`;
+    }
+    const ended = await runTool(
+      tool(function* () {
+        runs += 1;
+        return yield [slow("a", runs % 2 === 0 ? 1 : 5), slow("b", runs % 2 === 0 ? 5 : 1)];
+      }),
+      {},
+      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, interrupt: true },
+    );
+    expect(ended.text).toBe('["a: for a","b: for b"]');
+    expect(runs).toBeGreaterThan(1);
   });
 
   test("of which one fails withdraw the others' questions before it is thrown", async () => {

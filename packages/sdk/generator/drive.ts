@@ -10,7 +10,7 @@
  *       handler; the next run drives a new one from its start.
  *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
  */
-import { type Duration, type JsonObject, ParleyError } from "@parley/core";
+import { FILES_MAX, type Duration, type JsonObject, ParleyError } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
 import type { PageAsk } from "../pages.ts";
 import { present } from "../present.ts";
@@ -18,7 +18,15 @@ import type { Schema } from "../schema.ts";
 import type { Secret } from "../secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
-import { type AllYield, type AskYield, type EmitYield, type StepYield, type AnyToolGenerator, isGenerator } from "./yields.ts";
+import {
+  type AllYield,
+  type AskYield,
+  type EmitYield,
+  type FileYield,
+  type StepYield,
+  type AnyToolGenerator,
+  isGenerator,
+} from "./yields.ts";
 
 /** In one run, those of earlier ones included: a generator that yields without end would never let its worker do anything else. */
 export const YIELDS_MAX = 20_000;
@@ -28,10 +36,28 @@ interface Stage {
   readonly ctx: Context;
   readonly teller: Teller;
   readonly count: { yields: number };
-  /** Names for asks without an id. */
-  readonly unnamed: { asks: number };
+  readonly unnamed: Unnamed;
   /** Aborted when a sibling has failed. */
   readonly signal?: AbortSignal;
+}
+
+/**
+ * Names for asks without an id: `ask_0`, `ask_1` … A generator in a list has names below its own place there, `ask_1_0`: whichever of them is first
+ * to ask may differ from run to run where they await something outside ctx, and an answer must not reach another one.
+ */
+interface Unnamed {
+  readonly prefix: string;
+  count: number;
+}
+
+function newUnnamed(prefix = "ask_"): Unnamed {
+  return { prefix, count: 0 };
+}
+
+function nextName(unnamed: Unnamed): string {
+  const name = `${unnamed.prefix}${unnamed.count}`;
+  unnamed.count += 1;
+  return name;
 }
 
 /** Drives `generator` to its end and returns what it returned. Throws what it throws. */
@@ -40,7 +66,7 @@ export function runGenerator(
   generator: AnyToolGenerator,
   { ctx, output }: { readonly ctx: Context; readonly output: Output },
 ): Promise<unknown> {
-  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: { asks: 0 } });
+  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed() });
 }
 
 async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
@@ -124,12 +150,21 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
   secret: askSecret,
   // A form would pass it through the client.
   password: askSecret,
+  file: askFile,
 };
 
 /** The page takes no other options. */
 function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
   const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
   return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
+
+function askFile(ctx: Context, name: string, options: FileYield & PageAsk): Promise<unknown> {
+  const { message, accept: given, maxBytes, multiple = false, count, expires, timeout = expires, onTimeout, signal, to, not } = options;
+  const accept = typeof given === "string" ? given.split(",").map((type) => type.trim()) : given;
+  const asked = { message, ...present({ accept, maxBytes, timeout, onTimeout, signal, to, not }) };
+  const countMax = count ?? (multiple ? FILES_MAX : undefined);
+  return countMax === undefined ? ctx.file(name, asked) : ctx.file(name, { ...asked, count: countMax });
 }
 
 function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
@@ -145,7 +180,7 @@ function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
 function nameOf(yielded: AskYield, { unnamed }: Stage): string {
   const { id } = yielded;
   const named = id ?? ("elicitationId" in yielded ? yielded.elicitationId : undefined);
-  return named ?? `ask_${unnamed.asks++}`;
+  return named ?? nextName(unnamed);
 }
 
 function unknownAsk(name: string, kind: unknown): ParleyError {
@@ -177,7 +212,7 @@ function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise
 async function all(items: unknown, stage: Stage): Promise<unknown> {
   if (Array.isArray(items))
     return together(
-      items.map((item: unknown) => (beside) => one(item, beside)),
+      items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)),
       stage,
     );
   if (typeof items !== "object" || items === null)
@@ -187,11 +222,15 @@ async function all(items: unknown, stage: Stage): Promise<unknown> {
     entries.map(
       ([name, item]) =>
         (beside) =>
-          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: { asks: 0 } })),
+          stage.ctx.branch(name, () => one(item, { ...beside, unnamed: newUnnamed() })),
     ),
     stage,
   );
   return Object.fromEntries(entries.map(([name], index) => [name, values[index]]));
+}
+
+function within(stage: Stage): Stage {
+  return { ...stage, unnamed: newUnnamed(`${nextName(stage.unnamed)}_`) };
 }
 
 async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[], stage: Stage): Promise<readonly unknown[]> {

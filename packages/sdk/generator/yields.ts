@@ -29,7 +29,20 @@ export type AskYield =
   /** Gets `{ action: "accept" }`. `elicitationId` names it where there is no `id`. */
   | (Identified & { readonly ask: "url"; readonly elicitationId?: string } & UrlOptions)
   /** Taken on a page that Parley serves, never by a form. Gets a Secret, which steps read. */
-  | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk);
+  | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk)
+  /** Uploaded on such a page. Gets a FileRef, or a list of them with `multiple` or `count`. */
+  | (Identified & FileYield & PageAsk);
+
+export interface FileYield {
+  readonly ask: "file";
+  /** MIME types and endings, in a list or separated by commas: `"image/*,.pdf"`. Anything unless said otherwise. */
+  readonly accept?: string | readonly string[];
+  readonly maxBytes?: number;
+  /** As many as one question takes. */
+  readonly multiple?: boolean;
+  readonly count?: number;
+  readonly expires?: Duration;
+}
 
 export type Severity = "info" | "success" | "warning" | "error";
 

@@ -133,4 +133,27 @@ export const chatty = defineTool({
   },
 });
 
-export default [everyField, twoAtOnce, goThere, hostile, manyFields, manyOptions, longMessage, chatty];
+/** A red pixel. */
+const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+
+export const emits = defineTool({
+  name: "emits",
+  description: "Tells everything that a tool can tell, then asks.",
+  async run(_args, ctx) {
+    ctx.status("preparing");
+    ctx.progress(1, 4, "first part");
+    ctx.log("error", "the oven is cold");
+    ctx.emit("stream", { data: "chunk one, " });
+    ctx.emit("stream", { data: "chunk two", final: true });
+    ctx.emit("toast", { message: "Saved", type: "success" });
+    ctx.emit("thinking", { active: true });
+    ctx.emit("artifact", { type: "code", title: "main.ts", content: "const a = 1;", language: "ts" });
+    ctx.emit("artifact", { type: "image", title: "A pixel", content: PICTURE, mimeType: "image/png" });
+    ctx.emit("artifact", { type: "document", title: "Offer", url: "javascript:document.title='owned'" });
+    ctx.emit("qr", { value: "https://x.example" });
+    await ctx.ask("enough", { message: "Enough?", schema: z.object({ ok: z.boolean() }) });
+    return "told all";
+  },
+});
+
+export default [emits, everyField, twoAtOnce, goThere, hostile, manyFields, manyOptions, longMessage, chatty];

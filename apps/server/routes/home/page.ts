@@ -32,7 +32,7 @@ ${play}
 ${needsToken ? "<p>Callers log in here: a client that knows OAuth finds the way by itself.</p>" : ""}
 <h2>From a terminal</h2>
 <pre tabindex="0" aria-label="Commands">parley tools --url ${address}
-parley call book_dinner --url ${address}</pre>
+parley call <em>tool</em> --url ${address}</pre>
 </main>
 </html>
 `;

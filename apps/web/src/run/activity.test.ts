@@ -7,20 +7,24 @@ describe("activity", () => {
       { type: "progress", progress: 1, total: 4, message: "looking" },
       { type: "log", level: "warning", data: { table: 4 }, logger: "kitchen" },
       { type: "emit", kind: "stream", data: { data: "one " } },
+      { type: "emit", kind: "stream", data: { data: { rows: 2 } } },
       { type: "emit", kind: "stream", data: { data: "two", final: true } },
+      { type: "emit", kind: "progress", data: { value: 0.25, message: "looking", meta: {} } },
+      { type: "emit", kind: "status", data: { message: "Held", type: "success" } },
       { type: "emit", kind: "thinking", data: { active: true } },
       { type: "emit", kind: "toast", data: { message: "Saved", type: "success" } },
       { type: "emit", kind: "artifact", data: { type: "code", title: "main.ts", content: "1", language: "ts" } },
-      { type: "emit", kind: "qr", data: { text: "hello" } },
+      { type: "emit", kind: "qr", data: { value: "hello" } },
       { type: "new-thing", a: 1 },
     ]);
     expect(activity.progress).toEqual({ part: 0.25, words: "1 of 4: looking" });
-    expect(activity.stream).toBe("one two");
+    expect(activity.stream).toBe('one {"rows":2}\ntwo');
     expect(activity.thinking).toBe(true);
     expect(activity.lines.map(({ kind, label, text }) => [kind, label, text])).toEqual([
       ["log", "warning", 'kitchen: {"table":4}'],
+      ["emit", "success", "Held"],
       ["toast", "success", "Saved"],
-      ["emit", "qr", '{"text":"hello"}'],
+      ["emit", "qr", "hello"],
       ["emit", "new-thing", '{"type":"new-thing","a":1}'],
     ]);
     expect(activity.artifacts).toEqual([expect.objectContaining({ type: "code", title: "main.ts", content: "1", language: "ts" })]);

@@ -63,11 +63,13 @@ export function withItems(activity: Activity, items: readonly Item[]): Activity 
     else if (item.type === "emit") {
       const kind = word(item["kind"], "emit");
       const data = (typeof item["data"] === "object" && item["data"] !== null ? item["data"] : {}) as JsonObject;
-      if (kind === "stream") stream = (stream + plain(data["data"] ?? data["cut"])).slice(-STREAM_CHARS_MAX);
+      if (kind === "stream") stream = (stream + chunkOf(data["data"] ?? data["cut"])).slice(-STREAM_CHARS_MAX);
       else if (kind === "thinking") thinking = data["active"] !== false;
       else if (kind === "toast") say("toast", word(data["type"], "info"), plain(data["message"] ?? data));
       else if (kind === "artifact") artifacts.push(artifactOf(data));
-      else say("emit", kind, plain(data));
+      else if (kind === "status") say("emit", word(data["type"], "info"), plain(data["message"] ?? data));
+      // Said as progress, too.
+      else if (kind !== "progress") say("emit", kind, plain(data["value"] ?? data));
     } else say("emit", item.type, plain(item as Json));
   }
 
@@ -127,6 +129,11 @@ function artifactOf(data: JsonObject): Artifact {
 
 function plain(value: Json | undefined): string {
   return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+}
+
+/** Data is told line by line. */
+function chunkOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : `${plain(value)}\n`;
 }
 
 function word(value: unknown, otherwise: string): string {
