@@ -1,5 +1,6 @@
 /** Everything in one process, for one machine: a Redis of its own unless REDIS_URL names one, a front end, a worker. */
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { readEnvironment, withFiles, withLogFields } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
@@ -35,7 +36,7 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.
-    ...(embedded && { PARLEY_SHOW_ERRORS: "true" }),
+    ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
     ...process.env,
     ...(embedded && { REDIS_URL: embedded.url }),
     ...(port !== undefined && { PARLEY_PORT: port }),

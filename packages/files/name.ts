@@ -9,7 +9,7 @@ export function fileName(given: string): string {
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
     .replace(/^[.\s]+|[.\s]+$/g, "");
   if (name === "") return "file";
-  const points = [...name];
+  const points = Array.from(name);
   if (points.length <= NAME_CHARS_MAX) return name;
   const ending = /\.\w{1,16}$/.exec(name)?.[0] ?? "";
   return points.slice(0, NAME_CHARS_MAX - ending.length).join("") + ending;

@@ -38,6 +38,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "user+client",
   "on",
   "RS256",
+  "dir:/var/lib/parley/files",
   "off",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };

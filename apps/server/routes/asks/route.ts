@@ -115,20 +115,16 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const ref = refOf(request);
     const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
     const leave = uploads.enter();
-    try {
-      const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs });
-      if (taken.type === "notice") return notice(reply, taken.name);
-      if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);
-      if (taken.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
-      const content = { files: taken.files.map((file) => ({ ...file })) };
-      const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
-      if (type === "accepted") return notice(reply, "accepted");
-      await Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
-      const visit = await visitPage(services, ref);
-      return notice(reply, visit.type === "open" ? "stale" : visit.type);
-    } finally {
-      leave();
-    }
+    const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
+    if (taken.type === "notice") return notice(reply, taken.name);
+    if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);
+    if (taken.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
+    const content = { files: taken.files.map((file) => ({ ...file })) };
+    const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
+    if (type === "accepted") return notice(reply, "accepted");
+    await Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
+    const visit = await visitPage(services, ref);
+    return notice(reply, visit.type === "open" ? "stale" : visit.type);
   }
 
   async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
