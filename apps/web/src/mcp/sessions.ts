@@ -31,11 +31,14 @@ function lasting(endpoint: Endpoint, version: string) {
 /** Questions that are open on a stream, each with the id of the request that put it. */
 interface Open extends Question {
   readonly requestId: string | number;
-  /** It is put again, perhaps under another id, in this place: its last answer did not fit, or its stream was lost. */
+  /**
+   * It may be put again, perhaps under another id, and then in this place: it is being answered, its last answer did not fit, or its stream was
+   * lost. An answer that does not fit is refused on one connection and the question put again on another, in either order.
+   */
   readonly isPutAgain: boolean;
 }
 
-function openQuestions(told: Told, changed: () => void = () => undefined) {
+export function openQuestions(told: Pick<Told, "questions">, changed: () => void = () => undefined) {
   let open: Open[] = [];
   const show = () => {
     told.questions(open);
@@ -53,13 +56,14 @@ function openQuestions(told: Told, changed: () => void = () => undefined) {
       open = again === -1 ? [...open, question] : open.with(again, question);
       show();
     },
-    async answer(session: Session, questionId: string, reply: Parameters<Session["reply"]>[1]): Promise<Taken> {
+    async answer(session: Pick<Session, "reply">, questionId: string, reply: Parameters<Session["reply"]>[1]): Promise<Taken> {
       const question = open.find(({ id }) => id === questionId);
       if (!question) return { type: "late" };
+      open = open.map((each) => (each.id === questionId ? { ...each, isPutAgain: true } : each));
       const taken = await session.reply(question.requestId, reply);
-      const isRefused = taken.type === "refused";
-      open = open.flatMap((each) => (each.id !== questionId ? [each] : isRefused ? [{ ...each, isPutAgain: true }] : []));
-      if (!isRefused) show();
+      if (taken.type === "refused") return taken;
+      open = open.filter(({ id }) => id !== questionId);
+      show();
       return taken;
     },
     keep(isOpen: (question: Question) => boolean): void {
