@@ -131,7 +131,7 @@ describe.skipIf(command === undefined)("the playground", () => {
       .getByText(new RegExp(`^Confirmed: table \\d+ for 4 on 2026-12-24 at ${time}`))
       .waitFor();
     await page.getByText("completed", { exact: true }).waitFor();
-    expect(await dialog(page).count()).toBe(0);
+    await expect.poll(() => dialog(page).count()).toBe(0);
     // The messages are those of the dialect.
     const wire = await page.getByRole("list", { name: "Messages" }).innerText();
     expect(wire).toContain(
@@ -342,7 +342,7 @@ describe.skipIf(command === undefined)("the playground", () => {
     await page.getByRole("button", { name: /^book_dinner/ }).waitFor();
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await result(page).getByText("said all").waitFor();
-    expect(await page.locator(".lines .line").count()).toBe(60);
+    await expect.poll(() => page.locator(".lines .line").count()).toBe(60);
     const { entries, rows } = {
       entries: await page.getByText(/^\d+ messages$/).innerText(),
       rows: await page.locator(".messages > li").count(),
@@ -470,7 +470,7 @@ describe.skipIf(command === undefined)("the playground", () => {
       // Another tab is somebody else until it is told.
       const other = await open(new URL(page.url()).hash, {}, page.context(), `${front.url}/play/`);
       await other.getByRole("button", { name: "Token needed" }).waitFor();
-      expect(await dialog(other).count()).toBe(0);
+      await expect.poll(() => dialog(other).count()).toBe(0);
     } finally {
       await front.kill();
       await issuer.close();
