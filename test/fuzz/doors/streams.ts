@@ -168,7 +168,6 @@ function dueOf({ method, path, lastEvent, changes, body }: Sent, was: string | u
 
 function cases(): fc.Arbitrary<Sent> {
   const paths = [
-    "/",
     "/mcp/",
     "/MCP",
     "//mcp",
