@@ -2,12 +2,13 @@
  * Asks each front end twenty times a second whether it lives, and holds it to 100 ms.
  *
  * A slow answer counts when the front end itself was at work: when its own thread had the processor for 100 ms of that time, as it says from
- * inside. When it had not, the machine was busy with something else, and the answer is only counted.
+ * inside, at the pace of a quiet machine. When it had not, the machine was busy with something else, and the answer is only counted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunFinding } from "../rules.ts";
 import type { Blocked, FrontEnd, System } from "../system.ts";
 import { Http } from "../wire/http.ts";
+import { type Pace, startPace } from "./pace.ts";
 import type { Trail } from "./trail.ts";
 
 const EVERY_MS = 50;
@@ -53,11 +54,13 @@ export function startPulse(system: System, trail: Trail): Pulse {
     http.close();
   }
 
+  const pace = startPace();
   const watching = Promise.all(system.frontEnds.map(watch));
   return {
     async stop() {
       running = false;
       await watching;
+      pace.stop();
       const blocked = new Map<FrontEnd, readonly Blocked[]>();
       for (const frontEnd of system.frontEnds) {
         blocked.set(
@@ -65,7 +68,7 @@ export function startPulse(system: System, trail: Trail): Pulse {
           (await system.told(frontEnd)).filter((line): line is Blocked => line.type === "blocked"),
         );
       }
-      const own = slow.filter((beat) => beat.status !== 200 || isOwn(beat, blocked.get(beat.frontEnd) ?? []));
+      const own = slow.filter((beat) => beat.status !== 200 || isOwn(beat, blocked.get(beat.frontEnd) ?? [], pace));
       return {
         ...counts,
         slowestMs: Math.round(counts.slowestMs),
@@ -80,12 +83,12 @@ export function startPulse(system: System, trail: Trail): Pulse {
   };
 }
 
-function isOwn({ fromMs, ms }: Beat, blocked: readonly Blocked[]): boolean {
+function isOwn({ fromMs, ms }: Beat, blocked: readonly Blocked[], pace: Pace): boolean {
   const toMs = fromMs + ms;
   const cpuMs = blocked
     .filter(({ atMs, blockedMs }) => atMs >= fromMs && atMs - blockedMs <= toMs)
     .reduce((sum, each) => sum + each.cpuMs, 0);
-  return cpuMs >= SLOW_MS;
+  return cpuMs / pace.slowdown(fromMs, toMs) >= SLOW_MS;
 }
 
 function told({ fromMs, ms, status }: Beat, trail: Trail): string {
