@@ -41,7 +41,8 @@ test("the page is smaller than 60 kB as it travels", () => {
   expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(PAGE_BYTES_MAX);
 });
 
-describe.skipIf(command === undefined)("the playground", () => {
+// A browser draws when it gets to it: what is wrong is wrong twice.
+describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   let deployment: Deployment;
   let browser: Browser;
   let play: string;
