@@ -80,6 +80,15 @@ interface Made {
   readonly countOf: Map<string, number>;
 }
 
+type Known = readonly [occurrence: number, id: string];
+
+/** Recorded occurrences of one name. */
+interface KnownOf {
+  readonly all: readonly Known[];
+  /** By the item that awaited the call. */
+  readonly byItem: ReadonlyMap<string, readonly Known[]>;
+}
+
 /** Where a call was made. */
 interface Last {
   readonly serial: number;
@@ -95,6 +104,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   const calledAts = new Map<string, string>();
   /** Recorded occurrences by kind and name. */
   const occurrences = new Map<string, Map<number, string>>();
+  const knownOf = new Map<string, KnownOf>();
   let earliest = 0;
   let isOutsideSeen = false;
 
@@ -132,6 +142,16 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     return flow;
   }
 
+  /** By number, since a store gives back what it recorded in any order; made once for each name that needs it. */
+  function recordsOf(counter: string, recorded: ReadonlyMap<number, string>): KnownOf {
+    const before = knownOf.get(counter);
+    if (before) return before;
+    const all = [...recorded].toSorted(([a], [b]) => a - b);
+    const made = { all, byItem: Map.groupBy(all, ([, id]) => awaitedBy(calledAts.get(id) ?? "")) };
+    knownOf.set(counter, made);
+    return made;
+  }
+
   /**
    * The occurrence that a call is: the next one, as a rule. What is recorded to follow from a settlement that is still to come, or to be awaited by
    * another item of a Promise.all, is another call, which this one, from a flow that never came so far before, has overtaken.
@@ -149,15 +169,16 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     const nextId = recorded.get(next);
     const isNamed = !course.isInDrain && item() !== "";
     if (!isNamed && (nextId === undefined || isOwn(nextId))) return next;
-    // By number: a store gives back what it recorded in any order.
-    const open = [...recorded].filter(([occurrence]) => !taken.has(occurrence)).toSorted(([a], [b]) => a - b);
+    const isOpen = ([occurrence, id]: Known) => !taken.has(occurrence) && isOwn(id);
+    const of = recordsOf(counter, recorded);
     const own = isNamed
-      ? open.find(([, id]) => awaitedBy(calledAtOf(id)) === item() && isOwn(id))
-      : open.find(([, id]) => settledBefore(calledAtOf(id)) === course.settled && isOwn(id));
+      ? of.byItem.get(item())?.find(isOpen)
+      : of.all.find((one) => settledBefore(calledAtOf(one[1])) === course.settled && isOpen(one));
     if (own) return own[0];
-    if (isNamed && open.filter(([, id]) => !isFromOutside(calledAtOf(id)) && awaitedBy(calledAtOf(id)) === "" && isOwn(id)).length > 1) {
-      return undefined;
-    }
+    // One of those may be this call, as it was made when it had nothing to wait for outside; of several nobody knows which.
+    const isLoose = (one: Known) => !isFromOutside(calledAtOf(one[1])) && isOpen(one);
+    const loose = isNamed ? of.byItem.get("")?.find(isLoose) : undefined;
+    if (loose && of.byItem.get("")?.some((one) => one !== loose && isLoose(one))) return undefined;
     if (nextId === undefined || isOwn(nextId)) return next;
     return Math.max(...taken, ...recorded.keys()) + 1;
   }
