@@ -1,6 +1,6 @@
 /**
  * An access token as PARLEY_TOKEN or the file that PARLEY_TOKEN_FILE names: on a command line, other users of the machine would see it. The file is read each
- * time, since whoever keeps it may have written another.
+ * time, since its owner may have written another meanwhile.
  */
 export async function accessToken(): Promise<string | undefined> {
   const { PARLEY_TOKEN, PARLEY_TOKEN_FILE } = process.env;

@@ -378,7 +378,7 @@ describe("plan_trip", () => {
 describe("compare_offers", () => {
   const suppliers = ["bakery", "bistro", "caterer"];
 
-  test("asks all suppliers at once, goes on with each when it has answered, and streams the comparison", async () => {
+  test("asks all suppliers at once, continues with each when it has answered, and streams the comparison", async () => {
     const running = await startTool(compareOffers, { event: "summer-party", suppliers }, { interrupt: true });
     const open = () => running.task.asks.map(({ key }) => key).toSorted();
     expect(open()).toEqual(["bakery/price", "bistro/price", "caterer/price"]);

@@ -57,7 +57,7 @@ export interface Deploy {
   readonly authenticate?: Authenticate;
   /** With it callers need scopes. None by default. */
   readonly resource?: ProtectedResource;
-  /** Who opens pages. By default whoever has the local address. */
+  /** Who opens pages. By default everybody who has the local address. */
   readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
   readonly login?: Login;
   /** None are kept by default. */

@@ -25,7 +25,7 @@ import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration 
 import { formSchema } from "./ask-schema.ts";
 import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
-import { cannotAsk, Cancelled, Declined, DefinitionError, TimedOut, Withdrawn } from "./failures.ts";
+import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
 import { createPages, type FilesAsk, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
@@ -409,17 +409,4 @@ function plainWork<T>(
 function refusal(answer: PutAnswer): Exclude<AskResult<never>, { action: "accept" }> {
   if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
   return { action: answer.action };
-}
-
-function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout" | "withdrawn"): never {
-  switch (action) {
-    case "decline":
-      throw new Declined(name);
-    case "cancel":
-      throw new Cancelled(name);
-    case "timeout":
-      throw new TimedOut(name);
-    case "withdrawn":
-      throw new Withdrawn(name);
-  }
 }

@@ -83,3 +83,17 @@ export function isForModel(error: unknown): error is Error {
   if (error instanceof ToolError) return !error.retryable;
   return error instanceof Unanswered || (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED");
 }
+
+/** What became of a question that nobody answered, as its error. */
+export function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout" | "withdrawn"): never {
+  switch (action) {
+    case "decline":
+      throw new Declined(name);
+    case "cancel":
+      throw new Cancelled(name);
+    case "timeout":
+      throw new TimedOut(name);
+    case "withdrawn":
+      throw new Withdrawn(name);
+  }
+}

@@ -13,7 +13,7 @@ import type { Remote } from "./remote.ts";
 const LINE_BYTES_MAX = 16 * 1_048_576;
 /** How long requests of a client that has closed its end may still be answered: scripts write all they have and close. */
 const GOODBYE_MS = 500;
-/** The process ends after this, whatever still hangs. */
+/** The process ends after this, even if something still hangs. */
 const CLOSE_MS = 400;
 
 export interface StdioOptions {

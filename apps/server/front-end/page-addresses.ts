@@ -49,6 +49,6 @@ export function withPageAddresses(store: TaskStore, { urlOf }: Pick<PageAddresse
     const task = await store.load(taskId);
     return task && task.asks.some(({ request }) => request.type === "url") ? { ...task, asks: task.asks.map(addressed(taskId)) } : task;
   };
-  // All else is the store's own, whatever it is made to do later.
+  // All else is the store's own, also what it learns to do later.
   return Object.assign(Object.create(store) as TaskStore, { load });
 }

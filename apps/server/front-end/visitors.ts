@@ -18,7 +18,7 @@ interface Signs {
 }
 
 /**
- * Everybody is the same one, so the address is what lets somebody in: it goes to the client that was asked, and whoever guesses a task's id has not got
+ * Everybody is the same one, so the address is what lets somebody in: it goes to the client that was asked, and somebody who guesses a task's id has not got
  * it. Throws TASK_NOT_FOUND for any other, as for a task that there never was.
  */
 export function localVisitors(signatures: Signs): Visitors {

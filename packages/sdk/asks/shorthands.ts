@@ -6,7 +6,7 @@
  */
 import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
 import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context.ts";
-import { Cancelled, Declined, TimedOut, Withdrawn } from "../failures.ts";
+import { throwUnanswered } from "../failures.ts";
 import { present } from "../present.ts";
 import { type Schema, jsonSchema } from "../schema.ts";
 import { validateJson } from "../validate-json.ts";
@@ -92,20 +92,9 @@ export function createShorthands(put: Put): Shorthands {
       if (onInvalid === "default" && error instanceof ParleyError && error.code === "INVALID_ANSWER") return read(preset.content);
       throw error;
     }
-    switch (result.action) {
-      case "accept":
-        return read(result.content);
-      case "decline":
-        if (onDecline === "default") return read(preset.content);
-        throw new Declined(name);
-      case "cancel":
-        if (onCancel === "default") return read(preset.content);
-        throw new Cancelled(name);
-      case "timeout":
-        throw new TimedOut(name);
-      case "withdrawn":
-        throw new Withdrawn(name);
-    }
+    if (result.action === "accept") return read(result.content);
+    const isDefault = (result.action === "decline" && onDecline === "default") || (result.action === "cancel" && onCancel === "default");
+    return isDefault ? read(preset.content) : throwUnanswered(name, result.action);
   }
 
   const shorthands = {
@@ -129,18 +118,7 @@ export function createShorthands(put: Put): Shorthands {
         ...present({ hints: hintsOf(options) }),
         ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
       });
-      switch (result.action) {
-        case "accept":
-          return;
-        case "decline":
-          throw new Declined(name);
-        case "cancel":
-          throw new Cancelled(name);
-        case "timeout":
-          throw new TimedOut(name);
-        case "withdrawn":
-          throw new Withdrawn(name);
-      }
+      if (result.action !== "accept") throwUnanswered(name, result.action);
     },
   };
   // Which options give which value the compiler cannot follow into what they have in common.

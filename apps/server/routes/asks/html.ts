@@ -1,5 +1,5 @@
 /**
- * Pages as plain HTML that works without script. Whatever is put into a template is escaped, unless it is a template's own result.
+ * Pages as plain HTML that works without script. What is put into a template is escaped, unless it is a template's own result.
  *
  * Nothing may be loaded, run, framed or sent elsewhere: the policy allows one style sheet, which stands in the page and is known by its hash.
  */

@@ -1,7 +1,7 @@
 /**
  * Pages on which people answer what must not pass through their client:
  *
- *   GET, HEAD  show the form, or say what became of the question; they change nothing, so that whatever looks at links may look
+ *   GET, HEAD  show the form, or say what became of the question; they change nothing, so that programs that follow links do no harm
  *   POST       settles it, once: which answer counts is decided in the store (visit-page.ts in core)
  *
  * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this person for this

@@ -1,6 +1,6 @@
 /**
  * Takes files as they come, a chunk at a time: nothing is held but the chunk and the first 4 kB, by which a file's type is seen. Files are kept under
- * the task from the start; whatever goes wrong, nothing of the upload is left.
+ * the task from the start; when anything goes wrong, nothing of the upload is left.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";

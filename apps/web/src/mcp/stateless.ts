@@ -174,7 +174,7 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
   };
 }
 
-/** What a call without a handle goes on from: sent again, with the answers. */
+/** What a call without a handle continues from: sent again, with the answers. */
 interface Kept {
   readonly name: string;
   readonly arguments: JsonObject;

@@ -1,4 +1,4 @@
-/** What a call has told so far, for the page: bounded, whatever and however much a tool says. */
+/** What a call has told so far, for the page: bounded, however much a tool says. */
 import type { Json, JsonObject } from "@parley/core/form";
 
 export interface Line {

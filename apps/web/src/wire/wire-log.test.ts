@@ -10,7 +10,7 @@ function log(options: Partial<WireLogOptions> = {}) {
 const last = (entries: readonly WireEntry[]) => entries.at(-1) as WireEntry;
 
 describe("a wire log", () => {
-  test("calls a result by what it answers, whatever came between", () => {
+  test("calls a result by what it answers, also when other messages came between", () => {
     const { made, changes } = log();
     made.add("out", { jsonrpc: "2.0", id: 1, method: "tools/call", params: {} }, "POST");
     made.add("in", { jsonrpc: "2.0", method: "notifications/progress", params: {} }, "stream");
