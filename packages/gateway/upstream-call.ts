@@ -20,6 +20,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
 } from "@modelcontextprotocol/client";
 import type { Answer, AskRequest, ClientCapabilities, FeedItem, Json, JsonObject, Settings } from "@parley/core";
 import type { Gate } from "./gate.ts";
@@ -319,13 +320,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     });
   }
 
-  async function run(): Promise<void> {
+  async function run(isFresh = false): Promise<void> {
     let opened: UpstreamSession;
     try {
       opened = await deps.connector.open(upstream, {
         capabilities: mcpCapabilities(request, elicitation),
         prepare,
         signal: stop.signal,
+        isFresh,
         // A result that came just before the end is on its way through the client.
         onCallCut: () =>
           setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
@@ -335,7 +337,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
     if (ended) return void opened.close();
     session = opened;
-    opened.client.onclose = () => end({ type: "lost", message: "the connection to the upstream ended before its result" });
+    const isPrepared = opened.isPrepared === true;
+    opened.client.onclose = () => {
+      if (session === opened) end({ type: "lost", message: "the connection to the upstream ended before its result" });
+    };
     clock();
     try {
       const result = await opened.client.callTool(callParams(request) as never, {
@@ -347,7 +352,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       });
       end(isInputRequiredResult(result) ? required(result) : { type: "result", result: withoutKind(result) });
     } catch (error) {
-      end(failure(error));
+      if (!isPrepared || ended || asked > 0 || !wasNotTaken(error)) return end(failure(error));
+      session = undefined;
+      void opened.close();
+      await run(true);
     }
   }
 
@@ -502,6 +510,12 @@ function withoutKind(result: object): JsonObject {
 
 function failureOf({ code, message, data }: ProtocolError): UpstreamFailure {
   return { code, message, ...(data !== undefined && { data: data as Json }) };
+}
+
+/** Whether the upstream has certainly not begun the call: it refused the session, or nobody was there to take the request. */
+function wasNotTaken(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
+  return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";
 }
 
 /** A word for what went wrong; what the upstream says may hold anything. */
