@@ -32,7 +32,10 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
     running.push(launched);
     return launched;
   };
-  start({ command: "redis-server", args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"] });
+  start({
+    command: "redis-server",
+    args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"],
+  });
   const redis = new Redis(redisUrl);
   redis.on("error", () => undefined); // it is still starting; the next command waits for it
   const close = async () => {

@@ -23,7 +23,10 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
   const taken = { direct: [] as number[], gateway: [] as number[] };
   try {
     for (let done = 0; done < calls + WARM_UP; done += IN_TURN) {
-      for (const [side, session, name] of [["direct", direct, tool], ["gateway", gateway, `up_${tool}`]] as const) {
+      for (const [side, session, name] of [
+        ["direct", direct, tool],
+        ["gateway", gateway, `up_${tool}`],
+      ] as const) {
         for (let each = 0; each < IN_TURN; each += 1) {
           const sentAt = performance.now();
           await call(session, name);
@@ -43,7 +46,10 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
 async function call(session: Session, name: string): Promise<void> {
   const args = { text: "n".repeat(280) };
   if (name.endsWith("ask")) return await blockingLifecycle(session, name, args);
-  const { isError, content } = await session.request<{ isError?: boolean; content: { text: string }[] }>("tools/call", { name, arguments: args });
+  const { isError, content } = await session.request<{ isError?: boolean; content: { text: string }[] }>("tools/call", {
+    name,
+    arguments: args,
+  });
   if (isError || content[0]?.text !== args.text) throw new Error(`${name} went wrong`);
 }
 

@@ -20,7 +20,8 @@ function build(): Server {
   const server = new Server({ name: "measured", version: "1" }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: ["plain", "ask"].map((name) => ({ name, inputSchema })) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendRequest }) => {
-    const text = String(params.arguments?.["text"] ?? "");
+    const { text: given } = params.arguments ?? {};
+    const text = typeof given === "string" ? given : "";
     if (params.name === "plain") return { content: [{ type: "text", text }] };
     const message = `How many for ${text}?`;
     const asked = { method: "elicitation/create", params: { mode: "form", message, requestedSchema } } as const;

@@ -42,7 +42,10 @@ beforeEach(async () => {
     server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
       calls.push(transport.sessionId ?? "none");
       const asked = { mode: "form", message: params.name, requestedSchema: FORM } as const;
-      const text = params.name === "ask" ? JSON.stringify(await server.request({ method: "elicitation/create", params: asked }, ElicitResultSchema)) : "";
+      const text =
+        params.name === "ask"
+          ? JSON.stringify(await server.request({ method: "elicitation/create", params: asked }, ElicitResultSchema))
+          : "";
       return { content: [{ type: "text", text }] };
     });
     await server.connect(transport as never);

@@ -28,6 +28,7 @@ import { digestOf, NOT_SUPPORTED, type QuestionMethod, readQuestion, REFUSED } f
 import type { ElicitationSettings } from "./settings.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
 
 /** A question on its way to the task, as its journal keeps it. */
 export interface Question {
@@ -206,6 +207,22 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return { key, from: incarnation, id: String(asked), digest: digestOf(ask), request: ask, timeoutMs: questionTimeoutMs };
   }
 
+  const requestIds = new Set<string>();
+
+  /** Answers are sent by the id of their question: of two open ones with one id neither could be answered for certain. */
+  async function askById(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
+    const requestId = JSON.stringify(id);
+    if (requestIds.has(requestId)) {
+      end({ type: "invalid", message: "asked two questions with one id, so that their answers cannot be told apart" });
+    }
+    requestIds.add(requestId);
+    try {
+      return await ask(method, params, signal);
+    } finally {
+      requestIds.delete(requestId);
+    }
+  }
+
   /** Judged, counted, put, and answered: what becomes of a request of the upstream. Throws ProtocolError, which is the answer. */
   async function ask(method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
     if (ended || stop.signal.aborted) throw new ProtocolError(REFUSED, "the call has ended");
@@ -297,7 +314,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
         const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
         try {
-          return elicited(await ask("elicitation/create", params, mcpReq.signal));
+          return elicited(await askById(mcpReq.id, "elicitation/create", params, mcpReq.signal));
         } finally {
           stopTelling();
         }
@@ -306,13 +323,13 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (sampling && elicitation.isEnabled) {
       client.setRequestHandler(
         "sampling/createMessage",
-        async ({ params }, { mcpReq }) => replied(await ask("sampling/createMessage", params, mcpReq.signal)) as never,
+        async ({ params }, { mcpReq }) => replied(await askById(mcpReq.id, "sampling/createMessage", params, mcpReq.signal)) as never,
       );
     }
     if (roots && elicitation.isEnabled) {
       client.setRequestHandler(
         "roots/list",
-        async ({ params }, { mcpReq }) => replied(await ask("roots/list", params, mcpReq.signal)) as never,
+        async ({ params }, { mcpReq }) => replied(await askById(mcpReq.id, "roots/list", params, mcpReq.signal)) as never,
       );
     }
     client.setNotificationHandler("notifications/message", ({ params: { level, data, logger } }) => {
@@ -333,7 +350,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
           setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
       });
     } catch (error) {
-      return end({ type: "unavailable", message: `cannot be reached (${reason(error)})` });
+      return end({ type: "unavailable", message: `cannot be reached (${wordFor(error)})` });
     }
     if (ended) return void opened.close();
     session = opened;
@@ -391,7 +408,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
       return { type: "invalid", message: "answered with a result that MCP does not allow" };
     }
-    return { type: "lost", message: `the call did not come to its result (${reason(error)})` };
+    return { type: "lost", message: `the call did not come to its result (${wordFor(error)})` };
   }
 
   function tellProgress(client: Client, progressToken: string | number | undefined): () => void {
@@ -516,11 +533,4 @@ function failureOf({ code, message, data }: ProtocolError): UpstreamFailure {
 function wasNotTaken(error: unknown): boolean {
   if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
   return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";
-}
-
-/** A word for what went wrong; what the upstream says may hold anything. */
-function reason(error: unknown): string {
-  if (error instanceof SdkError) return error.code;
-  const { cause, name } = error as { cause?: { code?: unknown }; name?: string };
-  return typeof cause?.code === "string" ? cause.code : (name ?? "unknown");
 }
