@@ -143,6 +143,9 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
       nowMs += ms;
     },
+    // A call that is made now.
+    patched: () => true,
+    deprecatePatch: () => undefined,
     now: () => nowMs,
     random: () => 0.5,
     uuid: () => "00000000-0000-4000-8000-000000000000",
