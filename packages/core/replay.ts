@@ -32,7 +32,7 @@
  *   replay/flow.ts          whose call it is         replay/reports.ts  what the run says meanwhile
  *   replay/patches.ts       old way or new one
  */
-import { throughJson } from "./canonical-json.ts";
+import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
 import { entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
@@ -43,7 +43,7 @@ import { derivedRandom, derivedUuid } from "./replay/derived.ts";
 import { type EffectPromise, forever, type Pending, pendingEffect } from "./replay/effect-promise.ts";
 import { createEnding, type RunEnd } from "./replay/end.ts";
 import { Flow } from "./replay/flow.ts";
-import { type Call, type CalledKind, recollect, type Recorded } from "./replay/recollection.ts";
+import { type Call, type CalledKind, recollect, type Recollection, type Recorded } from "./replay/recollection.ts";
 import { createPatches } from "./replay/patches.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
@@ -51,7 +51,7 @@ import { createSettling, type Settling } from "./replay/settling.ts";
 import { type FailedTry, HEED_SIGNAL_MS, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
 import { createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import type { Json, JsonObject, TaskAtWork } from "./task.ts";
+import type { AskRequest, Json, JsonObject, TaskAtWork } from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
 
@@ -77,6 +77,10 @@ export interface ReplayRequest {
     readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
+    /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
+    askDigest?(key: string, request: AskRequest): string;
+    /** Told of each call of the handler, by its entry's key. */
+    called?(id: string): void;
   };
   readonly settings: Settings;
 }
@@ -112,13 +116,14 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     settling.drained();
     touched();
   });
-  const recollection = recollect({ task, journal, scope, start: flow, course });
+  const recollected = recollect({ task, journal, scope, start: flow, course });
+  const recollection: Recollection = ports.called ? { ...recollected, call: toldTo(recollected, ports.called) } : recollected;
   const records = createRecords({ journal, journalSize, settings, record, stop });
   const waits = createWaits({
     task,
     settings,
     clock,
-    digest,
+    askDigest: (key, request) => ports.askDigest?.(key, request) ?? digest(canonicalJson(request)),
     validate: ports.validate,
     records,
     stop,
@@ -487,6 +492,14 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     });
     await Promise.race([all, aborted.then(() => clock.sleep(HEED_SIGNAL_MS, waited.signal))]);
   }
+}
+
+function toldTo(recollection: Recollection, tell: (id: string) => void): Recollection["call"] {
+  return (kind, name) => {
+    const call = recollection.call(kind, name);
+    tell(call.id);
+    return call;
+  };
 }
 
 function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {
