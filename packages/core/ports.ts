@@ -101,7 +101,14 @@ export interface TaskStore {
 
   /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
   journal(taskId: string): Promise<readonly JournalLine[]>;
+
+  /** A task as its next run would find it, without beginning one: for those who look whether changed code replays it. */
+  recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
+
+export type TaskRecord =
+  | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
+  | { readonly type: "unreadable"; readonly reason: Unreadable };
 
 export interface CreateRequest {
   readonly taskId: string;

@@ -23,6 +23,7 @@ const SCRIPTS = [
   "note",
   "overdue",
   "journal",
+  "recorded",
 ] as const;
 
 /** Key and packed value. */
@@ -57,6 +58,7 @@ export interface Scripts {
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
   /** Keys and first words of entries in turn. */
   journal(keys: TaskKeys): Promise<readonly string[]>;
+  recorded(keys: TaskKeys): Promise<readonly [task: readonly string[], journal: readonly string[]]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
@@ -217,6 +219,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,
+    recorded: (keys) => run.recorded([...keys]) as never,
   };
 }
 
