@@ -35,6 +35,7 @@ import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { home } from "./routes/home/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
@@ -123,6 +124,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     genReqId: requestId,
     forceCloseConnections: "idle",
     return503OnClosing: false,
+    frameworkErrors: unroutable,
     ...connectionOptions(times),
   });
   declareCaller(server);
