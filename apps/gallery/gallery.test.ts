@@ -17,6 +17,7 @@ import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
+import { collectPayment } from "./13-collect-payment.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -33,7 +34,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of twelve tools", () => {
+test("the gallery is a catalogue of thirteen tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -47,6 +48,7 @@ test("the gallery is a catalogue of twelve tools", () => {
     "weekly_note",
     "plan_trip",
     "compare_offers",
+    "collect_payment",
   ]);
 });
 
@@ -58,7 +60,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 12, total: 12 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 13, total: 13 });
   });
 });
 
@@ -388,5 +390,25 @@ describe("compare_offers", () => {
     await running.answer({ "bakery/delivery": "by bicycle" });
     expect(running.text).toBe("Offers for summer-party:\n  bakery: 99.00 €, by bicycle\n  bistro: 310.50 €, by car\n");
     expect(await stored("offers", "summer-party.json")).toMatchObject({ bakery: { price: 99 } });
+  });
+});
+
+describe("collect_payment", () => {
+  const bill = { amount: 12, purpose: "tickets" };
+
+  test("goes on when the payment service says that it was paid, not when the window was closed", async () => {
+    const run = await startTool(collectPayment, bill, { interrupt: true });
+    await run.answer({ pay: accept });
+    expect(run.task.status).toBe("input_required");
+    await expect(run.tell("paid", { status: "failed" })).rejects.toMatchObject({ code: "INVALID_EVENT" });
+    await run.tell("paid", { status: "paid", reference: "4711" });
+    expect(run.text).toBe("Paid 12 € for tickets, reference 4711.");
+    const [file = ""] = await readdir(join(dir, "payments"));
+    expect(await stored("payments", file)).toMatchObject({ amount: 12, callback: expect.stringContaining("/events/") });
+  });
+
+  test("ends when nobody pays within a day", async () => {
+    const run = await runTool(collectPayment, bill, { answers: { pay: timeout }, events: { paid: timeout } });
+    expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
   });
 });

@@ -11,6 +11,7 @@ import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
+import { collectPayment } from "./13-collect-payment.ts";
 
 export default [
   research,
@@ -25,4 +26,5 @@ export default [
   weeklyNote,
   planTrip,
   compareOffers,
+  collectPayment,
 ];

@@ -20,6 +20,13 @@ export const WORKER_SETTINGS = z.object({
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Runs at once in one worker process."),
+  PARLEY_PUBLIC_URL: z
+    .string()
+    .refine((text) => URL.canParse(text), "must be an address: https://host/path")
+    .optional()
+    .describe(
+      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
+    ),
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
     "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
   ),
@@ -39,6 +46,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
     secrets: environment.PARLEY_SECRET,
+    publicUrl: environment.PARLEY_PUBLIC_URL,
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,

@@ -9,6 +9,7 @@ import {
   createScope,
   createValidator,
   depositSeal,
+  eventTokens,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
@@ -48,6 +49,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
+  const secrets = await agreedSecrets(config.secrets, redis.secret);
   const services: Services = {
     store: telemetry.watchStore(redis.store),
     queue: redis.queue,
@@ -65,7 +67,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     }),
     suspects: createSuspects(systemClock),
     ...(files && { files }),
-    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
+    deposits: createDeposits(redis.store, depositSeal(secrets)),
+    eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });

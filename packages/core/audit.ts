@@ -8,7 +8,7 @@
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { Digest } from "./ports.ts";
-import type { Ask, CallFacts, JsonObject, Task } from "./task.ts";
+import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
   /**
@@ -76,12 +76,12 @@ export function bindingOfCall({ digest }: Audited, taskId: string, call: Pick<Ca
 }
 
 /** What binds an answer to the question as it was put, and to the call behind it. */
-export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, ask: Ask): Partial<AuditFact> {
+export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, ask: Open): Partial<AuditFact> {
   return {
     ask: ask.key,
     question: ask.digest,
-    ...(ask.request.type === "form" && { schema: digest(canonicalJson(ask.request.schema), taskId) }),
-    ...(ask.since && { version: ask.since.revision }),
+    ...((ask.request.type === "form" || ask.request.type === "event") && { schema: digest(canonicalJson(ask.request.schema), taskId) }),
+    ...("since" in ask && ask.since && { version: ask.since.revision }),
     ...(call.binding !== undefined && { call: call.binding }),
   };
 }

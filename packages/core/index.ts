@@ -39,6 +39,7 @@ export * from "./use-cases/declare-unavailable.ts";
 export * from "./use-cases/get-task.ts";
 export * from "./use-cases/list-tasks.ts";
 export * from "./use-cases/read-timeline.ts";
+export * from "./use-cases/receive-event.ts";
 export * from "./use-cases/run-task.ts";
 export * from "./use-cases/services.ts";
 export * from "./use-cases/suspects.ts";

@@ -8,7 +8,7 @@ import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
+import type { Answer, Ask, Call, FeedItem, JsonObject, Open, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
 
 export interface TaskStore {
   /**
@@ -29,9 +29,9 @@ export interface TaskStore {
 
   /**
    * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
-   * that is written as withdrawn is closed.
+   * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
    */
-  record(request: Fenced & { readonly entries: readonly KeyedEntry[]; readonly leaseMs: number }): Promise<"recorded" | Refused>;
+  record(request: RecordRequest): Promise<"recorded" | Refused>;
 
   /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
   renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Refused>;
@@ -184,10 +184,16 @@ export interface Report {
   readonly immediateResponse?: string;
 }
 
+export interface RecordRequest extends Fenced {
+  readonly entries: readonly KeyedEntry[];
+  readonly asks?: readonly Open[];
+  readonly leaseMs: number;
+}
+
 export interface ParkRequest extends Fenced {
   readonly entries: readonly KeyedEntry[];
   /** Every ask that is open for this run; one that is open already or was answered meanwhile stays as it is. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   /** When the task must run at the latest. */
   readonly dueAtMs: number;
   /** Failed tries of the handler so far; 0 unless the run is parked to be tried again. */
@@ -329,6 +335,14 @@ export interface Ids {
 export interface Deposits {
   /** Throws DEPOSIT_UNREADABLE when it is gone, or sealed with a secret that this process does not have. */
   open(taskId: string, key: string): Promise<string>;
+}
+
+/** The tokens by which other systems tell of events. Nothing of them is stored. */
+export interface EventTokens {
+  /** The same one each time. Throws EVENTS_UNAVAILABLE where this process does not know at which address it can be used. */
+  tokenOf(taskId: string, key: string): { readonly token: string; readonly url: string };
+  /** Undefined for what this deployment never gave out. */
+  read(token: string): { readonly taskId: string; readonly key: string } | undefined;
 }
 
 /** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */

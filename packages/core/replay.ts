@@ -35,6 +35,7 @@
 import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
+import { hasEventToken } from "./event-token.ts";
 import { entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "./ports.ts";
@@ -49,9 +50,9 @@ import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
 import { type FailedTry, HEED_SIGNAL_MS, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
-import { createWaits } from "./replay/waits.ts";
+import { type Asked, createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import type { AskRequest, Json, JsonObject, TaskAtWork } from "./task.ts";
+import { type Answer, type AskRequest, type EventRequest, type Json, type JsonObject, type Open, openOf, type TaskAtWork } from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
 
@@ -69,7 +70,9 @@ export interface ReplayRequest {
     readonly digest: Digest;
     readonly validate: ValidateSchema;
     /** Throws, or aborts `signal`, when the run no longer holds its task; so do `report` and `announce`. */
-    record(entries: readonly KeyedEntry[]): Promise<void>;
+    record(entries: readonly KeyedEntry[], asks: readonly Open[]): Promise<void>;
+    /** Effects' own. */
+    readonly tokenOf: (key: string) => { readonly token: string; readonly url: string };
     /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
     isHeld(): boolean | Promise<boolean>;
     /** Effects' own. */
@@ -78,7 +81,7 @@ export interface ReplayRequest {
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
     /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
-    askDigest?(key: string, request: AskRequest): string;
+    askDigest?(key: string, request: AskRequest | EventRequest): string;
     /** Told of each call of the handler, by its entry's key. */
     called?(id: string): void;
   };
@@ -168,7 +171,8 @@ export async function replay({ task, journal, journalSize, handler, signal, port
 
   /** A store that is away is no failure of the step: the handler must not see it, or it would end the task (R6). */
   async function record(entries: readonly KeyedEntry[]): Promise<void> {
-    writing = writing.then(() => ports.record(entries));
+    const events = waits.unwrittenEvents();
+    writing = writing.then(() => ports.record(entries, events));
     try {
       await writing;
     } catch (error) {
@@ -274,7 +278,8 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   function called(kind: CalledKind, name: string): Call {
     try {
       const call = recollection.call(kind, name);
-      const isRecorded = call.entry !== undefined || task.asks.some(({ key }) => kind === "ask" && key === call.key);
+      const isOpen = (kind === "ask" || kind === "event") && openOf(task).some(({ key }) => key === call.key);
+      const isRecorded = call.entry !== undefined || isOpen;
       if (!isRecorded && kind !== "random" && kind !== "uuid") unrecorded ??= `new ${call.id}`;
       return call;
     } catch (error) {
@@ -349,13 +354,23 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     } catch (cause) {
       throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data`, { cause });
     }
-    if (stored.length > settings.storedValueMax) {
+    assertNoToken(what, stored.text);
+    const { length } = stored.text;
+    if (length > settings.storedValueMax) {
       throw new ParleyError(
         "TOO_LARGE",
-        `${what} has ${stored.length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
+        `${what} has ${length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
       );
     }
     return stored.value;
+  }
+
+  /** Whether this run has given out tokens, which stand in nothing that is recorded or told. */
+  let hasTokens = false;
+
+  function assertNoToken(what: string, text: string): void {
+    if (!hasTokens || !hasEventToken(task.id, text)) return;
+    throw new ParleyError("EVENT_TOKEN_MISPLACED", `${what} holds the token of an event`);
   }
 
   function now(name = "now"): number {
@@ -398,14 +413,29 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     return forever();
   }
 
+  function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Answer> {
+    return effect<Answer>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
+  }
+
+  function asked<R extends AskRequest | EventRequest>(call: Call, request: R): R {
+    return checked(`the ask ${call.key}`, request) as R;
+  }
+
   const effects: Effects = {
     taskId: task.id,
     call: task.call,
     signal: over.signal,
-    ask: (name, request, options = {}) =>
-      effect("ask", name, (call, pending) =>
-        waits.ask(call, pending, { request: checked(`the ask ${call.key}`, request) as typeof request, options }),
-      ),
+    ask: (name, request, options = {}) => ask("ask", name, (call) => ({ request: asked(call, request), options })),
+    event(name, request, options = {}) {
+      let key: string | undefined;
+      const answer = ask("event", name, (call) => {
+        key = call.key;
+        return { request: asked(call, request), options };
+      });
+      hasTokens = true;
+      // After its end a run gives out nothing.
+      return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
+    },
     step,
     sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
     now,
@@ -417,9 +447,18 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     deposit: (key) => ports.deposit(key),
     openFile: ports.openFile,
     restart,
-    report: reports.item,
-    status: reports.message,
-    immediateResponse: reports.immediateResponse,
+    report(item) {
+      if (hasTokens) assertNoToken(`a ${item.type}`, JSON.stringify(item));
+      reports.item(item);
+    },
+    status(message) {
+      assertNoToken("the status", message);
+      reports.message(message);
+    },
+    immediateResponse(text) {
+      assertNoToken("the immediate response", text);
+      reports.immediateResponse(text);
+    },
     announce: reports.announce,
   };
 

@@ -16,6 +16,7 @@ import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
+import { prepareSessions } from "./prepared.ts";
 import type { GatewaySettings } from "./settings.ts";
 import type { CountedQuestion } from "./upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
@@ -86,6 +87,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { store, queue, events, clock, log } = services;
   const { fetch, close: closeFetch } = createUpstreamFetch();
   const connector = createConnector({ fetch, version, deployment });
+  const prepared = prepareSessions(connector);
   const over = new AbortController();
   /** Runs at work here, by their tasks; and what gives the slot of one back. */
   const atWork = new Map<string, number>();
@@ -98,7 +100,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { openMax, principalMax } = settings.elicitation;
   const calls = createCalls({
     call: {
-      connector,
+      connector: prepared,
       elicitation: settings.elicitation,
       settings: services.settings,
       open: gate(openMax),
@@ -276,7 +278,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       offer.close();
       await share.leave().catch(() => undefined);
       for (const taskId of left) inBackground(withdraw(taskId, () => true));
-      await Promise.all([...left.map(drop), ...beside, ...listers]);
+      await Promise.all([...left.map(drop), ...beside, ...listers, prepared.close()]);
       await closeFetch();
       return left.length === 0;
     },

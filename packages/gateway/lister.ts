@@ -12,6 +12,7 @@ import { type Listing, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./offer.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
 
 export interface ListerDeps {
   readonly upstream: Upstream;
@@ -112,10 +113,4 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   } finally {
     await session?.close();
   }
-}
-
-/** What an error of the client says by its kind; its text may hold what the upstream sent. */
-export function wordFor(error: unknown): string {
-  const { code, name, cause } = error as { code?: unknown; name?: string; cause?: { code?: unknown } };
-  return [name, code, cause?.code].filter((part) => typeof part === "string" || typeof part === "number").join(" ");
 }

@@ -20,6 +20,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
 } from "@modelcontextprotocol/client";
 import type { Answer, AskRequest, ClientCapabilities, FeedItem, Json, JsonObject, Settings } from "@parley/core";
 import type { Gate } from "./gate.ts";
@@ -27,6 +28,7 @@ import { digestOf, NOT_SUPPORTED, type QuestionMethod, readQuestion, REFUSED } f
 import type { ElicitationSettings } from "./settings.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
 
 /** A question on its way to the task, as its journal keeps it. */
 export interface Question {
@@ -205,6 +207,22 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return { key, from: incarnation, id: String(asked), digest: digestOf(ask), request: ask, timeoutMs: questionTimeoutMs };
   }
 
+  const requestIds = new Set<string>();
+
+  /** Answers are sent by the id of their question: of two open ones with one id neither could be answered for certain. */
+  async function askById(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
+    const requestId = JSON.stringify(id);
+    if (requestIds.has(requestId)) {
+      end({ type: "invalid", message: "asked two questions with one id, so that their answers cannot be told apart" });
+    }
+    requestIds.add(requestId);
+    try {
+      return await ask(method, params, signal);
+    } finally {
+      requestIds.delete(requestId);
+    }
+  }
+
   /** Judged, counted, put, and answered: what becomes of a request of the upstream. Throws ProtocolError, which is the answer. */
   async function ask(method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
     if (ended || stop.signal.aborted) throw new ProtocolError(REFUSED, "the call has ended");
@@ -296,7 +314,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
         const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
         try {
-          return elicited(await ask("elicitation/create", params, mcpReq.signal));
+          return elicited(await askById(mcpReq.id, "elicitation/create", params, mcpReq.signal));
         } finally {
           stopTelling();
         }
@@ -305,13 +323,13 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (sampling && elicitation.isEnabled) {
       client.setRequestHandler(
         "sampling/createMessage",
-        async ({ params }, { mcpReq }) => replied(await ask("sampling/createMessage", params, mcpReq.signal)) as never,
+        async ({ params }, { mcpReq }) => replied(await askById(mcpReq.id, "sampling/createMessage", params, mcpReq.signal)) as never,
       );
     }
     if (roots && elicitation.isEnabled) {
       client.setRequestHandler(
         "roots/list",
-        async ({ params }, { mcpReq }) => replied(await ask("roots/list", params, mcpReq.signal)) as never,
+        async ({ params }, { mcpReq }) => replied(await askById(mcpReq.id, "roots/list", params, mcpReq.signal)) as never,
       );
     }
     client.setNotificationHandler("notifications/message", ({ params: { level, data, logger } }) => {
@@ -319,23 +337,27 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     });
   }
 
-  async function run(): Promise<void> {
+  async function run(isFresh = false): Promise<void> {
     let opened: UpstreamSession;
     try {
       opened = await deps.connector.open(upstream, {
         capabilities: mcpCapabilities(request, elicitation),
         prepare,
         signal: stop.signal,
+        isFresh,
         // A result that came just before the end is on its way through the client.
         onCallCut: () =>
           setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
       });
     } catch (error) {
-      return end({ type: "unavailable", message: `cannot be reached (${reason(error)})` });
+      return end({ type: "unavailable", message: `cannot be reached (${wordFor(error)})` });
     }
     if (ended) return void opened.close();
     session = opened;
-    opened.client.onclose = () => end({ type: "lost", message: "the connection to the upstream ended before its result" });
+    const isPrepared = opened.isPrepared === true;
+    opened.client.onclose = () => {
+      if (session === opened) end({ type: "lost", message: "the connection to the upstream ended before its result" });
+    };
     clock();
     try {
       const result = await opened.client.callTool(callParams(request) as never, {
@@ -347,7 +369,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       });
       end(isInputRequiredResult(result) ? required(result) : { type: "result", result: withoutKind(result) });
     } catch (error) {
-      end(failure(error));
+      if (!isPrepared || ended || asked > 0 || !wasNotTaken(error)) return end(failure(error));
+      session = undefined;
+      void opened.close();
+      await run(true);
     }
   }
 
@@ -383,7 +408,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
       return { type: "invalid", message: "answered with a result that MCP does not allow" };
     }
-    return { type: "lost", message: `the call did not come to its result (${reason(error)})` };
+    return { type: "lost", message: `the call did not come to its result (${wordFor(error)})` };
   }
 
   function tellProgress(client: Client, progressToken: string | number | undefined): () => void {
@@ -504,9 +529,8 @@ function failureOf({ code, message, data }: ProtocolError): UpstreamFailure {
   return { code, message, ...(data !== undefined && { data: data as Json }) };
 }
 
-/** A word for what went wrong; what the upstream says may hold anything. */
-function reason(error: unknown): string {
-  if (error instanceof SdkError) return error.code;
-  const { cause, name } = error as { cause?: { code?: unknown }; name?: string };
-  return typeof cause?.code === "string" ? cause.code : (name ?? "unknown");
+/** Whether the upstream has certainly not begun the call: it refused the session, or nobody was there to take the request. */
+function wasNotTaken(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
+  return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";
 }

@@ -24,6 +24,8 @@ export interface UpstreamSession {
   readonly client: Client;
   /** Whether the upstream asks by `input_required`, so that nothing has to be held while a person thinks. */
   readonly isStateless: boolean;
+  /** It was opened before it was wanted (prepared.ts): the upstream may have forgotten it. */
+  readonly isPrepared?: boolean;
   /** Resolves once no process or connection of it is left. Never throws. */
   close(): Promise<void>;
 }
@@ -36,6 +38,8 @@ export interface OpenSession {
   readonly prepare?: (client: Client) => void;
   readonly signal?: AbortSignal;
   readonly options?: Pick<ClientOptions, "listChanged">;
+  /** Not one that was prepared. */
+  readonly isFresh?: boolean;
 }
 
 export interface UpstreamConnector {

@@ -29,12 +29,14 @@ const SCRIPTS = [
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
+export type PackedOpen = readonly [key: string, digest: string, ask: string];
+
 export interface Scripts {
   create(keys: TaskKeys, ownerKey: string, auditKey: string, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
-    args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[] },
+    args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[]; asks: readonly PackedOpen[] },
   ): Promise<"recorded" | "refused">;
   report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
@@ -121,7 +123,7 @@ export interface ParkArguments {
   readonly restart: string | undefined;
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
-  readonly asks: readonly (readonly [key: string, digest: string, ask: string])[];
+  readonly asks: readonly PackedOpen[];
 }
 
 export interface AnswerArguments {
@@ -183,8 +185,8 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
-    record: (keys, { taskId, token, nowMs, dueAtMs, entries }) =>
-      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries)]) as never,
+    record: (keys, { taskId, token, nowMs, dueAtMs, entries, asks }) =>
+      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries), ...list(asks)]) as never,
     report: (keys, { token, nowMs, fields, items, feedLengthMax }) =>
       run.report([...keys, token, nowMs, ...list(fields), feedLengthMax, items.length, ...items]) as never,
     park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart, fields, entries, asks }) => {

@@ -39,7 +39,7 @@ import { createSummaries } from "./summaries.ts";
 import {
   isEntryKey,
   packArguments,
-  packAsk,
+  packAsks,
   packCall,
   packEntry,
   packEntryOutcome,
@@ -229,19 +229,20 @@ export function createRedisStore({
       }
     },
 
-    async record({ taskId, token, entries, nowMs, leaseMs }) {
+    async record({ taskId, token, entries, asks = [], nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       return await withContent(taskId, (content) => {
         const packed = packEntries(content, entries);
-        return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed }));
+        const opened = packAsks(content, asks);
+        return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed, asks: opened }));
       });
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const renewed = await reached(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: [] }));
+      const renewed = await reached(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: [], asks: [] }));
       return renewed === "recorded" ? "renewed" : renewed;
     },
 
@@ -276,7 +277,7 @@ export function createRedisStore({
             restart: restart && packArguments(content, restart.arguments),
             fields: sealedFields(content, { message }),
             entries: packEntries(content, entries),
-            asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]),
+            asks: packAsks(content, asks),
           }),
         ),
       );

@@ -6,7 +6,6 @@
  */
 import {
   type Ask,
-  type AskRequest,
   type Audience,
   type Call,
   type CallFacts,
@@ -16,8 +15,10 @@ import {
   type EntryOutcome,
   type JournalLine,
   type JsonObject,
+  type Open,
   type Page,
   type Outcome,
+  split,
   type Task,
   type TaskAtWork,
   type TaskStatus,
@@ -50,9 +51,10 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject, hints?: JsonObject]
-  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event"]
   | ["sampling", params: JsonObject]
-  | ["roots"];
+  | ["roots"]
+  | ["event", schema: JsonObject];
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
@@ -91,10 +93,16 @@ export function packArguments(content: Content, args: JsonObject): string {
  * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the task's revision.
  * `position` is its place among the asks that its run puts.
  */
-export function packAsk(content: Content, ask: Ask, position: number): string {
-  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, audience, request } = ask;
+function packAsk(content: Content, ask: Open, position: number): string {
+  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
+  const audience = "audience" in ask ? ask.audience : undefined;
   const packed: PackedAsk = [audience ? [onTimeout, audience] : onTimeout, ...packRequest(request)];
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
+}
+
+/** With keys and digests, as scripts take them. */
+export function packAsks(content: Content, asks: readonly Open[]): (readonly [key: string, digest: string, ask: string])[] {
+  return asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]);
 }
 
 /** What was wrong with the last reply to an open ask. */
@@ -233,7 +241,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   if (unreadable) return { task: { ...common, asks: [], unreadable }, attempt, takeovers };
   const task: Task = {
     ...common,
-    asks: status === "input_required" ? unpackAsks(content, fields) : [],
+    ...split(unpackOpen(content, fields)),
     ...(message !== undefined && { message: content.open("message", message) }),
     ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
     ...(outcome !== undefined && { outcome: JSON.parse(content.open("outcome", outcome)) as Outcome }),
@@ -340,7 +348,7 @@ function isThere<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
-function unpackAsks(content: Content, fields: Fields): Ask[] {
+function unpackOpen(content: Content, fields: Fields): Open[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith("ask:"))
     .map(([field, text]) => {
@@ -350,19 +358,26 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
       const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
       const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
-      const ask: Ask = {
+      const common = {
         key,
         digest,
         calledAt,
-        request: unpackRequest(request),
         askedAtMs: Number(askedAt),
         deadlineMs: Number(askedAt) + Number(timeout),
         onTimeout,
-        ...(audience && { audience }),
-        since: { revision: refused?.revision ?? Number(put), position: Number(position) },
-        ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
-        ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
       };
+      const wanted = unpackRequest(request);
+      const ask: Open =
+        wanted.type === "event"
+          ? { ...common, request: wanted }
+          : {
+              ...common,
+              request: wanted,
+              ...(audience && { audience }),
+              since: { revision: refused?.revision ?? Number(put), position: Number(position) },
+              ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+              ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+            };
       return { ask, put: Number(put), position: Number(position) };
     })
     .toSorted((a, b) => a.put - b.put || a.position - b.position)
@@ -379,21 +394,24 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
   };
 }
 
-function packRequest(request: AskRequest): PackedRequest {
+function packRequest(request: Open["request"]): PackedRequest {
   switch (request.type) {
     case "form":
       return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
+      if (request.completedBy) return ["url", request.message, request.url, request.hints ?? null, null, request.completedBy];
       if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
       return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
     case "roots":
       return ["roots"];
+    case "event":
+      return ["event", request.schema];
   }
 }
 
-function unpackRequest(packed: PackedRequest): AskRequest {
+function unpackRequest(packed: PackedRequest): Open["request"] {
   switch (packed[0]) {
     case "form":
       return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
@@ -404,11 +422,14 @@ function unpackRequest(packed: PackedRequest): AskRequest {
         url: packed[2],
         ...(packed[3] && { hints: packed[3] }),
         ...(packed[4] && { page: packed[4] }),
+        ...(packed[5] && { completedBy: packed[5] }),
       };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":
       return { type: "roots" };
+    case "event":
+      return { type: "event", schema: packed[1] };
   }
 }
 

@@ -23,6 +23,7 @@ import type {
 } from "@parley/core";
 import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type BodyOf, createEvent, type EventOptions, type TaskEvent } from "./event.ts";
 import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
@@ -72,6 +73,8 @@ export interface UrlAsk {
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
   readonly hints?: JsonObject;
+  /** An event says when the person is done there: what a client says is only that they agreed to go. `ctx.url` waits for both. */
+  readonly completedBy?: "event";
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -148,6 +151,19 @@ export interface Context extends Shorthands {
    * `idempotencyKey` to the service that is called. Throws StepFailed when every try failed.
    */
   step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
+
+  /**
+   * Waits for what another system tells of (a payment, a build, a callback), by an address that the tool hands it in a step:
+   *
+   *   const paid = ctx.event("paid", { schema: z.object({ amount: z.number() }), timeout: "1 day" });
+   *   await ctx.step("checkout", () => payments.create({ order, callback: paid.url }));
+   *   const { amount } = await paid.received();
+   *
+   * The event is open before the step begins. It is taken once: the same body again is a repetition, another one comes late. The address is the
+   * credential; it is never recorded nor shown to the client, and a tool that tries is stopped with EVENT_TOKEN_MISPLACED. Throws EVENTS_UNAVAILABLE
+   * where the deployment has no address (PARLEY_PUBLIC_URL), and INVALID_ASK for a schema that cannot be checked.
+   */
+  event<const S extends Schema | JsonObject = JsonObject>(name: string, options?: EventOptions<S>): TaskEvent<BodyOf<S>>;
 
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
@@ -246,7 +262,8 @@ export function createContext(effects: Effects): Context {
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, whatever it was built from: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
-    const answer = await putRequest(name, { type: "url", message: ask.message, url, ...present({ hints: ask.hints }) }, askOptions(ask));
+    const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
+    const answer = await putRequest(name, request, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -291,6 +308,7 @@ export function createContext(effects: Effects): Context {
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
+    event: createEvent(effects),
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
       const atMs = new Date(time).getTime();

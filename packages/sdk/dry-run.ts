@@ -26,7 +26,7 @@ import { present } from "./present.ts";
 import { validateJson } from "./validate-json.ts";
 
 export interface DryRunOptions {
-  /** The contents of forms, by the names of asks; the value alone where a form has one field. */
+  /** The contents of forms, by the names of asks; the value alone where a form has one field. And what is told of events, by theirs. */
   readonly answers?: { readonly [ask: string]: Json };
   /** Results of steps, by their names. */
   readonly steps?: { readonly [step: string]: Json };
@@ -132,6 +132,15 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       asks.push({ name: key, type: request.type, ...worded(request), ...present({ audience }) });
       const answer = answerTo(request, answers[key]);
       return answer ?? stop(`no answer could be made up for "${key}": give one in answers`);
+    },
+    event(name, { schema }) {
+      const key = keyOf("event", name);
+      const body = answers[key] ?? {};
+      const fits = validateJson(schema, body).length === 0;
+      const answer: Promise<Answer> = fits
+        ? Promise.resolve({ action: "accept", content: { body } })
+        : stop(`nothing could be made up that is told of the event "${key}": give it in answers`);
+      return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer };
     },
     async step(name) {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);

@@ -24,6 +24,7 @@ export type {
   SelectOptions,
   TextOptions,
   UrlOptions,
+  VisitOptions,
 } from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export * from "./content.ts";
@@ -44,6 +45,7 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
+export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
 export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";

@@ -17,6 +17,7 @@ import type {
   ParkRequest,
   StepAttempt,
 } from "@parley/core";
+import { split } from "@parley/core";
 import { hash, type Stage, type StepCall } from "./interpret.ts";
 import type { Process } from "./process.ts";
 import type { Effect, Program } from "./program.ts";
@@ -316,7 +317,7 @@ export function createWitness({
       open.add(key);
       shown.set(key, messageOfAsk(asked));
     }
-    for (const ask of request.asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
+    for (const ask of split(request.asks).asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
     // A handler that is to be tried again, or starts anew, has let go of its questions; what becomes of them is not for this run to say.
     const waiting = request.attempt === 0 && !("restart" in request) ? job.trace?.waiting : undefined;
     if (isPure && waiting) {

@@ -13,12 +13,16 @@ import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
 import {
   type Ask,
+  type AwaitedEvent,
   type Call,
   type CallFacts,
   type FeedItem,
+  isEvent,
   isFinished,
   type JsonObject,
+  type Open,
   type Outcome,
+  split,
   type Task,
   type TaskAtWork,
 } from "../task.ts";
@@ -158,10 +162,12 @@ export function createMemoryStore({
       };
     },
 
-    async record({ entries, nowMs, leaseMs, ...fence }) {
+    async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
       const task = held(fence);
       if (!task) return "refused";
-      if (write(task, entries)) tell(task, nowMs);
+      const withdrawn = write(task, entries);
+      const opened = open(task, asks);
+      if (withdrawn || opened) tell(task, nowMs);
       if (entries.length > 0) task.takeovers = 0;
       task.dueAtMs = nowMs + leaseMs;
       return "recorded";
@@ -193,14 +199,9 @@ export function createMemoryStore({
         task.dueAtMs = nowMs + graceMs;
         return { type: "due", run: task.run + 1 };
       }
-      let changed = write(task, entries);
-      for (const [position, ask] of asks.entries()) {
-        // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
-        if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
-        const since = { revision: task.revision + 1, position };
-        happen(task, { type: "asked", ask: { ...structuredClone(ask), since } });
-        changed = true;
-      }
+      const withdrawn = write(task, entries);
+      const opened = open(task, asks);
+      const changed = withdrawn || opened;
       if (message !== undefined) task.message = message;
       // A run that found nothing new leaves what clients see as it was, and wakes nobody.
       if (changed || message !== undefined) tell(task, nowMs);
@@ -259,7 +260,7 @@ export function createMemoryStore({
 
     async refuse({ taskId, key, digest, violations, nowMs }) {
       const task = find(taskId);
-      const ask = task?.state.asks.find((open) => open.key === key);
+      const ask = question(task, key);
       if (!task || ask?.digest !== digest) return undefined; // I4
       const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
       const since = { revision: task.revision + 1, position: ask.since?.position ?? 0 };
@@ -270,7 +271,7 @@ export function createMemoryStore({
 
     async agree({ taskId, key, digest, nowMs }) {
       const task = find(taskId);
-      const ask = task?.state.asks.find((open) => open.key === key);
+      const ask = question(task, key);
       if (!task || ask?.digest !== digest) return "late"; // I4
       if (ask.agreed) return "duplicate";
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, agreed: true } : open)) };
@@ -374,6 +375,20 @@ export function createMemoryStore({
     return undefined;
   }
 
+  /** True when any of them was not open before. */
+  function open(task: Stored, asks: readonly Open[]): boolean {
+    let opened = false;
+    for (const [position, ask] of asks.entries()) {
+      // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
+      if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
+      const since = { revision: task.revision + 1, position };
+      const put: Ask | AwaitedEvent = isEvent(ask) ? structuredClone(ask) : { ...structuredClone(ask), since };
+      happen(task, { type: "asked", ask: put });
+      opened = true;
+    }
+    return opened;
+  }
+
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
     for (const { key, digest, calledAt } of task.state.asks)
       write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }]);
@@ -434,6 +449,10 @@ function generationOf(key: string): number {
   return Number(/@(\d+)/.exec(key)?.[1] ?? 0);
 }
 
+function question(task: Stored | undefined, key: string): Ask | undefined {
+  return task?.state.asks.find((open): open is Ask => !isEvent(open) && open.key === key);
+}
+
 function expectedRun({ hold, run }: Stored): number {
   return hold ? run : run + 1;
 }
@@ -476,7 +495,6 @@ function visible({
   immediateResponse,
   outcome,
 }: Stored): Omit<Task, "call"> {
-  const asks: readonly Ask[] = state.asks;
   return {
     id,
     status: state.status,
@@ -484,7 +502,7 @@ function visible({
     run,
     updatedAtMs,
     generation,
-    asks,
+    ...split(state.asks),
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(message !== undefined && { message }),

@@ -1,14 +1,14 @@
 /** How a run ends: once, by whatever comes first. */
 import type { ParleyError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
-import type { Ask, JsonObject } from "../task.ts";
+import type { JsonObject, Open } from "../task.ts";
 
 export type RunEnd =
   | { readonly type: "returned"; readonly result: JsonObject; readonly entries: readonly KeyedEntry[] }
   | { readonly type: "threw"; readonly error: unknown; readonly entries: readonly KeyedEntry[] }
   | {
       readonly type: "parked";
-      readonly asks: readonly Ask[];
+      readonly asks: readonly Open[];
       /** When the first sleep ends, if the run sleeps. */
       readonly wakeAtMs: number | undefined;
       readonly entries: readonly KeyedEntry[];

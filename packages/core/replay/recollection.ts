@@ -16,14 +16,14 @@
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
-import type { Task } from "../task.ts";
+import { eventKey, openOf, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Uuids and random numbers are called like every other effect, and have no entry. */
-export type CalledKind = EntryKind | "random" | "uuid";
+/** Uuids and random numbers are called like every other effect, and have no entry. An event is recorded as an ask, under a key of its own. */
+export type CalledKind = EntryKind | "event" | "random" | "uuid";
 
 export interface Call {
   /** Branch, name and occurrence: an ask's key on the wire. */
@@ -129,7 +129,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };
     else if (entry.arrived) arrived.push({ id, entry });
   }
-  for (const { key, calledAt } of task.asks) expect(entryKey("ask", key), calledAt);
+  for (const { key, calledAt } of openOf(task)) expect(entryKey("ask", key), calledAt);
   arrived.sort(byArrival);
 
   const made = new Map<string, Made>();
@@ -219,8 +219,10 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     call(kind, name) {
       checkName(kind, name);
       const flow = currentFlow();
-      const scoped = `${flow.branch}${name}`;
-      const counter = entryKey(kind as EntryKind, scoped);
+      const named = `${flow.branch}${name}`;
+      const scoped = kind === "event" ? eventKey(named) : named;
+      const entryKind = kind === "event" ? "ask" : (kind as EntryKind);
+      const counter = entryKey(entryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
       const calls = made.get(counter) ?? {
@@ -233,7 +235,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       made.set(counter, calls);
       const occurrence = occurrenceOf(counter, calls, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
-      const id = entryKey(kind as EntryKind, key);
+      const id = entryKey(entryKind, key);
       // Items of a Promise.all are told apart by their number, whatever the order in which they come.
       // Not for what has no record: it could be numbered in another way in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
@@ -242,7 +244,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       if (occurrence === undefined || (before && !isCertain(before, flow, calledAts.get(id)))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
-          `${kind} "${scoped}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
+          `${kind} "${named}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
         );
       }
       isOutsideSeen ||= !course.isInDrain;

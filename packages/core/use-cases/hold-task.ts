@@ -10,6 +10,7 @@
 import { OVER } from "../over.ts";
 import type { Fenced, Finish, Parked, ParkRequest, Refused, Report } from "../ports.ts";
 import type { KeyedEntry } from "../journal.ts";
+import type { Open } from "../task.ts";
 import type { Services } from "./services.ts";
 
 export interface Hold {
@@ -22,7 +23,7 @@ export interface Hold {
   timeOut(): void;
   /** Whether it is held for sure, renewing it if there is doubt. */
   isHeld(): boolean | Promise<boolean>;
-  record(entries: readonly KeyedEntry[]): Promise<void>;
+  record(entries: readonly KeyedEntry[], asks?: readonly Open[]): Promise<void>;
   report(report: Report): Promise<void>;
   park(request: Omit<ParkRequest, keyof Fenced | "graceMs">): Promise<Parked>;
   finish(request: Finish): Promise<"finished" | Refused>;
@@ -103,8 +104,8 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
       if (isLost) return false;
       return clock.now() < heldUntilMs || isRenewed();
     },
-    async record(entries) {
-      await renewing((fenced) => store.record({ ...fenced, entries, leaseMs }));
+    async record(entries, asks = []) {
+      await renewing((fenced) => store.record({ ...fenced, entries, ...(asks.length > 0 && { asks }), leaseMs }));
       if (entries.length > 0) progressed?.();
     },
     async report(report) {

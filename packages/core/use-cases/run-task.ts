@@ -7,6 +7,7 @@
  */
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
+import { withoutEventTokens } from "../event-token.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
@@ -14,7 +15,7 @@ import { OVER } from "../over.ts";
 import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
-import type { Ask, JsonObject, Task } from "../task.ts";
+import { type JsonObject, type Open, openOf, type Task } from "../task.ts";
 import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
@@ -147,7 +148,7 @@ function missingPatches({ call: { kind, name } }: Task, patches: readonly string
 interface PutBack {
   readonly begun: Held;
   /** Questions that are still open. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly hold: Hold;
   readonly missing: Missing;
 }
@@ -168,7 +169,7 @@ async function putBack(services: Services, { begun: { task, attempt }, asks, hol
 }
 
 /** Open questions keep their deadlines, whatever else the task waits for. */
-function earliest(dueAtMs: number, asks: readonly Ask[]): number {
+function earliest(dueAtMs: number, asks: readonly Open[]): number {
   return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
 }
 
@@ -177,11 +178,11 @@ async function closeOverdueAsks(
   services: Services,
   { task, journal: before }: Held,
   hold: Hold,
-): Promise<{ readonly journal: Journal; readonly asks: readonly Ask[] }> {
+): Promise<{ readonly journal: Journal; readonly asks: readonly Open[] }> {
   const { store, clock, settings } = services;
   const nowMs = clock.now();
-  const overdue = task.asks.filter((ask) => ask.deadlineMs <= nowMs);
-  const asks = task.asks.filter((ask) => ask.deadlineMs > nowMs);
+  const overdue = openOf(task).filter((ask) => ask.deadlineMs <= nowMs);
+  const asks = openOf(task).filter((ask) => ask.deadlineMs > nowMs);
   if (overdue.length === 0) return { journal: before, asks };
   const journal = new Map(before);
   for (const [index, { key, digest, calledAt, deadlineMs }] of overdue.entries()) {
@@ -226,7 +227,8 @@ async function work(
         scope,
         digest: (text) => digest(text, task.id),
         validate,
-        record: (entries) => hold.record(entries),
+        record: (entries, asks) => hold.record(entries, asks),
+        tokenOf: (key) => tokenOf(services, task, key),
         isHeld: hold.isHeld,
         deposit: (key) => openDeposit(services, task, key),
         openFile: files && ((id) => files.open(task.id, id)),
@@ -241,6 +243,11 @@ async function work(
   }
 }
 
+function tokenOf({ eventTokens }: Services, { id }: Task, key: string): { readonly token: string; readonly url: string } {
+  if (!eventTokens) throw new ParleyError("EVENTS_UNAVAILABLE", "this worker gives out no tokens for events");
+  return eventTokens.tokenOf(id, key);
+}
+
 async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
   if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages");
   return await deposits.open(id, key);
@@ -248,10 +255,15 @@ async function openDeposit({ deposits }: Services, { id }: Task, key: string): P
 
 /** A ToolError is the tool's answer; anything else may have to be fixed. */
 function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failure }: FailedStep): void {
-  const fields = { ...about(task), ...failure, ...describeError(error) };
+  const fields = { ...about(task), ...failure, ...described(task, error) };
   if (!isLast) log.info(fields, "step failed, to be tried again");
   else if (kindOf(error) === "tool") log.info(fields, "step failed");
   else log.warn(fields, "step failed");
+}
+
+/** A step that calls another system may fail with the address that it handed over. */
+function described({ id }: Task, error: unknown): object {
+  return withoutEventTokens(id, describeError(error));
 }
 
 function about({ id, run, call }: Task): object {
@@ -262,7 +274,7 @@ interface Ended {
   readonly runnable: Runnable;
   readonly begun: Held;
   /** Questions that were open before the run and have not passed their deadline. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly hold: Hold;
   readonly end: RunEnd;
   readonly isTimeout: boolean;
@@ -282,7 +294,7 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
     case "threw":
       if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
         const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
-        log.warn({ ...about(task), attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
+        log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
         // What is open stays open: the store keeps asks that are not named here.
         const report = await park(services, { task, hold, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
         return report.type === "parked" ? { type: "retrying" } : report;
@@ -325,7 +337,7 @@ interface Park {
   readonly task: Task;
   readonly hold: Hold;
   readonly entries: readonly KeyedEntry[];
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly dueAtMs: number;
   readonly attempt: number;
   readonly restart?: { readonly arguments: JsonObject };
@@ -342,11 +354,12 @@ async function park(services: Services, { task, hold, ...request }: Park): Promi
 async function finish(services: Services, task: Task, hold: Hold, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
   const { ids, settings, log } = services;
   const defectId = defectIdOf(error, () => ids.uuid());
-  const outcome = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
+  const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
+  const outcome = withoutEventTokens(task.id, shown);
   const finished = await hold.finish({ entries, outcome });
   if (finished === "refused") return { type: "fenced" };
   const status = outcome.type === "error" ? "failed" : "completed";
-  log.warn({ ...about(task), status, defectId, ...describeError(error) }, "task finished with an error");
+  log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
   return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
 }
 

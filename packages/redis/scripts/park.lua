@@ -40,12 +40,7 @@ end
 local at = each_group(8, 2, write_field)
 local after = write_entries(at)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
-each_group(after, 3, function(key, digest, ask)
-  local field = 'ask:' .. key
-  if redis.call('HEXISTS', journal, field) == 1 then return end
-  -- An ask that is open already stays as it was put: its deadline does not move.
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
-end)
+each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 
 -- A run that found nothing new leaves what clients see as it was, and wakes nobody.
 if #happened > 0 then tell(state, now_ms) end

@@ -4,7 +4,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
   arguments    what the handler last began again with, in place of what was given
-  ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
+  ask:<key>    an open ask (of an event the key is event:<key>): digest revision called_at position asked_at_ms timeout_ms, and policy and request;
                the revision is the one that the task had when it was put
   agreed:<key>    the person agreed to visit the ask's page
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
@@ -74,8 +74,16 @@ local function open_asks()
   return fields
 end
 
+-- An event is open as an ask is, for no client to answer: its task is at work.
+local EVENT = 'ask:event:'
+
+local function is_question(field) return string.sub(field, 1, 4) == 'ask:' and string.sub(field, 1, #EVENT) ~= EVENT end
+
 local function status_by_asks()
-  return #open_asks() > 0 and 'input_required' or 'working' -- I3
+  for _, field in ipairs(open_asks()) do
+    if is_question(field) then return 'input_required' end -- I3
+  end
+  return 'working'
 end
 
 -- What the script has changed that somebody outside may want to hear of, in the order in which it happened.
@@ -89,6 +97,14 @@ local function remove_ask(key, why)
   local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
   if was_open then happens(why, key) end
   return was_open
+end
+
+-- One that was answered since begin is in the journal and is not opened again; one that is open already stays as it was put: its deadline does not
+-- move.
+local function open_ask(state, key, digest, ask)
+  local field = 'ask:' .. key
+  if redis.call('HEXISTS', journal, field) == 1 then return end
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
 end
 
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.

@@ -5,6 +5,7 @@
 import {
   type Ask,
   type AskRequest,
+  type AwaitedEvent,
   type CallFacts,
   canonicalJson,
   type Entry,
@@ -12,6 +13,7 @@ import {
   type Json,
   type JsonObject,
   type Journal,
+  type Open,
   type TaskAtWork,
   type TaskStatus,
 } from "@parley/core";
@@ -36,6 +38,8 @@ export interface RecordedTask {
   };
   /** Open questions. The digest is "" where it cannot be compared. */
   readonly asks: readonly Ask[];
+  /** What is waited for from outside. */
+  readonly events?: readonly AwaitedEvent[];
   /** By entry key. The digest of a question is "" where it cannot be compared. */
   readonly journal: Readonly<Record<string, Entry>>;
   /** Texts and numbers that people and services gave stand there as placeholders. */
@@ -63,10 +67,11 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   const { format } = value;
   if (format !== EXPORT_FORMAT) throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}`);
   if (typeof value["unreadable"] === "string") return value as unknown as UnreadableTask;
-  const { call, asks, journal } = value;
+  const { call, asks, events = [], journal } = value;
   const problem =
     (!isObject(call) || typeof call["name"] !== "string" || !isObject(call["arguments"]) ? "`call`" : undefined) ??
     (Array.isArray(asks) && asks.every(isAsk) ? undefined : "`asks`") ??
+    (Array.isArray(events) && events.every(isAsk) ? undefined : "`events`") ??
     (isObject(journal) && Object.entries(journal).every(isEntry) ? undefined : "`journal`") ??
     (typeof value["atMs"] === "number" && typeof value["generation"] === "number" ? undefined : "`atMs` or `generation`");
   if (problem !== undefined) throw new Error(`is no exported task: ${problem} is missing or has another form`);
@@ -122,6 +127,7 @@ export function toRecordedTask(
       ...(withContent && { seed, ...present({ tenant }) }),
     },
     asks: task.asks.map((ask) => recordedAsk(ask, { redaction, isSealed })),
+    ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
     journal: Object.fromEntries(
       [...journal].map(([key, entry]) => [
         key,
@@ -137,10 +143,23 @@ export function toRecordedTask(
   };
 }
 
-function recordedAsk(ask: Ask, { redaction, isSealed }: { readonly redaction: Redaction; readonly isSealed: boolean }): Ask {
-  const { key, calledAt, digest, askedAtMs, deadlineMs, request, audience } = ask;
-  const { withContent } = redaction;
-  // Of an open question its text is at hand.
+type How = Pick<ToRecord, "redaction" | "isSealed">;
+
+function recordedAsk(ask: Ask, how: How): Ask {
+  const { request, audience } = ask;
+  const { withContent } = how.redaction;
+  return { ...awaited(ask, how), request: withContent ? request : redactRequest(request), ...(withContent && audience && { audience }) };
+}
+
+function recordedEvent(event: AwaitedEvent, how: How): AwaitedEvent {
+  return { ...awaited(event, how), request: how.redaction.withContent ? event.request : { type: "event", schema: {} } };
+}
+
+function awaited(
+  { key, calledAt, digest, askedAtMs, deadlineMs, onTimeout, request }: Open,
+  { redaction: { withContent }, isSealed }: How,
+) {
+  // Of what is open its text is at hand.
   const own = isSealed && withContent ? textDigest(canonicalJson(request)) : "";
   return {
     key,
@@ -148,9 +167,7 @@ function recordedAsk(ask: Ask, { redaction, isSealed }: { readonly redaction: Re
     digest: isSealed ? own : digest,
     askedAtMs,
     deadlineMs,
-    onTimeout: withContent ? ask.onTimeout : "cancel",
-    request: withContent ? request : redactRequest(request),
-    ...(withContent && audience && { audience }),
+    onTimeout: withContent ? onTimeout : ("cancel" as const),
   };
 }
 

@@ -49,6 +49,21 @@ describe("a task that waits, replayed from its export,", () => {
     expect(held).toEqual([]);
   });
 
+  test("waits for its event, and diverges if that is another one now", async () => {
+    const paid =
+      (amount: z.ZodType): Run =>
+      async (ctx) => {
+        const event = ctx.event("paid", { schema: z.object({ amount }), timeout: "1 day" });
+        await ctx.step("order", () => held.push("ordered"));
+        await event.received();
+        return "paid";
+      };
+    const exported = readRecordedTask(JSON.stringify(await waiting(paid(z.number())))) as RecordedTask;
+    expect(exported.events).toMatchObject([{ key: "event:paid", request: { type: "event" } }]);
+    expect(await replayRecorded(tool(paid(z.number())), exported)).toMatchObject({ verdict: "continues" });
+    expect(await replayRecorded(tool(paid(z.string())), exported)).toMatchObject({ verdict: "diverges" });
+  });
+
   test("stops at the first step that is not recorded, and names it", async () => {
     const exported = await sleeping();
     const late = { ...exported, atMs: exported.atMs + 7 * 3_600_000 };

@@ -11,6 +11,7 @@
 import {
   type Answer,
   type AskRequest,
+  type EventRequest,
   canonicalJson,
   DEFAULT_SETTINGS,
   type Effects,
@@ -18,6 +19,7 @@ import {
   errorName,
   errorText,
   type Journal,
+  openOf,
   ParleyError,
   type Prompt,
   replay,
@@ -48,13 +50,16 @@ export interface Replayed {
   /** The question that is another one than was put, where both are known. */
   readonly changed?: ChangedQuestion;
   /** Questions, as the code puts them, by key. */
-  readonly questions: ReadonlyMap<string, AskRequest>;
+  readonly questions: ReadonlyMap<string, Asked>;
 }
+
+/** What is asked of a person, or waited for from outside. */
+type Asked = AskRequest | EventRequest;
 
 export interface ChangedQuestion {
   readonly key: string;
-  readonly recorded: AskRequest | undefined;
-  readonly found: AskRequest;
+  readonly recorded: Asked | undefined;
+  readonly found: Asked;
 }
 
 export interface ReplayOptions {
@@ -105,14 +110,14 @@ function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, base
 interface Expecting {
   readonly patienceMs: number;
   /** Questions as another replay put them; `any`: whatever is asked counts as what was asked. Absent: what was recorded. */
-  readonly expected?: ReadonlyMap<string, AskRequest> | "any";
+  readonly expected?: ReadonlyMap<string, Asked> | "any";
 }
 
 async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs, expected }: Expecting): Promise<Attempt> {
   const journal: Journal = new Map(Object.entries(recorded.journal));
-  const open = new Map(recorded.asks.map((ask) => [ask.key, ask]));
+  const open = new Map(openOf(recorded).map((each) => [each.key, each]));
   const found: string[] = [];
-  const questions = new Map<string, AskRequest>();
+  const questions = new Map<string, Asked>();
   const uncompared: string[] = [];
   let changed: ChangedQuestion | undefined;
   let thrown: { readonly error: unknown } | undefined;
@@ -122,7 +127,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   const over = new AbortController();
 
   /** The recorded digest says that the question is the one that was put. */
-  function askDigest(key: string, request: AskRequest): string {
+  function askDigest(key: string, request: Asked): string {
     questions.set(key, request);
     const own = textDigest(canonicalJson(request));
     const before = open.get(key)?.digest ?? journal.get(entryKey("ask", key))?.digest;
@@ -183,6 +188,8 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       deposit: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was left on pages is not exported")),
       openFile: () => Promise.reject(new ParleyError("FILE_GONE", "files are not exported")),
       stepFailed: () => undefined,
+      // Other systems were told the recorded one, within steps.
+      tokenOf: () => ({ token: "token", url: "https://example.com/events/token" }),
       report: async () => undefined,
       announce: async () => undefined,
     },
@@ -256,7 +263,7 @@ function fitting(answer: Answer, request: AskRequest): Answer {
   return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
 }
 
-function taskOf({ taskId, call, status, run, generation, atMs, asks }: RecordedTask): TaskAtWork {
+function taskOf({ taskId, call, status, run, generation, atMs, asks, events }: RecordedTask): TaskAtWork {
   return {
     id: taskId,
     call: { retentionMs: 0, hidden: false, seed: "redacted", ...call },
@@ -266,13 +273,14 @@ function taskOf({ taskId, call, status, run, generation, atMs, asks }: RecordedT
     generation,
     updatedAtMs: atMs,
     asks,
+    ...(events && { events }),
   };
 }
 
 /** By the settlement that each call followed from; of those that followed from one, in the order in which they were found. */
-function inCallOrder({ journal, asks }: RecordedTask, found: readonly string[]): readonly string[] {
+function inCallOrder({ journal, ...open }: RecordedTask, found: readonly string[]): readonly string[] {
   const calledAts = new Map(Object.entries(journal).map(([id, { calledAt }]) => [id, calledAt]));
-  for (const { key, calledAt } of asks) calledAts.set(entryKey("ask", key), calledAt);
+  for (const { key, calledAt } of openOf(open)) calledAts.set(entryKey("ask", key), calledAt);
   const position = new Map(found.map((id, index) => [id, index]));
   return [...calledAts]
     .toSorted(
