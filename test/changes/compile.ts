@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
+import { compileFunction } from "node:vm";
 import type { Tool } from "@parley/core";
 import type { Edit } from "./edits.ts";
 
@@ -30,8 +31,7 @@ export async function compile(source: string): Promise<Tool> {
     .replaceAll(EXPORT, "const $1 = exported.tool =")
     .replaceAll("import.meta.dirname", JSON.stringify(GALLERY));
   const exported: { tool?: Tool } = {};
-  // oxlint-disable-next-line no-new-func -- the gallery's own source, edited by the table of this suite
-  new Function("modules", "exported", `"use strict";\n${script}`)(modules, exported);
+  compileFunction(`"use strict";\n${script}`, ["modules", "exported"])(modules, exported);
   if (!exported.tool) throw new Error("the edited source exports no tool");
   return exported.tool;
 }
