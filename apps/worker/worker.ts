@@ -63,7 +63,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     settings: core,
     observer: runs.follow(telemetry.observer, (begun) => {
       watched.begun(begun);
-      gateway?.begun(begun.task.id, begun.task.call.name);
+      gateway?.begun(begun.task.id, begun.task.call);
     }),
     suspects: createSuspects(systemClock),
     ...(files && { files }),

@@ -38,6 +38,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
+  let lastPrompts = "[]";
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -67,8 +68,11 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     if (said === last) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
-    log.info({ upstream: name, tools: listing.tools.length, leftOut: listing.leftOut }, "upstream listed");
+    log.info({ upstream: name, tools: listing.tools.length, prompts: listing.prompts.length, leftOut: listing.leftOut }, "upstream listed");
     await deps.announce({ type: "tools" });
+    const prompts = JSON.stringify(listing.prompts);
+    if (prompts !== lastPrompts) await deps.announce({ type: "prompts" });
+    lastPrompts = prompts;
   }
 
   async function open(): Promise<UpstreamSession> {
@@ -77,7 +81,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       // Some servers list a tool only to clients that can do what it needs.
       capabilities: EVERYTHING,
       signal,
-      options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
+      options: { listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } } },
     });
     opened.client.onclose = () => {
       if (session === opened) session = undefined;
