@@ -20,6 +20,9 @@ export const WORKER_SETTINGS = z.object({
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Runs at once in one worker process."),
+  PARLEY_WORKER_PARTITIONS: whole(64, { min: 0, max: 1_024 }).describe(
+    "Of how many partitions one worker takes runs, about; of more where each would not have two workers otherwise. 0: of all.",
+  ),
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
     "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
   ),
@@ -41,6 +44,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     secrets: environment.PARLEY_SECRET,
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
+    partitionShare: environment.PARLEY_WORKER_PARTITIONS,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,

@@ -50,6 +50,8 @@ export interface ConsumeRuns {
 }
 
 export interface Consumer {
+  /** Under which it is told from other workers. */
+  readonly id: string;
   /** Those that are served now. */
   readonly partitions: readonly number[];
   /** Takes no more runs and resolves when those at work have ended. Whoever cannot wait lets the process end: others take over. */
@@ -130,6 +132,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
   for (const timer of timers) timer.unref();
 
   return {
+    id: self.id,
     get partitions() {
       return [...parts.keys()].toSorted((one, other) => one - other);
     },
