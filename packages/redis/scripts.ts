@@ -141,6 +141,7 @@ export interface AnswerArguments {
   readonly token: string | undefined;
   /** Sealed. */
   readonly deposit: string | undefined;
+  readonly lane: string | undefined;
 }
 
 export interface FinishArguments {
@@ -193,7 +194,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit }) =>
+    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane }) =>
       run.answer([
         ...keys,
         auditKey,
@@ -208,6 +209,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         token ?? "",
         ...record(audit),
         deposit ?? "",
+        lane ?? "",
       ]) as never,
     agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>

@@ -297,7 +297,7 @@ export function createRedisStore({
       });
     },
 
-    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, audit }) {
+    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
@@ -317,6 +317,7 @@ export function createRedisStore({
             nowMs,
             readyAtMs: nowMs + graceMs,
             token,
+            lane,
             deposit: deposit === undefined ? undefined : content.seal(`deposit ${key}`, deposit),
           }),
         );
