@@ -16,8 +16,8 @@ export type RunEnd =
   /** The handler wants to begin anew with these arguments. */
   | { readonly type: "restarted"; readonly arguments: JsonObject }
   | { readonly type: "diverged"; readonly error: ParleyError }
-  /** `diverging`: what was recorded had not been called again. */
-  | { readonly type: "aborted"; readonly diverging?: ParleyError };
+  /** `diverging`: what was recorded had not been called again. `entries`: what was in flight, and has come to its result all the same. */
+  | { readonly type: "aborted"; readonly diverging?: ParleyError; readonly entries: readonly KeyedEntry[] };
 
 export interface Ending {
   isOver(): boolean;
