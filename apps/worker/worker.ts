@@ -48,6 +48,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
+  const stopping = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
   const secrets = await agreedSecrets(config.secrets, redis.secret);
   const services: Services = {
@@ -65,6 +66,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       watched.begun(begun);
       gateway?.begun(begun.task.id, begun.task.call);
     }),
+    stopping: stopping.signal,
     suspects: createSuspects(systemClock),
     ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
@@ -145,6 +147,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
+      // What is still at work then has the rest of the time to stop, and is put back for others.
+      void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
       const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
@@ -156,6 +160,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   };
 }
 
+/** How much of the drain timeout runs may work on for. */
+const STOP_SHARE = 0.75;
 /** How much of the drain timeout calls of upstreams are held for. */
 const HOLD_SHARE = 0.75;
 

@@ -8,7 +8,21 @@ import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Open, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
+import type {
+  Answer,
+  Ask,
+  Call,
+  FeedItem,
+  JsonObject,
+  Open,
+  Outcome,
+  Owed,
+  Receipt,
+  Task,
+  TaskAtWork,
+  Unreadable,
+  Violation,
+} from "./task.ts";
 
 export interface TaskStore {
   /**
@@ -31,18 +45,20 @@ export interface TaskStore {
    * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
    * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
    */
-  record(request: RecordRequest): Promise<"recorded" | Refused>;
+  record(request: RecordRequest): Promise<"recorded" | Cancelled | Refused>;
 
   /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
-  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Refused>;
+  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Cancelled | Refused>;
 
   /** What the run reports while it works: feed items, status message, text for the model. */
-  report(request: Fenced & Report): Promise<"reported" | Refused>;
+  report(request: Fenced & Report): Promise<"reported" | Cancelled | Refused>;
 
   /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both; or begins anew (`restart`). Clears the fence. */
   park(request: ParkRequest): Promise<Parked>;
 
-  /** Ends the run and the task. Open asks are closed. Clears the fence. */
+  /**
+   * Ends the run and the task. Open asks are closed. Clears the fence. With `owes` the task stays due until it was compensated (`settle`).
+   */
   finish(request: Fenced & Finish): Promise<"finished" | Refused>;
 
   /**
@@ -69,11 +85,18 @@ export interface TaskStore {
   /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
   postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
-  /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
+  /** Ends the last run of a task that was owed one, done or given up. From here on the task is forgotten as any other. Clears the fence. */
+  settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
+
+  /**
+   * Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
+   * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
+   */
   cancel(request: {
     readonly taskId: string;
     readonly nowMs: number;
     readonly message: string;
+    readonly owes?: boolean;
     readonly audit?: AuditFact;
   }): Promise<"cancelled" | "finished" | "unknown">;
 
@@ -139,6 +162,8 @@ export type RunCause = "created" | "answered" | "overtaken" | "overdue";
 export type RunReport =
   | { readonly type: "refused"; readonly reason: RefusedReason | "deferred" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
+  /** `compensated`: the last run has undone what was done. `given-up`: it could not, and an operator has to look. */
+  | { readonly type: "compensated" | "given-up" }
   /** `unserved`: this worker does not have the tool, the task was put back. `fenced`: another worker has the task. */
   | { readonly type: "parked" | "retrying" | "unserved" | "fenced" };
 
@@ -175,7 +200,10 @@ export interface Fenced {
   readonly nowMs: number;
 }
 
-/** The writer no longer holds the task: it was taken over, cancelled, finished or forgotten (I5). */
+/** The task was cancelled: the writer has to stop. What it wrote was taken if the task is owed its last run, and only then. */
+export type Cancelled = "cancelled";
+
+/** The writer no longer holds the task: it was taken over, finished or forgotten (I5). */
 export type Refused = "refused";
 
 export interface Report {
@@ -217,6 +245,7 @@ export interface Finish {
   readonly entries: readonly KeyedEntry[];
   readonly outcome: Outcome;
   readonly message?: string;
+  readonly owes?: Exclude<Owed, "cancelled">;
 }
 
 export interface AnswerRequest {

@@ -18,6 +18,7 @@ const SCRIPTS = [
   "agree",
   "refuse",
   "finish",
+  "settle",
   "cancel",
   "postpone",
   "note",
@@ -37,8 +38,8 @@ export interface Scripts {
   record(
     keys: TaskKeys,
     args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[]; asks: readonly PackedOpen[] },
-  ): Promise<"recorded" | "refused">;
-  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
+  ): Promise<"recorded" | "cancelled" | "refused">;
+  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "cancelled" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
   answer(
     keys: TaskKeys,
@@ -50,10 +51,11 @@ export interface Scripts {
   /** `dueKey` stands in for the keys of a task; it has the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
+  settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
   cancel(
     keys: TaskKeys,
     auditKey: string,
-    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined },
+    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
@@ -151,6 +153,7 @@ export interface FinishArguments {
   readonly status: "completed" | "failed";
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
+  readonly owes: string | undefined;
 }
 
 export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
@@ -215,10 +218,11 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
-      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, auditKey, { taskId, nowMs, message, audit }) =>
-      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit)]) as never,
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes }) =>
+      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), owes ?? ""]) as never,
+    settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
+    cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
+      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,

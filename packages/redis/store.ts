@@ -284,7 +284,7 @@ export function createRedisStore({
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
     },
 
-    async finish({ taskId, token, nowMs, entries, outcome, message }) {
+    async finish({ taskId, token, nowMs, entries, outcome, message, owes }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
@@ -293,8 +293,17 @@ export function createRedisStore({
         if (access === "key_missing") throw unreadableError(taskId, access);
         // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
-        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed }));
+        // Nor can what was done be undone then.
+        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: access === "open" ? owes : undefined }));
       });
+    },
+
+    async settle({ taskId, token, entries }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      return await withAccess(taskId, (content, access) =>
+        reached(scripts.settle(taskKeys, { taskId, token, entries: access === "open" ? packEntries(content, entries) : [] })),
+      );
     },
 
     async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
@@ -360,13 +369,13 @@ export function createRedisStore({
       return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
     },
 
-    async cancel({ taskId, nowMs, message, audit }) {
+    async cancel({ taskId, nowMs, message, owes = false, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
       return await withAccess(taskId, (content, access) => {
         const sealed = access === "open" ? content.seal("message", message) : undefined;
         return acknowledge(
-          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, audit: auditRecord(content, audit) }),
+          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, owes, audit: auditRecord(content, audit) }),
         );
       });
     },

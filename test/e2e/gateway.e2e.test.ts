@@ -361,7 +361,7 @@ describe("prompts", () => {
   const about = { name: "classic_about", arguments: { topic: "tea" } };
   const asking = { name: "classic_asking", arguments: { topic: "tea" } };
   const saidBy = ({ messages }: { messages: readonly { content: unknown }[] }) =>
-    JSON.parse((messages[0]?.content as { text: string }).text) as unknown;
+    JSON.parse((messages[0]!.content as { text: string }).text) as unknown;
 
   test("of an upstream are listed as they are but for their names, and got, in every family of revisions", async () => {
     const [now, before] = [await modern(), new v1.Client({ name: "test", version: "1" })];

@@ -38,6 +38,8 @@ export interface Services {
   readonly eventTokens?: EventTokens;
   /** Without it tools cannot ask for files. */
   readonly files?: FileStore;
+  /** Aborted when the process is about to end: runs that are still at work stop, and are put back for others. */
+  readonly stopping?: AbortSignal;
   /** Keeps suspects apart. Without it they run side by side. */
   readonly suspects?: Suspects;
 }
