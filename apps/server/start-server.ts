@@ -9,11 +9,13 @@ import {
   createLogger,
   createValidator,
   depositSeal,
+  eventTokens,
   sha256Digest,
   createScope,
   systemClock,
   withLogFields,
 } from "@parley/node";
+import { growingPollInterval } from "@parley/protocol";
 import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
@@ -97,14 +99,14 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
           ),
       });
     const app = await buildApp({
-      services,
+      services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
       catalogues: offer ?? fixedCatalogue(catalogue),
       ...(offer && { deployment: await deploymentId(redis.secret) }),
       facts: {
         name: "parley",
         version: VERSION,
-        pollIntervalMs: times.pollIntervalMs,
+        pollInterval: growingPollInterval({ shortestMs: times.pollIntervalMs, longestMs: times.pollIntervalMaxMs, now: redis.now }),
         listTtlMs: times.listTtlMs,
         pageSize,
         knowsCallers: identity !== undefined,

@@ -9,6 +9,7 @@ import {
   createScope,
   createValidator,
   depositSeal,
+  eventTokens,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
@@ -47,7 +48,9 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
+  const stopping = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
+  const secrets = await agreedSecrets(config.secrets, redis.secret);
   const services: Services = {
     store: telemetry.watchStore(redis.store),
     queue: redis.queue,
@@ -63,9 +66,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       watched.begun(begun);
       gateway?.begun(begun.task.id, begun.task.call);
     }),
+    stopping: stopping.signal,
     suspects: createSuspects(systemClock),
     ...(files && { files }),
-    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
+    deposits: createDeposits(redis.store, depositSeal(secrets)),
+    eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
@@ -128,6 +133,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     }
     consumer = await redis.consumeRuns({
       concurrency,
+      share: config.partitionShare,
       run: (run) => gateway?.run(run, work) ?? work(run),
       sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
     });
@@ -138,7 +144,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     await redis.close();
     throw error;
   }
-  log.info({ operator, tools: catalogues.runnable().tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
+  log.info(
+    { operator, tools: catalogues.runnable().tools.size, concurrency, worker: consumer.id, partitions: consumer.partitions.length },
+    "worker ready",
+  );
 
   return {
     broken,
@@ -146,6 +155,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
+      // What is still at work then has the rest of the time to stop, and is put back for others.
+      void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
       const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
@@ -157,6 +168,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   };
 }
 
+/** How much of the drain timeout runs may work on for. */
+const STOP_SHARE = 0.75;
 /** How much of the drain timeout calls of upstreams are held for. */
 const HOLD_SHARE = 0.75;
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
 import { SESSION_DIALECTS, SESSION_ERROR_CODES, type SessionIntent } from "./index.ts";
 
-const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const facts = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 const ALL = SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, say: dialect.encoder(facts) }));
 const [newest, ...older] = ALL;
 if (!newest) throw new Error("no dialect");
@@ -34,6 +34,11 @@ test("the catalogue's codes are those that these revisions know", () => {
     "ASK_TIMEOUT",
     "CONTENT_KEY_MISSING",
     "CONTENT_DAMAGED",
+    "EVENT_NOT_FOUND",
+    "EVENT_LATE",
+    "INVALID_EVENT",
+    "EVENT_TOKEN_MISPLACED",
+    "EVENTS_UNAVAILABLE",
     "FILE_GONE",
     "FILES_UNAVAILABLE",
     "DEPOSIT_UNREADABLE",

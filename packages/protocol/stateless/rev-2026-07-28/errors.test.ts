@@ -5,7 +5,7 @@ import { capabilityRequired } from "../../capabilities.ts";
 import type { Intent } from "../../intents.ts";
 import { ERROR_CODES, rev20260728 } from "./index.ts";
 
-const say = rev20260728.encoder({ name: "s", version: "1", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 });
+const say = rev20260728.encoder({ name: "s", version: "1", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 });
 const call: Intent = { type: "callTool", name: "book", arguments: {} };
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
 
@@ -44,6 +44,11 @@ test("the catalogue's codes travel as the specification says", () => {
     CONTENT_ERASED: { code: -32602, httpStatus: 200 },
     CONTENT_DAMAGED: { code: -32603, httpStatus: 200 },
     FILE_GONE: { code: -32603, httpStatus: 200 },
+    EVENT_NOT_FOUND: { code: -32603, httpStatus: 200 },
+    EVENT_LATE: { code: -32603, httpStatus: 200 },
+    INVALID_EVENT: { code: -32603, httpStatus: 200 },
+    EVENT_TOKEN_MISPLACED: { code: -32603, httpStatus: 200 },
+    EVENTS_UNAVAILABLE: { code: -32603, httpStatus: 200 },
     FILES_UNAVAILABLE: { code: -32603, httpStatus: 200 },
     DEPOSIT_UNREADABLE: { code: -32603, httpStatus: 200 },
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
