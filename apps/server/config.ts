@@ -82,7 +82,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_IDLE_TIMEOUT: duration("75s").describe(
     "How long a connection is kept between requests: longer than the load balancer in front keeps it.",
   ),
-  PARLEY_POLL_INTERVAL: duration("1s").describe("pollIntervalMs: how often clients are told to ask for a task's state."),
+  PARLEY_POLL_INTERVAL: duration("1s").describe(
+    "pollIntervalMs: how long clients are told to wait before they ask for a task's state again. It grows to a tenth of the time for which nothing has happened to the task.",
+  ),
+  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("How far it grows; no more than PARLEY_POLL_INTERVAL: not at all."),
   PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
   PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
 
@@ -226,6 +229,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       requestTimeoutMs: environment.PARLEY_REQUEST_TIMEOUT,
       idleTimeoutMs: environment.PARLEY_IDLE_TIMEOUT,
       pollIntervalMs: environment.PARLEY_POLL_INTERVAL,
+      pollIntervalMaxMs: environment.PARLEY_POLL_INTERVAL_MAX,
       listTtlMs: environment.PARLEY_LIST_TTL,
       sessionTtlMs: environment.PARLEY_SESSION_TTL,
       resumableAfterMs: environment.PARLEY_RESUMABLE_AFTER,

@@ -107,7 +107,7 @@ describe("a call with a key", () => {
     ["käse", "a letter beyond ASCII"],
     [7, "a number"],
     [null, "null"],
-  ])("that is %j is refused: %s", async (key) => {
+  ])("that is %j is refused: %s", async (key, _what) => {
     const { here, orders } = await deployed();
     const refused = await rpc(here, "tools/call", order(), { principal: "ann", meta: { [KEY]: key } });
     expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining(KEY) });

@@ -15,6 +15,7 @@ import {
   systemClock,
   withLogFields,
 } from "@parley/node";
+import { growingPollInterval } from "@parley/protocol";
 import { connectRedis, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
@@ -92,7 +93,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       facts: {
         name: "parley",
         version: VERSION,
-        pollIntervalMs: times.pollIntervalMs,
+        pollInterval: growingPollInterval({ shortestMs: times.pollIntervalMs, longestMs: times.pollIntervalMaxMs, now: redis.now }),
         listTtlMs: times.listTtlMs,
         pageSize,
         knowsCallers: identity !== undefined,

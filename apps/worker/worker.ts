@@ -64,7 +64,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     settings: core,
     observer: runs.follow(telemetry.observer, (begun) => {
       watched.begun(begun);
-      gateway?.begun(begun.task.id, begun.task.call.name);
+      gateway?.begun(begun.task.id, begun.task.call);
     }),
     stopping: stopping.signal,
     suspects: createSuspects(systemClock),
@@ -125,6 +125,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     }
     consumer = await redis.consumeRuns({
       concurrency,
+      share: config.partitionShare,
       run: (run) => gateway?.run(run, work) ?? work(run),
       sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
     });
@@ -135,7 +136,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     await redis.close();
     throw error;
   }
-  log.info({ operator, tools: catalogues.runnable().tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
+  log.info(
+    { operator, tools: catalogues.runnable().tools.size, concurrency, worker: consumer.id, partitions: consumer.partitions.length },
+    "worker ready",
+  );
 
   return {
     broken,

@@ -11,8 +11,11 @@ import type { Digest } from "./ports.ts";
 import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
-  /** `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines. */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys";
+  /**
+   * `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines.
+   * `export`: an operator took tasks out of the deployment.
+   */
+  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;

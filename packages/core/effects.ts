@@ -41,6 +41,14 @@ export interface Effects {
   uuid(name?: string): string;
 
   /**
+   * Whether the task takes the new way of a change: true where it comes to this point for the first time, false where its journal holds work
+   * behind it. Decided once for each name, and recorded.
+   */
+  patched(name: string): boolean;
+  /** The old way of that change is gone: a task that took it diverges. Records nothing. */
+  deprecatePatch(name: string): void;
+
+  /**
    * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For concurrent branches that use the same names after
    * awaiting something outside ctx, which replay could not tell apart (AMBIGUOUS_EFFECT).
    */

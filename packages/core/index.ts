@@ -19,6 +19,7 @@ export * from "./policy.ts";
 export * from "./ports.ts";
 export * from "./quotas.ts";
 export * from "./replay.ts";
+export { settledBefore } from "./replay/course.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";
 export { FEED_LENGTH_MAX } from "./replay/reports.ts";
 export * from "./reply.ts";

@@ -124,6 +124,9 @@ export interface TaskStore {
 
   /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
   journal(taskId: string): Promise<readonly JournalLine[]>;
+
+  /** A task as its next run would find it, without beginning one: for those who look whether changed code replays it. */
+  recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
 
 /** A key under which there is one task, for as long as there is that task. The task's id is drawn for it (`Ids.taskId`). */
@@ -139,6 +142,10 @@ export interface Known {
   readonly known: string;
   readonly fingerprint: string;
 }
+
+export type TaskRecord =
+  | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
+  | { readonly type: "unreadable"; readonly reason: Unreadable };
 
 export interface CreateRequest {
   readonly taskId: string;
@@ -276,6 +283,8 @@ export interface AnswerRequest {
   readonly page?: { readonly deposit?: string };
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
+  /** Where a worker listens (RunQueue.lane): the store tells it of the run that the answer makes due. `nextRun` is absent when it heard. */
+  readonly lane?: string;
   /** Written with what became of the answer, in one change. */
   readonly audit?: AuditFact;
 }
@@ -314,6 +323,11 @@ export interface RunQueue {
    * for: runs of new tasks come behind all others, and among themselves in turns of those who share a place (`shareOf`).
    */
   add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
+  /**
+   * The name of a worker's ear for runs of the task that are due, for the store to tell it with the change that makes them due; undefined where
+   * there is none. Faster than a queue, and as little the truth: a run that is told and not begun is found by the sweep.
+   */
+  lane?(taskId: string): string | undefined;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */

@@ -30,12 +30,13 @@
  *   replay/records.ts       what is written, and when
  *   replay/waits.ts         asks and sleeps          replay/steps.ts    side effects
  *   replay/flow.ts          whose call it is         replay/reports.ts  what the run says meanwhile
+ *   replay/patches.ts       old way or new one
  */
-import { throughJson } from "./canonical-json.ts";
+import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
-import { COMPENSATION, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { hasEventToken } from "./event-token.ts";
+import { COMPENSATION, entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "./ports.ts";
 import { stopped } from "./run-stopped.ts";
@@ -44,7 +45,8 @@ import { derivedRandom, derivedUuid } from "./replay/derived.ts";
 import { type EffectPromise, forever, type Pending, pendingEffect } from "./replay/effect-promise.ts";
 import { createEnding, type RunEnd } from "./replay/end.ts";
 import { Flow } from "./replay/flow.ts";
-import { type Call, type CalledKind, recollect, type Recorded } from "./replay/recollection.ts";
+import { type Call, type CalledKind, recollect, type Recollection, type Recorded } from "./replay/recollection.ts";
+import { createPatches } from "./replay/patches.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
@@ -81,6 +83,10 @@ export interface ReplayRequest {
     readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
+    /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
+    askDigest?(key: string, request: AskRequest | EventRequest): string;
+    /** Told of each call of the handler, by its entry's key. */
+    called?(id: string): void;
   };
   readonly settings: Settings;
 }
@@ -118,13 +124,14 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     settling.drained();
     touched();
   });
-  const recollection = recollect({ task, journal, scope, start: flow, course });
+  const recollected = recollect({ task, journal, scope, start: flow, course });
+  const recollection: Recollection = ports.called ? { ...recollected, call: toldTo(recollected, ports.called) } : recollected;
   const records = createRecords({ journal, journalSize, settings, record, stop });
   const waits = createWaits({
     task,
     settings,
     clock,
-    digest,
+    askDigest: (key, request) => ports.askDigest?.(key, request) ?? digest(canonicalJson(request)),
     validate: ports.validate,
     records,
     stop,
@@ -153,12 +160,18 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 
   function diverged(recorded: string, found: string): void {
-    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found) });
+    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found), patches: patchesAhead() });
   }
 
   function divergence(recorded: string, found: string): ParleyError {
     const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}`;
     return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found } });
+  }
+
+  /** Recorded decisions that the handler has not asked for. */
+  function patchesAhead(): string[] {
+    const prefix = entryKey("patch", "");
+    return [...recollection.ahead].filter((id) => id.startsWith(prefix)).map((id) => id.slice(prefix.length));
   }
 
   /** A store that is away is no failure of the step: the handler must not see it, or it would end the task (R6). */
@@ -207,13 +220,14 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
         if (inFlight.size === 0 && waits.napping() === 0) park();
         break;
       }
-      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run.
-      if (unrecorded === undefined) break;
+      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run. One that has
+      // passed a recorded decision without a word is older code, and need not keep its worker as long.
+      if (unrecorded === undefined && patchesAhead().length === 0) break;
       stuckAtMs ??= clock.now();
       // A branch that awaits something outside ctx has its time too: a false alarm would fail a sound task.
       const patienceMs = settings.divergenceWaitMs * (recollection.hasOutside() ? PATIENCE_OUTSIDE : 1);
       if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {
-        diverged(settling.missing(), unrecorded);
+        diverged(settling.missing(), unrecorded ?? "nothing new");
         break;
       }
       await clock.sleep(lookMs, over.signal);
@@ -382,6 +396,18 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     return value;
   }
 
+  const patches = createPatches({
+    call: recollection.call,
+    scoped: recollection.scoped,
+    records,
+    isLive: settling.isLive,
+    diverged,
+    called() {
+      touched();
+      settling.advance();
+    },
+  });
+
   /** Adds nothing to the microtasks that `work` takes: a race is decided as it would be without. */
   function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
@@ -427,6 +453,8 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     now,
     random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
+    patched: patches.decide,
+    deprecatePatch: patches.deprecate,
     branch: inBranch,
     deposit: (key) => ports.deposit(key),
     openFile: ports.openFile,
@@ -516,6 +544,14 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     });
     await Promise.race([all, aborted.then(() => clock.sleep(HEED_SIGNAL_MS, waited.signal))]);
   }
+}
+
+function toldTo(recollection: Recollection, tell: (id: string) => void): Recollection["call"] {
+  return (kind, name) => {
+    const call = recollection.call(kind, name);
+    tell(call.id);
+    return call;
+  };
 }
 
 function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {

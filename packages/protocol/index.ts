@@ -39,5 +39,6 @@ export {
   shapeOf,
   type Wire,
 } from "./json-rpc.ts";
+export { growingPollInterval } from "./poll-interval.ts";
 export type { ServerFacts } from "./server-facts.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

@@ -10,6 +10,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { parseAddress } from "./address.ts";
 import { type ApiKeyRing, createApiKeys } from "./api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
@@ -22,6 +23,7 @@ import { createRedisEvents } from "./events.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
 import { createKeys } from "./keys.ts";
+import { createLiveWorkers } from "./live-workers.ts";
 import { createRedisQueue } from "./queue.ts";
 import { acknowledgeWith } from "./replicas.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
@@ -29,8 +31,10 @@ import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./rates.ts";
 import { createRedisStore } from "./store.ts";
+import { createReads } from "./reads.ts";
 import { createTurns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
+import { createWaiting, type WaitingTask } from "./waiting.ts";
 
 /** Every port of core on one Redis. */
 export interface RedisBackend {
@@ -51,8 +55,10 @@ export interface RedisBackend {
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
   /** Starts to work; opens connections of its own on first use. */
-  consumeRuns(request: Omit<ConsumeRuns, "partitions"> & { readonly partitions?: readonly number[] }): Promise<Consumer>;
+  consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** Unfinished tasks of a partition, in batches and no order; one may come twice. */
+  waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
   /** For processes that have servers behind them. */
   readonly gateway: GatewayShare;
   /** Resolves if Redis answers. Throws UNAVAILABLE. */
@@ -102,7 +108,10 @@ export async function connectRedis(
   const clock = await followRedisClock({ redis, log });
   const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
   const turns = createTurns({ weights: settings.weights, now: clock.now });
-  const queue = createRedisQueue({ redis, keys, log, turns, telemetry });
+  const liveWorkers = createLiveWorkers({ redis, keys, partitions: partitions.length, now: clock.now, log });
+  // PUBLISH in a cluster counts the listeners of one node: nobody could tell whether a worker heard.
+  const lanes = parseAddress(url)?.type === "cluster" ? { next: () => undefined } : liveWorkers;
+  const queue = createRedisQueue({ redis, keys, log, turns, workers: lanes, telemetry });
   await queue.open(partitions);
   const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
   const consumers = new Set<Consumer>();
@@ -133,9 +142,20 @@ export async function connectRedis(
     partitions,
     gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
+    waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });
-      const consumer = await consumeRuns({ partitions, ...request, redis: workers, keys, log, telemetry });
+      const consumer = await consumeRuns({
+        ...request,
+        partitions,
+        redis: workers,
+        keys,
+        log,
+        telemetry,
+        workers: liveWorkers,
+        events,
+        queue,
+      });
       consumers.add(consumer);
       return consumer;
     },
@@ -147,6 +167,7 @@ export async function connectRedis(
     },
     async close() {
       clock.close();
+      liveWorkers.close();
       await Promise.all([...consumers].map((consumer) => consumer.close()));
       await queue.close();
       for (const each of open) each.disconnect();

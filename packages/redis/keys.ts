@@ -17,6 +17,8 @@
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
+ *   parley:workers                          which workers live: see live-workers.ts
+ *   parley:{p0}:lane:<worker>               a channel: runs that are handed to a worker directly
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
@@ -71,6 +73,10 @@ export interface Keys {
     channel(process: string): string;
     lister(upstream: string): string;
   };
+  /** Where a worker hears of runs of the partition that are due. */
+  lane(partition: number, worker: string): string;
+  /** Which workers live. */
+  readonly workers: string;
   readonly announcements: string;
   readonly secret: string;
   /** Data keys, wrapped: see content/data-keys.ts. */
@@ -109,6 +115,8 @@ export function createKeys(prefix = "parley"): Keys {
       channel: (process) => `${prefix}:gateway:runs:${process}`,
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
     },
+    lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,
+    workers: `${prefix}:workers`,
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,

@@ -24,6 +24,7 @@ const SCRIPTS = [
   "note",
   "overdue",
   "journal",
+  "recorded",
 ] as const;
 
 /** Key and packed value. */
@@ -61,6 +62,7 @@ export interface Scripts {
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
   /** Keys and first words of entries in turn. */
   journal(keys: TaskKeys): Promise<readonly string[]>;
+  recorded(keys: TaskKeys): Promise<readonly [task: readonly string[], journal: readonly string[]]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
@@ -152,6 +154,7 @@ export interface AnswerArguments {
   readonly token: string | undefined;
   /** Sealed. */
   readonly deposit: string | undefined;
+  readonly lane: string | undefined;
 }
 
 export interface FinishArguments {
@@ -207,7 +210,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit }) =>
+    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane }) =>
       run.answer([
         ...keys,
         auditKey,
@@ -222,6 +225,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         token ?? "",
         ...record(audit),
         deposit ?? "",
+        lane ?? "",
       ]) as never,
     agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
@@ -236,6 +240,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,
+    recorded: (keys) => run.recorded([...keys]) as never,
   };
 }
 

@@ -155,7 +155,7 @@ export function createRedisStore({
     readonly journal: Readonly<Record<string, string>>;
   }
 
-  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Begun {
+  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Extract<Begun, { type: "begun" }> {
     const content = codec.of(taskId);
     const task = unpackTaskAtWork(content, taskId, hashes);
     if (!task) throw new Error("begin found a task without state");
@@ -315,7 +315,7 @@ export function createRedisStore({
       );
     },
 
-    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, audit }) {
+    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
@@ -335,6 +335,7 @@ export function createRedisStore({
             nowMs,
             readyAtMs: nowMs + graceMs,
             token,
+            lane,
             deposit: deposit === undefined ? undefined : content.seal(`deposit ${key}`, deposit),
           }),
         );
@@ -414,6 +415,22 @@ export function createRedisStore({
         items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
         cursor: rows.at(-1)?.[0],
       }));
+    },
+
+    async recorded(taskId) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const [fields, recorded] = (await reached(scripts.recorded(taskKeys))).map(pairs);
+      if (!fields || !recorded || fields.length === 0) return undefined;
+      const access = await codec.access(taskId);
+      if (access !== "open") return { type: "unreadable", reason: access };
+      const hashes = { task: Object.fromEntries(fields), journal: Object.fromEntries(recorded) };
+      try {
+        const { task, journal } = begun(taskId, hashes, recorded);
+        return { type: "recorded", task, journal };
+      } catch (error) {
+        return { type: "unreadable", reason: damaged(taskId, error) };
+      }
     },
 
     async journal(taskId) {

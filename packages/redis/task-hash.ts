@@ -354,6 +354,12 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
   };
 }
 
+/** What was called: legible without any key. */
+export function callOf(content: Content, call: string): Pick<CallFacts, "kind" | "name"> {
+  const { kind, name } = unpackFacts(content, call);
+  return { kind, name };
+}
+
 function isThere<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }

@@ -180,6 +180,20 @@ export interface Context extends Shorthands {
   uuid(name?: string): string;
 
   /**
+   * Whether the task takes the new way of a change to this handler: true for a task that comes to this point for the first time, false for one
+   * that passed it before the change. Recorded: each later run of the task decides the same, and so does each call of that name (within its
+   * `branch`). Once no task needs the old way, `deprecatePatch` takes its place.
+   *
+   *   if (ctx.patched("fraud-check")) await ctx.step("check", () => fraud.check(order));
+   */
+  patched(name: string): boolean;
+  /**
+   * Stands where `patched` stood, once its old way was removed: tasks that decided for the new way find their decision, one that decided for
+   * the old one fails with REPLAY_DIVERGED. Remove it when every task has ended that came by `patched`.
+   */
+  deprecatePatch(name: string): void;
+
+  /**
    * Runs `work` with the names of its steps, questions and sleeps scoped to `key`: `alice/approve`. For concurrent branches that await something
    * outside `ctx` before they use a name that another branch uses too; without it such a name ends the task with AMBIGUOUS_EFFECT.
    */
@@ -307,6 +321,8 @@ export function createContext(effects: Effects): Context {
         );
       return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
     },
+    patched: (name: string) => effects.patched(name),
+    deprecatePatch: (name: string) => effects.deprecatePatch(name),
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),

@@ -152,6 +152,9 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
       nowMs += ms;
     },
+    // A call that is made now.
+    patched: () => true,
+    deprecatePatch: () => undefined,
     now: () => nowMs,
     random: () => 0.5,
     uuid: () => "00000000-0000-4000-8000-000000000000",
@@ -211,10 +214,15 @@ function contentOf(schema: JsonObject, given: Json | undefined): JsonObject {
   const fields = fieldsOf(schema);
   const [field] = fields;
   if (given !== undefined && field) return { [field.name]: given };
-  return Object.fromEntries(fields.filter(({ isRequired }) => isRequired).map((each) => [each.name, each.default ?? leastOf(each)]));
+  return leastContent(schema);
 }
 
-/** The least that fits, as far as that can be said without looking for it. */
+/** The least content that fits a form, as far as that can be said without looking for it. */
+export function leastContent(schema: JsonObject): JsonObject {
+  const required = fieldsOf(schema).filter(({ isRequired }) => isRequired);
+  return Object.fromEntries(required.map((each) => [each.name, each.default ?? leastOf(each)]));
+}
+
 function leastOf({ kind, choices, schema }: Field): Json {
   switch (kind) {
     case "boolean":

@@ -32,7 +32,7 @@ export * from "./content.ts";
 export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
-export { ask, step } from "./generator/ask.ts";
+export { ask, patched, step } from "./generator/ask.ts";
 export type {
   AllYield,
   ArtifactYield,
@@ -40,6 +40,7 @@ export type {
   CheckpointYield,
   EmitYield,
   FileYield,
+  PatchedYield,
   AsyncToolGenerator,
   StepYield,
   ToolGenerator,

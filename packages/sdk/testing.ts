@@ -51,6 +51,7 @@ import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
 import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
+import { type RecordedTask, toRecordedTask } from "./replay/recorded-task.ts";
 import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
 import { createTestClock, createTestFiles, createTestIds, createTestScope, createTestTokens, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
@@ -143,6 +144,8 @@ export interface TestTask {
   /** Lets time pass: sleeps end, questions time out. */
   advance(duration: Duration): Promise<void>;
   cancel(): Promise<void>;
+  /** The task as `parley export --with-content` would write it: for `replayRecorded` of @parley/sdk/replay. */
+  exported(): Promise<RecordedTask>;
   /** From now on the tool is this one: what a deployment does to tasks that wait. */
   redeploy(changed: Tool | Prompt): void;
 }
@@ -442,6 +445,11 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async cancel() {
       await cancelTask(services, { taskId, caller: caller(task.call.principal) });
       await settle();
+    },
+    async exported() {
+      const record = await store.recorded(taskId);
+      if (record?.type !== "recorded") throw new Error("the task has expired");
+      return toRecordedTask(record, { atMs: clock.now(), redaction: { withContent: true, fields: [] }, isSealed: false });
     },
     redeploy(changed) {
       stage.tool = changed;

@@ -1015,6 +1015,34 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
       });
     });
 
+    describe("recorded", () => {
+      test("gives what the next run would be given, and begins none: arguments, open asks, entries with their values", async () => {
+        const given = { text: "x".repeat(2_000) };
+        const taskId = await life.create({ arguments: given });
+        const first = await life.begin({ taskId, run: 1 });
+        const step: KeyedEntry = { key: "step:a", entry: { digest: "", calledAt: "0", place: 1, outcome: { type: "value", value: "é" } } };
+        await store.record({ taskId, token: first, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [step] });
+        await life.park(taskId, first, [anAsk("size"), anAsk("name")]);
+        await life.answer(taskId, "size", "4");
+
+        const recorded = await store.recorded(taskId);
+        const again = await store.recorded(taskId);
+
+        expect(again).toEqual(recorded);
+        expect(recorded).toMatchObject({ type: "recorded", task: { id: taskId, call: { arguments: given, seed: expect.any(String) } } });
+        const begun = await store.begin({ taskId, run: 2, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS });
+        if (recorded?.type !== "recorded" || begun.type !== "begun") throw new Error("the task is not there");
+        expect(recorded.journal).toEqual(begun.journal);
+        expect(recorded.task).toEqual({ ...begun.task, run: 1 });
+        expect(recorded.task.asks.map(({ key }) => key)).toEqual(["name"]);
+      });
+
+      test("knows no task that is not there", async () => {
+        expect(await store.recorded(newTaskId())).toBeUndefined();
+        expect(await store.recorded("no task id")).toBeUndefined();
+      });
+    });
+
     describe("park", () => {
       test("I3: the task is input_required with its asks in the order in which they were put, round after round", async () => {
         const [size, name, later] = [anAsk("size", { onTimeout: { default: { size: "2" } } }), anAsk("name"), anAsk("a-later-one")];

@@ -36,6 +36,10 @@ export interface Job {
 }
 
 export interface Trace {
+  /** Of the new code. */
+  readonly isChanged: boolean;
+  /** What `patched` said, by branch and name. */
+  readonly decisions: Map<string, boolean>;
   /** Of `ctx.restart`. */
   readonly generation: number;
   readonly events: string[];
@@ -88,7 +92,9 @@ export function createWitness({
   readonly wait: (process: Process) => Promise<void>;
   readonly tell: ((line: string) => void) | undefined;
 }) {
-  const isPure = program.kind === "pure" || program.kind === "changed";
+  const isPure = program.kind === "pure" || program.kind === "changed" || program.kind === "patched";
+  /** Decisions that something visible has rested on, by generation, branch and name. */
+  const decisions = new Map<string, boolean>();
   const violations: Violation[] = [];
   const works: Work[] = [];
   const tries = new Map<string, Try[]>();
@@ -123,7 +129,16 @@ export function createWitness({
   // ── the handler's side ─────────────────────────────────────────────────────────────────────────────────────────
 
   function stageOf(job: Job, generation: number, isChanged: boolean): Stage {
-    const trace: Trace = { generation, events: [], settled: [], called: new Set(), waiting: new Set(), thrown: new Set() };
+    const trace: Trace = {
+      isChanged,
+      decisions: new Map(),
+      generation,
+      events: [],
+      settled: [],
+      called: new Set(),
+      waiting: new Set(),
+      thrown: new Set(),
+    };
     job.trace = trace;
 
     function add(event: string): void {
@@ -190,6 +205,7 @@ export function createWitness({
         add(`${path} sees the error ${text}`);
         if (text.startsWith("failed at ") && text !== `failed at ${path}`) broke("mix-up", `${path} was given the failure "${text}"`);
       },
+      decided: (name, isNew) => void trace.decisions.set(`${generation} ${name}`, isNew),
       work,
       async outside(path, cached) {
         if (cached && job.process.seen.has(path)) return;
@@ -249,6 +265,10 @@ export function createWitness({
   function keepDurable(job: Job): void {
     const { trace, process, run } = job;
     if (!trace || !process.isAlive) return;
+    for (const [name, isNew] of trace.decisions) {
+      if ((decisions.get(name) ?? isNew) !== isNew) broke("order", `the patch ${name} is ${isNew} in run ${run}, and was not`);
+      decisions.set(name, isNew);
+    }
     if (retried.has(job)) return void durable.delete(trace.generation);
     const { events } = trace;
     const known = durable.get(trace.generation) ?? { events: [], length: 0 };

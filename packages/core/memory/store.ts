@@ -363,6 +363,16 @@ export function createMemoryStore({
       return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
     },
 
+    async recorded(taskId) {
+      const task = find(taskId);
+      if (!task) return undefined;
+      return {
+        type: "recorded",
+        task: { ...render(task), call: structuredClone(task.call) },
+        journal: structuredClone(task.journal),
+      };
+    },
+
     async journal(taskId) {
       return [...(find(taskId)?.journal ?? [])].map(
         ([

@@ -56,6 +56,8 @@ export interface Recollection {
   hasOutside(): boolean;
   /** Throws ParleyErrors INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
+  /** The name with the branches around it. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
+  scoped(kind: CalledKind, name: string): string;
   /** The flow in which `key` scopes the names. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
   branch(key: string): Flow;
 }
@@ -209,6 +211,10 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     isAheadOutside() {
       const next = [...ahead].map((id) => calledAts.get(id) ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
+    },
+    scoped(kind, name) {
+      checkName(kind, name);
+      return `${currentFlow().branch}${name}`;
     },
     call(kind, name) {
       checkName(kind, name);

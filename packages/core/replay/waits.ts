@@ -5,11 +5,10 @@
  * is shown to nobody any more, and an answer that still comes is late.
  */
 import { checkAsk } from "../ask-policy.ts";
-import { canonicalJson } from "../canonical-json.ts";
 import type { AskOptions, Withdrawable } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
-import type { Clock, Digest, ValidateSchema } from "../ports.ts";
+import type { Clock, ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type AskRequest, type EventRequest, type Open, openOf, type TaskAtWork } from "../task.ts";
@@ -47,7 +46,7 @@ export interface WaitsOptions {
   readonly task: TaskAtWork;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly digest: Digest;
+  readonly askDigest: (key: string, request: AskRequest | EventRequest) => string;
   readonly validate: ValidateSchema;
   readonly records: Records;
   readonly settling: () => Settling;
@@ -63,7 +62,7 @@ export function createWaits({
   task,
   settings,
   clock,
-  digest,
+  askDigest,
   validate,
   records,
   settling,
@@ -187,7 +186,7 @@ export function createWaits({
   return {
     ask(call, { resolve }, asked) {
       const { entry } = call;
-      const wanted = digest(canonicalJson(asked.request));
+      const wanted = askDigest(call.key, asked.request);
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);

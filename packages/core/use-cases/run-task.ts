@@ -108,8 +108,8 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
   }
   const { journal, asks } = await closeOverdueAsks(services, begun, hold);
   const runnable = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
-  if (!runnable) return await putBack(services, { begun, asks, hold });
-  if (task.message === awaitingWorker(task)) await hold.report({ items: [], message: "Running again." });
+  if (!runnable) return await putBack(services, { begun, asks, hold, missing: missingTool(task) });
+  if (task.message?.startsWith(AWAITING_WORKER) === true) await hold.report({ items: [], message: "Running again." });
 
   const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
   const end = await work(services, { runnable, handler, begun, journal, hold });
@@ -130,8 +130,39 @@ type Held = Extract<Begun, { type: "begun" }>;
 
 const HOUR = 60 * 60 * 1_000;
 
-function awaitingWorker({ call }: Task): string {
-  return `Waiting for a worker that serves the ${call.kind} ${call.name}.`;
+/** With it begins the message of every task that was put back. */
+const AWAITING_WORKER = "Waiting for a worker ";
+
+/** What this worker lacks for a task. */
+interface Missing {
+  /** What a worker must have, for the task's message: `that serves the tool book_dinner`. */
+  readonly worker: string;
+  /** The constant line of the log. */
+  readonly line: string;
+  readonly fields?: object;
+  /** What ends the task when none has come for so long. */
+  readonly error: (waitedMs: number) => ParleyError;
+}
+
+function missingTool({ call: { kind, name } }: Task): Missing {
+  return {
+    worker: `that serves the ${kind} ${name}`,
+    line: "no such tool on this worker, task put back",
+    error(waitedMs) {
+      const code = kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
+      return new ParleyError(code, `no worker has served the ${kind} ${name} for ${waitedMs} ms`);
+    },
+  };
+}
+
+/** The task took the new way of a change, and this worker's code does not know the change: it is older. */
+function missingPatches({ call: { kind, name } }: Task, patches: readonly string[], error: ParleyError): Missing {
+  return {
+    worker: `whose ${kind} ${name} knows the patch ${patches.join(", ")}`,
+    line: "the task is of newer code than this worker's, task put back",
+    fields: { patches },
+    error: () => error,
+  };
 }
 
 interface PutBack {
@@ -139,26 +170,18 @@ interface PutBack {
   /** Questions that are still open. */
   readonly asks: readonly Open[];
   readonly hold: Hold;
+  readonly missing: Missing;
 }
 
-/** A deployment may be half rolled out: another worker can have the tool already, or again. Ever more rarely, and not for ever. */
-async function putBack(services: Services, { begun: { task, attempt }, asks, hold }: PutBack): Promise<RunReport> {
+/** A deployment may be half rolled out: another worker can have what is missing already, or again. Ever more rarely, and not for ever. */
+async function putBack(services: Services, { begun: { task, attempt }, asks, hold, missing }: PutBack): Promise<RunReport> {
   const { settings, clock, log } = services;
-  const message = awaitingWorker(task);
+  const message = `${AWAITING_WORKER}${missing.worker}.`;
   const isNew = task.message !== message;
   const nowMs = clock.now();
   const waitedMs = isNew ? 0 : nowMs - task.updatedAtMs;
-  if (waitedMs > settings.missingToolTimeoutMs) {
-    const code = task.call.kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
-    return await finish(
-      services,
-      task,
-      hold,
-      [],
-      new ParleyError(code, `no worker has served the ${task.call.kind} ${task.call.name} for ${waitedMs} ms`),
-    );
-  }
-  log.warn({ taskId: task.id, [task.call.kind]: task.call.name }, "no such tool on this worker, task put back");
+  if (waitedMs > settings.missingToolTimeoutMs) return await finish(services, task, hold, [], missing.error(waitedMs));
+  log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
   const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
   const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
   const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
@@ -309,6 +332,9 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end }
       }
       return await finish(services, task, hold, end.entries, end.error);
     case "diverged":
+      if (end.patches.length > 0) {
+        return await putBack(services, { begun, asks, hold, missing: missingPatches(task, end.patches, end.error) });
+      }
       log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
     case "restarted": {

@@ -5,7 +5,7 @@ import { capabilityRequired } from "../../capabilities.ts";
 import type { Intent } from "../../intents.ts";
 import { ERROR_CODES, rev20260728 } from "./index.ts";
 
-const say = rev20260728.encoder({ name: "s", version: "1", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 });
+const say = rev20260728.encoder({ name: "s", version: "1", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 });
 const call: Intent = { type: "callTool", name: "book", arguments: {} };
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
 
