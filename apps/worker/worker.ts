@@ -1,6 +1,6 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
 import {
@@ -83,8 +83,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let loop: EventLoopWatch | undefined;
   let modules: StartedModules | undefined;
   let operator: string | undefined;
+  let stopWatchingFile: (() => void) | undefined;
 
   async function stopWatching(): Promise<void> {
+    stopWatchingFile?.();
     stopCatching();
     await loop?.close();
   }
@@ -112,8 +114,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     });
     runs.tell(loop);
     modules = await startModules(loaded.modules ?? [], { timeoutMs: config.moduleTimeoutMs, clock: systemClock, log });
-    if (config.upstreams.length > 0) {
-      const { upstreams } = config;
+    if (config.upstreams) {
+      const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
       const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
       gateway = await createGateway({
@@ -127,6 +129,12 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         ...(observer && { observer }),
       });
       catalogues = gateway.offer;
+      const replace = gateway.replace;
+      stopWatchingFile = config.upstreams.watch({
+        log,
+        onChange: (others) =>
+          void replace(others).catch((error: unknown) => log.warn(describeError(error), "change of upstreams could not be announced")),
+      });
       await gateway.open(work);
     }
     consumer = await redis.consumeRuns({

@@ -2,8 +2,7 @@
 import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
-import type { Encoding } from "./content/codec.ts";
-import { type Argument, loadScripts } from "./load-scripts.ts";
+import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Those that have more keys than a task's own: the owner's list, the audit. */
 const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 7, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
@@ -167,13 +166,14 @@ export interface FinishArguments {
   readonly owes: string | undefined;
 }
 
-export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
+export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
   const run = loadScripts(redis, {
     names: SCRIPTS,
     folder: "",
     shared: "task",
     keyCount: (name) => KEY_COUNTS[name] ?? 4,
-    encoding,
+    ...(encoding && { encoding }),
+    ...(sharded && { sharded }),
   });
 
   return {

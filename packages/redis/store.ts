@@ -73,6 +73,8 @@ export interface RedisStoreOptions {
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
+  /** Whether wake-ups stay on the task's node of a Cluster. */
+  readonly sharded?: boolean;
   /** Audit records that each partition keeps. */
   readonly auditLengthMax?: number;
 }
@@ -86,9 +88,10 @@ export function createRedisStore({
   turns,
   codec = plainContent,
   log,
+  sharded = false,
   auditLengthMax = DEFAULT_REDIS_SETTINGS.auditLengthMax,
 }: RedisStoreOptions): TaskStore {
-  const scripts = defineScripts(redis, codec.encoding);
+  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded });
   const reads = createReads(redis, codec.encoding);
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });

@@ -137,7 +137,7 @@ end
 local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
+  redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
 -- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
