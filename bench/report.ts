@@ -1,5 +1,5 @@
 /** What a run found: the table on the terminal, bench/RESULTS.md, bench/results.json and the plots. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type ChartName, CHARTS, type Row, type Side } from "./benchmark.ts";
 import { drawChart, type Series } from "./plot.ts";
 
@@ -37,9 +37,10 @@ export function writeReport({ rows, machine, noise, directory }: Report): void {
   }
   const judged = rows.filter(({ reached }) => reached !== undefined);
   const missed = judged.filter(({ reached }) => reached === false);
+  const results = new URL("RESULTS.md", directory);
   const told = missed.map(({ group, metric }) => `- ${group}: ${metric}`).join("\n");
   writeFileSync(
-    new URL("RESULTS.md", directory),
+    results,
     `# Benchmark results
 
 Written by \`npm run bench\` on ${date}: ${machine}. ${noise}
@@ -61,11 +62,39 @@ ${tableOf(rows)}
 ## Plots
 
 ${drawn.join("\n\n")}
-`,
+${gatewaySection(results)}`,
   );
   writeFileSync(
     new URL("results.json", directory),
     `${JSON.stringify({ date, machine, noise, rows: rows.map(({ target, point: _point, ...row }) => ({ ...row, ...(target && { target: target.text }) })) }, null, 2)}\n`,
+  );
+}
+
+const GATEWAY_HEADING = "## The gateway";
+
+/** The section that `npm run bench:gateway` has written, from its heading to the end of the file. */
+function gatewaySection(results: URL): string {
+  const text = readFileSync(results, "utf8");
+  const start = text.indexOf(`\n${GATEWAY_HEADING}\n`);
+  return start === -1 ? "" : text.slice(start);
+}
+
+export interface GatewaySection {
+  readonly lines: readonly string[];
+  readonly machine: string;
+  readonly directory: URL;
+}
+
+export function writeGatewaySection({ lines, machine, directory }: GatewaySection): void {
+  const results = new URL("RESULTS.md", directory);
+  const section = gatewaySection(results);
+  const others = readFileSync(results, "utf8").slice(0, section === "" ? undefined : -section.length);
+  const date = new Date().toISOString().slice(0, 10);
+  const setting =
+    "Front end and worker share one core, the upstream and the load the other; Redis without persistence runs where the system puts it.";
+  writeFileSync(
+    results,
+    `${others}\n${GATEWAY_HEADING}\n\nWritten by \`npm run bench:gateway\` on ${date}: ${machine}. ${setting}\n\n${lines.join("\n").trim()}\n`,
   );
 }
 

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";
 import { addAudit } from "./commands/audit.ts";
 import { addCall } from "./commands/call.ts";
+import { addChanges } from "./commands/changes.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addContent } from "./commands/content.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -29,6 +30,7 @@ const COMMANDS = [
   addTasks,
   addAnswer,
   addLogin,
+  addChanges,
   addAudit,
   addContent,
   addKeys,

@@ -47,7 +47,9 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
     const { allowedHosts } = frontEnd;
     const telemetry = await createTelemetry(frontEnd.telemetry, { process: "all", version: VERSION, allowedHosts, withLogFields });
     const server = await startServer(frontEnd, telemetry);
-    const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, environment)), telemetry);
+    // Other systems on this machine reach the front end where it listens.
+    const ofWorker = { PARLEY_PUBLIC_URL: new URL(server.url).origin, ...environment };
+    const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, ofWorker)), telemetry);
     await telemetry.open();
     if (embedded) await noteServing(dataDir, server.url);
     return {

@@ -17,6 +17,8 @@ import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
+import { collectPayment } from "./13-collect-payment.ts";
+import { planRetreat } from "./14-plan-retreat.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -33,7 +35,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of twelve tools", () => {
+test("the gallery is a catalogue of fourteen tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -47,6 +49,8 @@ test("the gallery is a catalogue of twelve tools", () => {
     "weekly_note",
     "plan_trip",
     "compare_offers",
+    "collect_payment",
+    "plan_retreat",
   ]);
 });
 
@@ -58,7 +62,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 12, total: 12 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 14, total: 14 });
   });
 });
 
@@ -388,5 +392,49 @@ describe("compare_offers", () => {
     await running.answer({ "bakery/delivery": "by bicycle" });
     expect(running.text).toBe("Offers for summer-party:\n  bakery: 99.00 €, by bicycle\n  bistro: 310.50 €, by car\n");
     expect(await stored("offers", "summer-party.json")).toMatchObject({ bakery: { price: 99 } });
+  });
+});
+
+describe("collect_payment", () => {
+  const bill = { amount: 12, purpose: "tickets" };
+
+  test("goes on when the payment service says that it was paid, not when the window was closed", async () => {
+    const run = await startTool(collectPayment, bill, { interrupt: true });
+    await run.answer({ pay: accept });
+    expect(run.task.status).toBe("input_required");
+    await expect(run.tell("paid", { status: "failed" })).rejects.toMatchObject({ code: "INVALID_EVENT" });
+    await run.tell("paid", { status: "paid", reference: "4711" });
+    expect(run.text).toBe("Paid 12 € for tickets, reference 4711.");
+    const [file = ""] = await readdir(join(dir, "payments"));
+    expect(await stored("payments", file)).toMatchObject({ amount: 12, callback: expect.stringContaining("/events/") });
+  });
+
+  test("ends when nobody pays within a day", async () => {
+    const run = await runTool(collectPayment, bill, { answers: { pay: timeout }, events: { paid: timeout } });
+    expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
+  });
+});
+
+describe("plan_retreat", () => {
+  const retreat = { team: "web", people: 8 };
+  const booked = async () => (await readdir(join(dir, "retreats", "web"))).toSorted();
+
+  test("keeps what was booked when it is approved", async () => {
+    const run = await runTool(planRetreat, retreat, { answers: { approve: true }, interrupt: true });
+    expect(run.text).toBe("The retreat of web is booked for 8.");
+    expect(await booked()).toEqual(["bus.json", "catering.json", "venue.json"]);
+  });
+
+  test("releases everything when it is cancelled, declined or nobody answers, wherever the worker dies", async () => {
+    for (const interrupt of [false, 1, 2, 3, 4, 5, 6, true]) {
+      const run = await startTool(planRetreat, retreat, { interrupt });
+      expect(await booked()).toHaveLength(3);
+      await run.cancel();
+      expect([interrupt, await booked(), run.task.status]).toEqual([interrupt, [], "cancelled"]);
+    }
+    for (const approve of [decline, timeout, false] as const) {
+      const run = await runTool(planRetreat, retreat, { answers: { approve } });
+      expect([await booked(), run.result?.["isError"]]).toEqual([[], true]);
+    }
   });
 });

@@ -11,6 +11,8 @@ import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
+import { collectPayment } from "./13-collect-payment.ts";
+import { planRetreat } from "./14-plan-retreat.ts";
 
 export default [
   research,
@@ -25,4 +27,6 @@ export default [
   weeklyNote,
   planTrip,
   compareOffers,
+  collectPayment,
+  planRetreat,
 ];

@@ -4,6 +4,7 @@
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
  *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
+ *                                                       ├─▶ /events: other systems, by the token in the address
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
@@ -34,11 +35,13 @@ import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { home } from "./routes/home/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { asksRoute } from "./routes/asks/route.ts";
+import { eventsRoute } from "./routes/events/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import { playApi, playPages } from "./routes/play/route.ts";
 import { signatures } from "./seals/signatures.ts";
@@ -121,6 +124,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     genReqId: requestId,
     forceCloseConnections: "idle",
     return503OnClosing: false,
+    frameworkErrors: unroutable,
     ...connectionOptions(times),
   });
   declareCaller(server);
@@ -149,6 +153,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     servedHost(scope, trusted);
     authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
     asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors });
+  });
+  await server.register(async (scope) => {
+    servedHost(scope, trusted);
+    eventsRoute(scope, frontEnd);
   });
   const { login } = pages;
   if (login) {

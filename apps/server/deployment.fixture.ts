@@ -14,7 +14,7 @@ import {
 } from "@parley/core";
 import type { Login } from "@parley/identity";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
-import { createValidator, type DepositSeal, depositSeal, sha256Digest, createScope, systemClock } from "@parley/node";
+import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
@@ -96,6 +96,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     store,
     ...(request.files && { files: request.files }),
     deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
+    eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
     events,
     clock,

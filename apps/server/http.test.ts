@@ -178,6 +178,20 @@ describe("a request", () => {
     expect(told[0]?.fields["err"]).toMatchObject({ message: secret });
   });
 
+  test.each([
+    ["broken encoding", 400, "/asks/%zz/key"],
+    ["a segment longer than any id", 404, `/asks/${"x".repeat(3_000)}/key`],
+  ])("for an address with %s is refused with %i, safely and without an echo", async (_what, status, path) => {
+    const here = await one();
+    const response = await fetch(`${here.url}${path}`);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const text = await response.text();
+    expect(text).not.toMatch(/xxx|%zz|FST_/);
+    expect(text.length).toBeLessThan(100);
+  });
+
   test("that fails for no fault of its sender says only under which id it is logged", async () => {
     const script = "ERR Error running script (call to f_8e2c0b): @user_script:14: attempt to index nil";
     const here = await one({ authenticate: () => Promise.reject(new Error(script)) });

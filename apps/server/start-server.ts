@@ -9,6 +9,7 @@ import {
   createLogger,
   createValidator,
   depositSeal,
+  eventTokens,
   sha256Digest,
   createScope,
   systemClock,
@@ -85,7 +86,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const offer =
       upstreams.length > 0 && (await createOffer({ own: catalogue, upstreams, listings: { read, write }, onAnnouncement, log }));
     const app = await buildApp({
-      services,
+      services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
       catalogues: offer || fixedCatalogue(catalogue),
       ...(offer && { deployment: await deploymentId(redis.secret) }),

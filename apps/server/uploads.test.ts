@@ -199,6 +199,14 @@ describe("files", () => {
     expect(await left()).toEqual([]);
   });
 
+  test("that come with another action than the form's are not kept: the first that is said counts", async () => {
+    const { upload, result } = await asked();
+    expect(await upload([png()], { action: "decline" })).toMatchObject({ status: 400, title: "Not understood" });
+    expect(await left()).toEqual([]);
+    expect(await upload([png()])).toMatchObject({ status: 200 });
+    expect((await result()).read).toEqual([PNG.length]);
+  });
+
   test("are declined by the button beside", async () => {
     const { url, fields, get } = await asked();
     const body = new URLSearchParams([...fields.map(([name, value]) => [name, value]), ["action", "decline"]] as [string, string][]);

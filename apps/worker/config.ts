@@ -20,6 +20,13 @@ export const WORKER_SETTINGS = z.object({
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Runs at once in one worker process."),
+  PARLEY_PUBLIC_URL: z
+    .string()
+    .refine((text) => URL.canParse(text), "must be an address: https://host/path")
+    .optional()
+    .describe(
+      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
+    ),
   PARLEY_WORKER_PARTITIONS: whole(64, { min: 0, max: 1_024 }).describe(
     "Of how many partitions one worker takes runs, about; of more where each would not have two workers otherwise. 0: of all.",
   ),
@@ -42,6 +49,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
     secrets: environment.PARLEY_SECRET,
+    publicUrl: environment.PARLEY_PUBLIC_URL,
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
     partitionShare: environment.PARLEY_WORKER_PARTITIONS,

@@ -9,6 +9,7 @@ import {
   createScope,
   createValidator,
   depositSeal,
+  eventTokens,
   type EventLoopWatch,
   sha256Digest,
   systemClock,
@@ -47,7 +48,9 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
+  const stopping = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
+  const secrets = await agreedSecrets(config.secrets, redis.secret);
   const services: Services = {
     store: telemetry.watchStore(redis.store),
     queue: redis.queue,
@@ -61,11 +64,13 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     settings: core,
     observer: runs.follow(telemetry.observer, (begun) => {
       watched.begun(begun);
-      gateway?.begun(begun.task.id, begun.task.call.name);
+      gateway?.begun(begun.task.id, begun.task.call);
     }),
+    stopping: stopping.signal,
     suspects: createSuspects(systemClock),
     ...(files && { files }),
-    deposits: createDeposits(redis.store, depositSeal(await agreedSecrets(config.secrets, redis.secret))),
+    deposits: createDeposits(redis.store, depositSeal(secrets)),
+    eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
@@ -142,6 +147,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
+      // What is still at work then has the rest of the time to stop, and is put back for others.
+      void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
       const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
@@ -153,6 +160,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   };
 }
 
+/** How much of the drain timeout runs may work on for. */
+const STOP_SHARE = 0.75;
 /** How much of the drain timeout calls of upstreams are held for. */
 const HOLD_SHARE = 0.75;
 

@@ -8,11 +8,14 @@
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { Digest } from "./ports.ts";
-import type { Ask, CallFacts, JsonObject, Task } from "./task.ts";
+import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
-  /** `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines. */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys";
+  /**
+   * `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines.
+   * `export`: an operator took tasks out of the deployment.
+   */
+  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -73,12 +76,12 @@ export function bindingOfCall({ digest }: Audited, taskId: string, call: Pick<Ca
 }
 
 /** What binds an answer to the question as it was put, and to the call behind it. */
-export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, ask: Ask): Partial<AuditFact> {
+export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, ask: Open): Partial<AuditFact> {
   return {
     ask: ask.key,
     question: ask.digest,
-    ...(ask.request.type === "form" && { schema: digest(canonicalJson(ask.request.schema), taskId) }),
-    ...(ask.since && { version: ask.since.revision }),
+    ...((ask.request.type === "form" || ask.request.type === "event") && { schema: digest(canonicalJson(ask.request.schema), taskId) }),
+    ...("since" in ask && ask.since && { version: ask.since.revision }),
     ...(call.binding !== undefined && { call: call.binding }),
   };
 }

@@ -13,9 +13,9 @@ function sorted(value: unknown): unknown {
 }
 
 /** The value as it will be after a trip through the store; `undefined` stays. Throws what JSON.stringify throws. */
-export function throughJson(value: unknown): { readonly value: Json | undefined; readonly length: number } {
+export function throughJson(value: unknown): { readonly value: Json | undefined; readonly text: string } {
   const text = JSON.stringify(value);
   // A function or a symbol has no JSON text; like undefined it is stored as nothing.
-  if (text === undefined) return { value: undefined, length: 0 };
-  return { value: JSON.parse(text) as Json, length: text.length };
+  if (text === undefined) return { value: undefined, text: "" };
+  return { value: JSON.parse(text) as Json, text };
 }

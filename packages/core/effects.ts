@@ -4,12 +4,12 @@
  * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
  */
 import type { Announcement } from "./ports.ts";
-import type { Answer, AskRequest, Audience, Call, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
+import type { Answer, AskRequest, Audience, Call, EventRequest, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
 
 export interface Effects {
   readonly taskId: string;
   readonly call: Call;
-  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  /** Aborted when the task is cancelled, the run times out or ends, or another worker took the task over; with a RunStopped. */
   readonly signal: AbortSignal;
 
   /**
@@ -17,6 +17,12 @@ export interface Effects {
    * parks.
    */
   ask(name: string, request: AskRequest, options?: AskOptions): Promise<Answer>;
+
+  /**
+   * Waits for something outside. Settles as an ask does, `accept` with `{ body }`. The event is open before the next side effect begins, so that who is
+   * told the token there can use it at once. Throws EVENTS_UNAVAILABLE.
+   */
+  event(name: string, request: EventRequest, options?: EventOptions): EventHandle;
 
   /**
    * Runs `work` once and records its result; on replay the record returns.
@@ -33,6 +39,14 @@ export interface Effects {
   random(name?: string): number;
   /** RFC 9562, the same in every run of the task, and nothing that a caller could guess. */
   uuid(name?: string): string;
+
+  /**
+   * Whether the task takes the new way of a change: true where it comes to this point for the first time, false where its journal holds work
+   * behind it. Decided once for each name, and recorded.
+   */
+  patched(name: string): boolean;
+  /** The old way of that change is gone: a task that took it diverges. Records nothing. */
+  deprecatePatch(name: string): void;
 
   /**
    * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For concurrent branches that use the same names after
@@ -68,6 +82,16 @@ export interface AskOptions extends Withdrawable {
   readonly onTimeout?: TimeoutPolicy;
   /** By default the owner of the task. */
   readonly audience?: Audience;
+}
+
+export type EventOptions = Omit<AskOptions, "audience">;
+
+export interface EventHandle {
+  /** What whoever tells of the event has to know, and nobody else: it is the credential. */
+  readonly token: string;
+  /** Where it is told: `POST`, with a body of JSON. */
+  readonly url: string;
+  readonly answer: Promise<Answer>;
 }
 
 export interface StepOptions {

@@ -50,6 +50,15 @@ export const ERRORS = {
     "What was said in the task is sealed with a key that this server cannot get. The task waits unharmed: try again when its operator has put the key back.",
   CONTENT_ERASED: "What was said in the task was erased for good, with its tenant's keys. Call the tool again for a new task.",
   CONTENT_DAMAGED: "What is stored of the task is not what was sealed, so nobody can tell what was said in it. Call the tool again.",
+  EVENT_NOT_FOUND:
+    "The token is none that this server gave out, or its task is gone. Use the address as the tool handed it over, unchanged; one that was just handed over may be used once its step runs.",
+  EVENT_LATE:
+    "The event is not waited for any more: another one was accepted, its time is over, or its task has ended. Sending it again changes nothing.",
+  INVALID_EVENT:
+    "The body does not fit what the tool waits for; `violations` says where. The event is still waited for: send it again, corrected.",
+  EVENT_TOKEN_MISPLACED:
+    "The token of an event would be recorded, or shown to a client. Hand it to the other system inside a step, and return something else from there.",
+  EVENTS_UNAVAILABLE: "This worker does not know at which address events are told. Set PARLEY_PUBLIC_URL for front ends and workers alike.",
   FILE_GONE: "The file is not there: it was uploaded for another task, or its task has ended long ago.",
   FILES_UNAVAILABLE: "This deployment keeps no files. Set PARLEY_FILES for front ends and workers alike.",
   DEPOSIT_UNREADABLE:

@@ -2,13 +2,13 @@
  * The journal: what was recorded for a task, by entry key.
  *
  * Replay asks for an entry by kind, name and occurrence; the digest says whether it is the answer to the same question (I4), and the place
- * when it was settled for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`; in a
- * branch `step:alice/charge`; after a restart `ask:round@1`.
+ * when it was settled for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`,
+ * `patch:notify`; in a branch `step:alice/charge`; after a restart `ask:round@1`.
  */
 import type { Answer, Json } from "./task.ts";
 
 /** Random numbers and uuids have no entry: they are derived from the task. */
-export type EntryKind = "step" | "ask" | "sleep" | "now";
+export type EntryKind = "step" | "ask" | "sleep" | "now" | "patch";
 
 export interface Entry {
   /** Of an ask: what was asked. `""` for everything else. */
@@ -34,7 +34,7 @@ export interface Entry {
 export type CalledAt = string;
 
 export type EntryOutcome =
-  /** A step's result, a clock reading, the time at which a sleep ends. Absent `value` is `undefined`. */
+  /** A step's result, a clock reading, the time at which a sleep ends, whether a patch was taken. Absent `value` is `undefined`. */
   | { readonly type: "value"; readonly value?: Json }
   /** `by` is the principal that gave it, where that is not the owner of the task. */
   | { readonly type: "answer"; readonly answer: Answer; readonly by?: string }
@@ -64,8 +64,18 @@ export function inOrder(lines: readonly JournalLine[]): JournalLine[] {
   const last = Number.POSITIVE_INFINITY;
   return lines.toSorted(
     (a, b) =>
-      compare(a.place ?? last, b.place ?? last) || compare(a.arrivedAtMs ?? last, b.arrivedAtMs ?? last) || (a.key < b.key ? -1 : 1),
+      Number(isOfCompensation(a.key)) - Number(isOfCompensation(b.key)) ||
+      compare(a.place ?? last, b.place ?? last) ||
+      compare(a.arrivedAtMs ?? last, b.arrivedAtMs ?? last) ||
+      (a.key < b.key ? -1 : 1),
   );
+}
+
+/** Before the names of what a compensation does, apart from what it undoes. No name of a handler has a colon. */
+export const COMPENSATION = "compensation:/";
+
+export function isOfCompensation(key: string): boolean {
+  return key.startsWith(COMPENSATION, key.indexOf(":") + 1);
 }
 
 function compare(a: number, b: number): number {

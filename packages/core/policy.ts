@@ -76,6 +76,6 @@ export function viewOf(caller: Caller, task: Task): Task | undefined {
 
 /** What those who are asked see of a task: that it is, and what it asks them. */
 export function seenByAsked(task: Task, asks: readonly Ask[]): Task {
-  const { message: _message, immediateResponse: _text, outcome: _outcome, ...seen } = task;
+  const { message: _message, immediateResponse: _text, outcome: _outcome, events: _events, ...seen } = task;
   return { ...seen, asks };
 }

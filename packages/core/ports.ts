@@ -8,7 +8,21 @@ import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
+import type {
+  Answer,
+  Ask,
+  Call,
+  FeedItem,
+  JsonObject,
+  Open,
+  Outcome,
+  Owed,
+  Receipt,
+  Task,
+  TaskAtWork,
+  Unreadable,
+  Violation,
+} from "./task.ts";
 
 export interface TaskStore {
   /**
@@ -29,20 +43,22 @@ export interface TaskStore {
 
   /**
    * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
-   * that is written as withdrawn is closed.
+   * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
    */
-  record(request: Fenced & { readonly entries: readonly KeyedEntry[]; readonly leaseMs: number }): Promise<"recorded" | Refused>;
+  record(request: RecordRequest): Promise<"recorded" | Cancelled | Refused>;
 
   /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
-  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Refused>;
+  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Cancelled | Refused>;
 
   /** What the run reports while it works: feed items, status message, text for the model. */
-  report(request: Fenced & Report): Promise<"reported" | Refused>;
+  report(request: Fenced & Report): Promise<"reported" | Cancelled | Refused>;
 
   /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both; or begins anew (`restart`). Clears the fence. */
   park(request: ParkRequest): Promise<Parked>;
 
-  /** Ends the run and the task. Open asks are closed. Clears the fence. */
+  /**
+   * Ends the run and the task. Open asks are closed. Clears the fence. With `owes` the task stays due until it was compensated (`settle`).
+   */
   finish(request: Fenced & Finish): Promise<"finished" | Refused>;
 
   /**
@@ -69,11 +85,18 @@ export interface TaskStore {
   /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
   postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
-  /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
+  /** Ends the last run of a task that was owed one, done or given up. From here on the task is forgotten as any other. Clears the fence. */
+  settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
+
+  /**
+   * Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
+   * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
+   */
   cancel(request: {
     readonly taskId: string;
     readonly nowMs: number;
     readonly message: string;
+    readonly owes?: boolean;
     readonly audit?: AuditFact;
   }): Promise<"cancelled" | "finished" | "unknown">;
 
@@ -101,7 +124,14 @@ export interface TaskStore {
 
   /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
   journal(taskId: string): Promise<readonly JournalLine[]>;
+
+  /** A task as its next run would find it, without beginning one: for those who look whether changed code replays it. */
+  recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
+
+export type TaskRecord =
+  | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
+  | { readonly type: "unreadable"; readonly reason: Unreadable };
 
 export interface CreateRequest {
   readonly taskId: string;
@@ -132,6 +162,8 @@ export type RunCause = "created" | "answered" | "overtaken" | "overdue";
 export type RunReport =
   | { readonly type: "refused"; readonly reason: RefusedReason | "deferred" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
+  /** `compensated`: the last run has undone what was done. `given-up`: it could not, and an operator has to look. */
+  | { readonly type: "compensated" | "given-up" }
   /** `unserved`: this worker does not have the tool, the task was put back. `fenced`: another worker has the task. */
   | { readonly type: "parked" | "retrying" | "unserved" | "fenced" };
 
@@ -168,7 +200,10 @@ export interface Fenced {
   readonly nowMs: number;
 }
 
-/** The writer no longer holds the task: it was taken over, cancelled, finished or forgotten (I5). */
+/** The task was cancelled: the writer has to stop. What it wrote was taken if the task is owed its last run, and only then. */
+export type Cancelled = "cancelled";
+
+/** The writer no longer holds the task: it was taken over, finished or forgotten (I5). */
 export type Refused = "refused";
 
 export interface Report {
@@ -177,10 +212,16 @@ export interface Report {
   readonly immediateResponse?: string;
 }
 
+export interface RecordRequest extends Fenced {
+  readonly entries: readonly KeyedEntry[];
+  readonly asks?: readonly Open[];
+  readonly leaseMs: number;
+}
+
 export interface ParkRequest extends Fenced {
   readonly entries: readonly KeyedEntry[];
   /** Every ask that is open for this run; one that is open already or was answered meanwhile stays as it is. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   /** When the task must run at the latest. */
   readonly dueAtMs: number;
   /** Failed tries of the handler so far; 0 unless the run is parked to be tried again. */
@@ -204,6 +245,7 @@ export interface Finish {
   readonly entries: readonly KeyedEntry[];
   readonly outcome: Outcome;
   readonly message?: string;
+  readonly owes?: Exclude<Owed, "cancelled">;
 }
 
 export interface AnswerRequest {
@@ -329,6 +371,14 @@ export interface Ids {
 export interface Deposits {
   /** Throws DEPOSIT_UNREADABLE when it is gone, or sealed with a secret that this process does not have. */
   open(taskId: string, key: string): Promise<string>;
+}
+
+/** The tokens by which other systems tell of events. Nothing of them is stored. */
+export interface EventTokens {
+  /** The same one each time. Throws EVENTS_UNAVAILABLE where this process does not know at which address it can be used. */
+  tokenOf(taskId: string, key: string): { readonly token: string; readonly url: string };
+  /** Undefined for what this deployment never gave out. */
+  read(token: string): { readonly taskId: string; readonly key: string } | undefined;
 }
 
 /** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */

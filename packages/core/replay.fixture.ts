@@ -5,7 +5,7 @@ import type { Entry, KeyedEntry } from "./journal.ts";
 import type { Report } from "./ports.ts";
 import { type FailedStep, replay, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
-import type { Answer, Ask, AskRequest, JsonObject, TaskAtWork } from "./task.ts";
+import { type Answer, type AskRequest, type JsonObject, type Open, split, type TaskAtWork } from "./task.ts";
 
 export const form = (message: string): AskRequest => ({
   type: "form",
@@ -16,7 +16,7 @@ export const accept = (n: number): Answer => ({ action: "accept", content: { n }
 
 export function subject(handler: (effects: Effects) => Promise<JsonObject>, settings: Partial<Settings> = {}, replies?: JsonObject) {
   const journal = new Map<string, Entry>();
-  const open = new Map<string, Ask>();
+  const open = new Map<string, Open>();
   const reports: Report[] = [];
   const recordings: string[][] = [];
   const failures: FailedStep[] = [];
@@ -85,7 +85,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
         run: 1,
         updatedAtMs: 0,
         generation,
-        asks: [...open.values()],
+        ...split([...open.values()]),
       };
       const end = await replay({
         task,
@@ -103,17 +103,23 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           stepFailed: (failure) => void failures.push(failure),
           digest: sha256Digest,
           validate: createValidator(),
-          record: async (entries) => {
+          tokenOf: (key) => ({
+            token: `0-task.${key}.${"t".repeat(43)}`,
+            url: `https://parley.test/events/0-task.${key}.${"t".repeat(43)}`,
+          }),
+          record: async (entries, asks) => {
             if (storeAway) throw storeAway;
             if (recordMs > 0) await systemClock.sleep(recordMs);
             recordings.push(entries.map(({ key }) => key));
             save(entries);
+            for (const ask of asks) if (!journal.has(`ask:${ask.key}`)) open.set(ask.key, ask);
           },
           report: async (report) => void reports.push(report),
           announce: async () => undefined,
         },
       });
-      if ("entries" in end) save(end.entries);
+      // A run that was stopped has lost its task.
+      if ("entries" in end && end.type !== "aborted") save(end.entries);
       if (end.type === "parked") end.asks.forEach((ask) => !journal.has(`ask:${ask.key}`) && open.set(ask.key, ask));
       if (end.type === "restarted") {
         generation += 1;

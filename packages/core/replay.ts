@@ -30,26 +30,30 @@
  *   replay/records.ts       what is written, and when
  *   replay/waits.ts         asks and sleeps          replay/steps.ts    side effects
  *   replay/flow.ts          whose call it is         replay/reports.ts  what the run says meanwhile
+ *   replay/patches.ts       old way or new one
  */
-import { throughJson } from "./canonical-json.ts";
+import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
-import type { EntryOutcome, Journal, KeyedEntry } from "./journal.ts";
+import { hasEventToken } from "./event-token.ts";
+import { COMPENSATION, entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "./ports.ts";
+import { stopped } from "./run-stopped.ts";
 import { createCourse, isFromOutside } from "./replay/course.ts";
 import { derivedRandom, derivedUuid } from "./replay/derived.ts";
 import { type EffectPromise, forever, type Pending, pendingEffect } from "./replay/effect-promise.ts";
 import { createEnding, type RunEnd } from "./replay/end.ts";
 import { Flow } from "./replay/flow.ts";
-import { type Call, type CalledKind, recollect, type Recorded } from "./replay/recollection.ts";
+import { type Call, type CalledKind, recollect, type Recollection, type Recorded } from "./replay/recollection.ts";
+import { createPatches } from "./replay/patches.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
-import { type FailedTry, HEED_SIGNAL_MS, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
-import { createWaits } from "./replay/waits.ts";
+import { type FailedTry, HEED_SIGNAL_MS, isFinal, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
+import { type Asked, createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import type { Json, JsonObject, TaskAtWork } from "./task.ts";
+import { type Answer, type AskRequest, type EventRequest, type Json, type JsonObject, type Open, openOf, type TaskAtWork } from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
 
@@ -61,13 +65,17 @@ export interface ReplayRequest {
   readonly handler: (effects: Effects) => Promise<JsonObject>;
   /** Aborted when the run must stop; the run then ends as `aborted`. */
   readonly signal: AbortSignal;
+  /** The last run of a task that ended without its result: names of its effects are apart from those of the runs before. */
+  readonly compensation?: { /** No further try follows: steps that fail are recorded as failed. */ readonly isLastTry: boolean };
   readonly ports: ReportPorts & {
     readonly clock: Clock;
     readonly scope: Scope;
     readonly digest: Digest;
     readonly validate: ValidateSchema;
     /** Throws, or aborts `signal`, when the run no longer holds its task; so do `report` and `announce`. */
-    record(entries: readonly KeyedEntry[]): Promise<void>;
+    record(entries: readonly KeyedEntry[], asks: readonly Open[]): Promise<void>;
+    /** Effects' own. */
+    readonly tokenOf: (key: string) => { readonly token: string; readonly url: string };
     /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
     isHeld(): boolean | Promise<boolean>;
     /** Effects' own. */
@@ -75,6 +83,10 @@ export interface ReplayRequest {
     readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
+    /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
+    askDigest?(key: string, request: AskRequest | EventRequest): string;
+    /** Told of each call of the handler, by its entry's key. */
+    called?(id: string): void;
   };
   readonly settings: Settings;
 }
@@ -93,30 +105,33 @@ const PATIENCE_OUTSIDE = 12;
 const CATCH_UP_FIRST_MS = 10;
 const CATCH_UP_MAX_MS = 1_000;
 
-export async function replay({ task, journal, journalSize, handler, signal, ports, settings }: ReplayRequest): Promise<RunEnd> {
-  if (signal.aborted) return { type: "aborted" };
+export async function replay(request: ReplayRequest): Promise<RunEnd> {
+  const { task, journal, journalSize, handler, signal, ports, settings, compensation } = request;
+  if (signal.aborted) return { type: "aborted", entries: [] };
   const { clock, digest, scope } = ports;
   const ending = createEnding();
   const { isOver } = ending;
   /** Aborted when the run is over: timers end, and what is in flight is told to stop. */
   const over = new AbortController();
 
-  const flow = Flow.start({
+  const started = Flow.start({
     rejected: (promise, error) => void unhandled.set(promise, error),
     handled: (promise) => void unhandled.delete(promise),
     threw: (error) => stop(unhandledError("a callback threw", error)),
   });
+  const flow = compensation ? started.inBranch(COMPENSATION) : started;
   const course = createCourse(clock, () => {
     settling.drained();
     touched();
   });
-  const recollection = recollect({ task, journal, scope, start: flow, course });
+  const recollected = recollect({ task, journal, scope, start: flow, course });
+  const recollection: Recollection = ports.called ? { ...recollected, call: toldTo(recollected, ports.called) } : recollected;
   const records = createRecords({ journal, journalSize, settings, record, stop });
   const waits = createWaits({
     task,
     settings,
     clock,
-    digest,
+    askDigest: (key, request) => ports.askDigest?.(key, request) ?? digest(canonicalJson(request)),
     validate: ports.validate,
     records,
     stop,
@@ -145,7 +160,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 
   function diverged(recorded: string, found: string): void {
-    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found) });
+    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found), patches: patchesAhead() });
   }
 
   function divergence(recorded: string, found: string): ParleyError {
@@ -153,9 +168,16 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found } });
   }
 
+  /** Recorded decisions that the handler has not asked for. */
+  function patchesAhead(): string[] {
+    const prefix = entryKey("patch", "");
+    return [...recollection.ahead].filter((id) => id.startsWith(prefix)).map((id) => id.slice(prefix.length));
+  }
+
   /** A store that is away is no failure of the step: the handler must not see it, or it would end the task (R6). */
   async function record(entries: readonly KeyedEntry[]): Promise<void> {
-    writing = writing.then(() => ports.record(entries));
+    const events = waits.unwrittenEvents();
+    writing = writing.then(() => ports.record(entries, events));
     try {
       await writing;
     } catch (error) {
@@ -198,13 +220,14 @@ export async function replay({ task, journal, journalSize, handler, signal, port
         if (inFlight.size === 0 && waits.napping() === 0) park();
         break;
       }
-      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run.
-      if (unrecorded === undefined) break;
+      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run. One that has
+      // passed a recorded decision without a word is older code, and need not keep its worker as long.
+      if (unrecorded === undefined && patchesAhead().length === 0) break;
       stuckAtMs ??= clock.now();
       // A branch that awaits something outside ctx has its time too: a false alarm would fail a sound task.
       const patienceMs = settings.divergenceWaitMs * (recollection.hasOutside() ? PATIENCE_OUTSIDE : 1);
       if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {
-        diverged(settling.missing(), unrecorded);
+        diverged(settling.missing(), unrecorded ?? "nothing new");
         break;
       }
       await clock.sleep(lookMs, over.signal);
@@ -260,7 +283,8 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   function called(kind: CalledKind, name: string): Call {
     try {
       const call = recollection.call(kind, name);
-      const isRecorded = call.entry !== undefined || task.asks.some(({ key }) => kind === "ask" && key === call.key);
+      const isOpen = (kind === "ask" || kind === "event") && openOf(task).some(({ key }) => key === call.key);
+      const isRecorded = call.entry !== undefined || isOpen;
       if (!isRecorded && kind !== "random" && kind !== "uuid") unrecorded ??= `new ${call.id}`;
       return call;
     } catch (error) {
@@ -298,6 +322,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
       records.mustBeSaved();
     }
+    let failedWith: unknown;
     const outcome = await tryStep({
       key,
       options,
@@ -306,7 +331,10 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),
-      failed: (failure) => ports.stepFailed({ ...failure, step: key, defectId: defectIdOf(call) }),
+      failed(failure) {
+        failedWith = failure.error;
+        ports.stepFailed({ ...failure, step: key, defectId: defectIdOf(call) });
+      },
       mayAct() {
         if (isOver()) return false;
         // Other branches settle, and read the clock, while this one waits: each wait is followed by another look (R3).
@@ -316,6 +344,9 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       },
     });
     if (outcome === undefined) return;
+    // The compensation is tried again, and this step with it.
+    if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
+      return stop(stepError(call.key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
     if (!isOver()) settling.add({ id, entry, isStep: true });
     else if (outcome.type === "value") outlived.push({ id, entry });
@@ -335,13 +366,23 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     } catch (cause) {
       throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data`, { cause });
     }
-    if (stored.length > settings.storedValueMax) {
+    assertNoToken(what, stored.text);
+    const { length } = stored.text;
+    if (length > settings.storedValueMax) {
       throw new ParleyError(
         "TOO_LARGE",
-        `${what} has ${stored.length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
+        `${what} has ${length} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
       );
     }
     return stored.value;
+  }
+
+  /** Whether this run has given out tokens, which stand in nothing that is recorded or told. */
+  let hasTokens = false;
+
+  function assertNoToken(what: string, text: string): void {
+    if (!hasTokens || !hasEventToken(task.id, text)) return;
+    throw new ParleyError("EVENT_TOKEN_MISPLACED", `${what} holds the token of an event`);
   }
 
   function now(name = "now"): number {
@@ -354,6 +395,18 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     records.mustBeSaved();
     return value;
   }
+
+  const patches = createPatches({
+    call: recollection.call,
+    scoped: recollection.scoped,
+    records,
+    isLive: settling.isLive,
+    diverged,
+    called() {
+      touched();
+      settling.advance();
+    },
+  });
 
   /** Adds nothing to the microtasks that `work` takes: a race is decided as it would be without. */
   function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
@@ -372,26 +425,52 @@ export async function replay({ task, journal, journalSize, handler, signal, port
     return forever();
   }
 
+  function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Answer> {
+    return effect<Answer>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
+  }
+
+  function asked<R extends AskRequest | EventRequest>(call: Call, request: R): R {
+    return checked(`the ask ${call.key}`, request) as R;
+  }
+
   const effects: Effects = {
     taskId: task.id,
     call: task.call,
     signal: over.signal,
-    ask: (name, request, options = {}) =>
-      effect("ask", name, (call, pending) =>
-        waits.ask(call, pending, { request: checked(`the ask ${call.key}`, request) as typeof request, options }),
-      ),
+    ask: (name, request, options = {}) => ask("ask", name, (call) => ({ request: asked(call, request), options })),
+    event(name, request, options = {}) {
+      let key: string | undefined;
+      const answer = ask("event", name, (call) => {
+        key = call.key;
+        return { request: asked(call, request), options };
+      });
+      hasTokens = true;
+      // After its end a run gives out nothing.
+      return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
+    },
     step,
     sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
     now,
     random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
+    patched: patches.decide,
+    deprecatePatch: patches.deprecate,
     branch: inBranch,
     deposit: (key) => ports.deposit(key),
     openFile: ports.openFile,
     restart,
-    report: reports.item,
-    status: reports.message,
-    immediateResponse: reports.immediateResponse,
+    report(item) {
+      if (hasTokens) assertNoToken(`a ${item.type}`, JSON.stringify(item));
+      reports.item(item);
+    },
+    status(message) {
+      assertNoToken("the status", message);
+      reports.message(message);
+    },
+    immediateResponse(text) {
+      assertNoToken("the immediate response", text);
+      reports.immediateResponse(text);
+    },
     announce: reports.announce,
   };
 
@@ -401,7 +480,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
 
   const onAbort = () => {
     const diverging = settling.isLive() ? undefined : divergence(settling.missing(), unrecorded ?? "nothing new");
-    ending.with({ type: "aborted", ...(diverging && { diverging }) });
+    ending.with({ type: "aborted", ...(diverging && { diverging }), entries: [] });
   };
   signal.addEventListener("abort", onAbort, { once: true });
 
@@ -437,12 +516,13 @@ export async function replay({ task, journal, journalSize, handler, signal, port
 
   try {
     const end = await ending.end;
-    over.abort(OVER);
+    over.abort(whyOf(end, signal));
     hasEnded();
     await landed();
     await reports.told();
     if (!("entries" in end)) return end;
-    await writing;
+    // A run that was stopped may not be able to write: what was settled goes with the write that is on its way.
+    if (end.type !== "aborted") await writing;
     // They have settled for no handler: the next run finds them like answers that came.
     const arrived = { atMs: clock.now(), revision: 0 };
     const left = [...settling.leftOver(), ...outlived].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
@@ -466,10 +546,23 @@ export async function replay({ task, journal, journalSize, handler, signal, port
   }
 }
 
+function toldTo(recollection: Recollection, tell: (id: string) => void): Recollection["call"] {
+  return (kind, name) => {
+    const call = recollection.call(kind, name);
+    tell(call.id);
+    return call;
+  };
+}
+
 function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {
   if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
   if (outcome.name === TOOL_ERROR) return new ToolError(outcome.message);
   return new StepFailed(name, outcome.message, { defectId, isForCaller: outcome.name === PARLEY_ERROR });
+}
+
+function whyOf(end: RunEnd, signal: AbortSignal): unknown {
+  if (end.type === "aborted") return signal.reason;
+  return stopped(end.type === "returned" || end.type === "restarted" || end.type === "parked" ? "ended" : "failed");
 }
 
 function unhandledError(what: string, cause: unknown): ParleyError {

@@ -5,9 +5,14 @@
  * A reply of the wrong shape or with content that breaks the requested schema is refused with its violations, and the ask stays open.
  */
 import type { ValidateSchema } from "./ports.ts";
-import type { Answer, AskRequest, JsonObject, Violation } from "./task.ts";
+import type { Answer, AskRequest, EventRequest, JsonObject, Violation } from "./task.ts";
 
 export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
+
+/** Whether a client's `accept` says only that the person agreed to go there: a page of Parley's own, or an event, says when it is done. */
+export function isOnPage({ request }: { readonly request: AskRequest | EventRequest }): boolean {
+  return request.type === "url" && (request.page !== undefined || request.completedBy !== undefined);
+}
 
 export function readReply(request: AskRequest, reply: unknown, validate: ValidateSchema): ReplyRead {
   if (!isObject(reply)) return refused("", "must be an object");

@@ -10,17 +10,18 @@
  *
  *   I1  A finished task never changes again.
  *   I2  An ask is answered at most once; the first answer wins.
- *   I3  The status is input_required exactly while an ask is open.
+ *   I3  The status is input_required exactly while an ask is open; an open event leaves it working.
  */
-import { type Ask, type FinishedStatus, isFinished, type TaskStatus } from "./task.ts";
+import { type FinishedStatus, isEvent, isFinished, type Open, type TaskStatus } from "./task.ts";
 
 export interface TaskState {
   readonly status: TaskStatus;
-  readonly asks: readonly Ask[];
+  /** Events among them. */
+  readonly asks: readonly Open[];
 }
 
 export type TaskEvent =
-  | { readonly type: "asked"; readonly ask: Ask }
+  | { readonly type: "asked"; readonly ask: Open }
   | { readonly type: "answered" | "withdrawn"; readonly key: string }
   /** The handler begins again with an empty journal: what it asked before is not asked any more. */
   | { readonly type: "restarted" }
@@ -49,6 +50,6 @@ export function apply(state: TaskState, event: TaskEvent): Applied {
   }
 }
 
-function withAsks(asks: readonly Ask[]): Applied {
-  return { ok: true, state: { status: asks.length > 0 ? "input_required" : "working", asks } }; // I3
+function withAsks(asks: readonly Open[]): Applied {
+  return { ok: true, state: { status: asks.some((ask) => !isEvent(ask)) ? "input_required" : "working", asks } }; // I3
 }

@@ -41,11 +41,16 @@ export interface CallFacts {
   readonly hidden: boolean;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
+  /** Its tool says how to undo what was done, should the task not come to its result (Runnable.compensate). */
+  readonly compensates?: true;
   /** Digest of what was called with which arguments, for the audit of its answers; absent while nothing is audited. */
   readonly binding?: string;
   /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
+
+/** Why a task came to its end without its result. */
+export type Owed = "cancelled" | "failed" | "timeout";
 
 /** The call with what its runs alone need, which may be large. */
 export interface Call extends CallFacts {
@@ -68,6 +73,8 @@ export interface Task {
   readonly updatedAtMs: number;
   /** How often the handler has restarted itself with an empty journal. */
   readonly generation: number;
+  /** Present while a task that has ended has still to be compensated: why. Nobody's client is told of it. */
+  readonly owed?: Owed;
   /** How often in a row it was taken over without anything having been recorded or parked; absent for 0. */
   readonly takeovers?: number;
   /** When the store may forget the task; absent while the task is unfinished, which is never forgotten (I7). */
@@ -78,6 +85,8 @@ export interface Task {
   readonly immediateResponse?: string;
   /** Open asks, in the order in which they were put. Empty unless the status is `input_required` (I3). */
   readonly asks: readonly Ask[];
+  /** Open events: what the tool waits for from other systems. Nobody's client is told of them; absent for none. */
+  readonly events?: readonly AwaitedEvent[];
   /**
    * In a caller's view (policy.ts): open asks that are put to others, and those of pages that somebody agreed to visit. `asks` are those that the
    * caller may answer and has to be asked. Never stored.
@@ -112,18 +121,22 @@ export interface RpcError {
   readonly data?: Json;
 }
 
-/** A question that a run put out. Its key is its name, with `#2`, `#3` … for later asks of that name: unique for the task's life. */
-export interface Ask {
+/** What a run waits for from outside. Its key is its name, with `#2`, `#3` … for later ones of that name: unique for the task's life. */
+interface Awaited<Request> {
   readonly key: string;
-  /** Digest of the request: an answer belongs to what the person was shown (I4). */
+  /** Digest of the request: an answer belongs to what was asked (I4). */
   readonly digest: string;
   /** Where in the handler's course it was put (journal.ts). */
   readonly calledAt: string;
-  readonly request: AskRequest;
+  readonly request: Request;
   readonly askedAtMs: number;
   /** When the ask ends by its policy. */
   readonly deadlineMs: number;
   readonly onTimeout: TimeoutPolicy;
+}
+
+/** A question that a run put out. */
+export interface Ask extends Awaited<AskRequest> {
   /** Who may answer; absent for the owner of the task. */
   readonly audience?: Audience;
   /**
@@ -135,6 +148,47 @@ export interface Ask {
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
   /** The person agreed to visit the page that the ask is about (Page), and has not completed it yet. Given by the store. */
   readonly agreed?: true;
+}
+
+/**
+ * Something outside that a run waits for, such as a payment: another system tells of it, by a token that the tool handed it (use-cases/receive-event.ts).
+ * Stores keep it as they keep a question, under a key of its own kind, and the task stays `working`.
+ */
+export interface AwaitedEvent extends Awaited<EventRequest> {}
+
+/** JSON Schema of what may be told. */
+export interface EventRequest {
+  readonly type: "event";
+  readonly schema: JsonObject;
+}
+
+/** What runs put into the store. */
+export type Open = Ask | AwaitedEvent;
+
+/** Before the key of an event; no name has a colon. */
+const EVENT = "event:";
+
+export function eventKey(key: string): string {
+  return `${EVENT}${key}`;
+}
+
+export function isEventKey(key: string): boolean {
+  return key.startsWith(EVENT);
+}
+
+/** As a task shows them: questions, and events apart. */
+export function split(open: readonly Open[]): Pick<Task, "asks" | "events"> {
+  const events = open.filter((each) => isEvent(each));
+  return { asks: open.filter((each): each is Ask => !isEvent(each)), ...(events.length > 0 && { events }) };
+}
+
+export function isEvent(open: Open): open is AwaitedEvent {
+  return open.request.type === "event";
+}
+
+/** All of them together. */
+export function openOf({ asks, events = [] }: Pick<Task, "asks" | "events">): readonly Open[] {
+  return events.length === 0 ? asks : [...asks, ...events];
 }
 
 /** Those who may answer in place of the caller, all of the caller's tenant. */
@@ -159,8 +213,18 @@ export interface AskMoment {
 export type AskRequest =
   /** `hints`: how a page may show the question. Nothing that a person has to know to answer it. */
   | { readonly type: "form"; readonly message: string; readonly schema: JsonObject; readonly hints?: JsonObject }
-  /** With `page` it is one that Parley serves itself: `url` is empty where it is stored, and front ends say where the page is. */
-  | { readonly type: "url"; readonly message: string; readonly url: string; readonly hints?: JsonObject; readonly page?: Page }
+  /**
+   * With `page` it is one that Parley serves itself: `url` is empty where it is stored, and front ends say where the page is. With `completedBy` an event
+   * of the same tool says when the person is done there. With either, a client's `accept` says no more than that the person agreed to go.
+   */
+  | {
+      readonly type: "url";
+      readonly message: string;
+      readonly url: string;
+      readonly hints?: JsonObject;
+      readonly page?: Page;
+      readonly completedBy?: "event";
+    }
   /** MCP's `sampling/createMessage` params. */
   | { readonly type: "sampling"; readonly params: JsonObject }
   | { readonly type: "roots" };

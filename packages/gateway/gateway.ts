@@ -11,11 +11,12 @@
  * A question that the upstream does not wait for any more is closed as withdrawn, by its holder, or by anybody once the holder is dead and the
  * call cannot be made again. That is an answer like any other (I2), and the run that it leads to says what became of the call.
  */
-import { type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
+import { type Call, type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
 import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
+import { prepareSessions } from "./prepared.ts";
 import type { GatewaySettings } from "./settings.ts";
 import type { CountedQuestion } from "./upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
@@ -68,8 +69,8 @@ export interface Gateway {
   readonly offer: Offer;
   /** Does a run, or sends it to where it belongs. Resolves when its slot is free. `work` is called at most once. */
   run(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
-  /** The run holds its task, and runs that tool. */
-  begun(taskId: string, tool: string): void;
+  /** The run holds its task, and runs that tool or prompt. */
+  begun(taskId: string, call: Pick<Call, "kind" | "name">): void;
   /** Takes runs that other processes send. */
   open(work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
   /** Calls that wait for an answer, and all. */
@@ -86,6 +87,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { store, queue, events, clock, log } = services;
   const { fetch, close: closeFetch } = createUpstreamFetch();
   const connector = createConnector({ fetch, version, deployment });
+  const prepared = prepareSessions(connector);
   const over = new AbortController();
   /** Runs at work here, by their tasks; and what gives the slot of one back. */
   const atWork = new Map<string, number>();
@@ -98,7 +100,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { openMax, principalMax } = settings.elicitation;
   const calls = createCalls({
     call: {
-      connector,
+      connector: prepared,
       elicitation: settings.elicitation,
       settings: services.settings,
       open: gate(openMax),
@@ -146,6 +148,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     if (report?.type === "finished") return await drop(taskId);
     if (!calls.has(taskId)) return;
     if (report?.type === "parked") {
+      // An upstream that holds nothing: all that came of the call is in the task.
+      if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
       watch(taskId);
       return await settle(taskId);
     }
@@ -255,8 +259,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       // Nobody waits for it any more: what it throws is told here, and its lease brings it back.
       if (isFree) inBackground(done);
     },
-    begun(taskId, tool) {
-      if (offer.isUpstreams(tool)) slots.get(taskId)?.();
+    begun(taskId, { kind, name }) {
+      if (offer.isUpstreams(kind, name)) slots.get(taskId)?.();
     },
     async open(work) {
       stopTaking = await share.onSent((text) => {
@@ -276,7 +280,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       offer.close();
       await share.leave().catch(() => undefined);
       for (const taskId of left) inBackground(withdraw(taskId, () => true));
-      await Promise.all([...left.map(drop), ...beside, ...listers]);
+      await Promise.all([...left.map(drop), ...beside, ...listers, prepared.close()]);
       await closeFetch();
       return left.length === 0;
     },

@@ -5,6 +5,6 @@ export { createOffer, type Listings, type Offer, type StoredListing } from "./of
 export * from "./settings.ts";
 export { createUpstreamFetch } from "./upstream-fetch.ts";
 export { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
-export { wordFor } from "./lister.ts";
+export { wordFor } from "./word-for.ts";
 export * from "./upstreams.ts";
 export { mayRepeat } from "./gateway-tool.ts";

@@ -12,6 +12,7 @@ import { type Listing, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./offer.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
 
 export interface ListerDeps {
   readonly upstream: Upstream;
@@ -37,6 +38,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
+  let lastPrompts = "[]";
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -66,8 +68,11 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     if (said === last) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
-    log.info({ upstream: name, tools: listing.tools.length, leftOut: listing.leftOut }, "upstream listed");
+    log.info({ upstream: name, tools: listing.tools.length, prompts: listing.prompts.length, leftOut: listing.leftOut }, "upstream listed");
     await deps.announce({ type: "tools" });
+    const prompts = JSON.stringify(listing.prompts);
+    if (prompts !== lastPrompts) await deps.announce({ type: "prompts" });
+    lastPrompts = prompts;
   }
 
   async function open(): Promise<UpstreamSession> {
@@ -76,7 +81,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       // Some servers list a tool only to clients that can do what it needs.
       capabilities: EVERYTHING,
       signal,
-      options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
+      options: { listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } } },
     });
     opened.client.onclose = () => {
       if (session === opened) session = undefined;
@@ -112,10 +117,4 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   } finally {
     await session?.close();
   }
-}
-
-/** What an error of the client says by its kind; its text may hold what the upstream sent. */
-export function wordFor(error: unknown): string {
-  const { code, name, cause } = error as { code?: unknown; name?: string; cause?: { code?: unknown } };
-  return [name, code, cause?.code].filter((part) => typeof part === "string" || typeof part === "number").join(" ");
 }

@@ -140,4 +140,19 @@ describe("a message", () => {
     if (fits) expect(await read).toBe(chunks.join(""));
     else await expect(read).rejects.toThrow("larger than 100 bytes");
   });
+
+  test.each([
+    ["at the limit", 10, true],
+    ["one beyond", 11, false],
+  ])("is one of a response that has as many bytes as it may: %s", async (_what, events, fits) => {
+    const url = await listening((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(EVENT.repeat(events));
+    });
+    const { fetch, close } = createUpstreamFetch({ messageBytesMax: 100_000, responseBytesMax: EVENT.length * 10 });
+    closers.push(close);
+    const read = (await fetch(url)).text();
+    if (fits) expect(await read).toHaveLength(EVENT.length * events);
+    else await expect(read).rejects.toThrow(`larger than ${EVENT.length * 10} bytes`);
+  });
 });

@@ -44,7 +44,9 @@ export const identityEnvironment = {
     ),
   PARLEY_PUBLIC_URL: url()
     .optional()
-    .describe("Address at which clients reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name."),
+    .describe(
+      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
+    ),
   PARLEY_AUTH_ISSUERS: list().describe(
     "Providers whose tokens are accepted, as tokens name them in iss. Behind a space, the address of its keys, where it publishes no metadata.",
   ),

@@ -3,6 +3,7 @@ export * from "./clock.ts";
 export * from "./deposit-seal.ts";
 export * from "./digest.ts";
 export * from "./environment.ts";
+export * from "./event-tokens.ts";
 export * from "./hosts.ts";
 export * from "./logger.ts";
 export * from "./scope.ts";

@@ -5,13 +5,17 @@ import {
   cancelTask,
   createTask,
   DEFAULT_SETTINGS,
+  eventKey,
+  type Json,
   noteShown,
+  type ParleyError,
+  receiveEvent,
   type Runnable,
   type Services,
 } from "@parley/core";
-import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { createScope, createValidator, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { accept, aCall, aLife, anAsk, GRACE_MS, HOUR_MS } from "../../test/contract/builders.ts";
+import { accept, aCall, aLife, anAsk, anEvent, GRACE_MS, HOUR_MS } from "../../test/contract/builders.ts";
 import { aContentKey } from "../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { until } from "../../test/support/until.ts";
@@ -110,6 +114,37 @@ describe("audit records", () => {
     ]);
     expect(all[1]?.call).toBe(all[0]?.call);
     expect(JSON.stringify(all)).not.toContain("MARKER");
+  });
+
+  test("tell of what another system told, by the door of events, without its body or its token", async () => {
+    const tokens = eventTokens({ secrets: ["a secret that nobody else in this test knows"], publicUrl: "https://parley.example.com" });
+    const audited = { ...services(), eventTokens: tokens };
+    const taskId = await create(audited);
+    const life = aLife(opened.store);
+    await life.park(taskId, await life.begin({ taskId, run: 1 }), [anEvent("paid")]);
+    const { token } = tokens.tokenOf(taskId, eventKey("paid"));
+    const tell = (body: Json) => receiveEvent(audited, { token, body, door: "event" }).catch(({ code }: ParleyError) => code);
+    expect([await tell("MARKER"), await tell({ amount: "MARKER" }), await tell({ amount: "MARKER" }), await tell({ amount: 2 })]).toEqual([
+      "INVALID_EVENT",
+      "accepted",
+      "duplicate",
+      "EVENT_LATE",
+    ]);
+    await until(async () => (await records()).length === 5);
+    const all = await records();
+    expect(
+      all.slice(1).map(({ action, door, principal, tenant, ask: key, verdict }) => ({ action, door, principal, tenant, key, verdict })),
+    ).toEqual(
+      [
+        ["refuse", "invalid"],
+        ["answer", "accepted"],
+        ["answer", "duplicate"],
+        ["answer", "late"],
+      ].map(([action, verdict]) => {
+        return { action, door: "event", principal: `event ${taskId}`, tenant: "acme", key: "event:paid", verdict };
+      }),
+    );
+    expect(JSON.stringify(all)).not.toMatch(new RegExp(`MARKER|${token.split(".")[2]}`));
   });
 
   test("bind an answer to its arguments: another call has another digest", async () => {

@@ -32,8 +32,10 @@ import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./rates.ts";
 import { createRedisStore } from "./store.ts";
+import { createReads } from "./reads.ts";
 import { createTurns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
+import { createWaiting, type WaitingTask } from "./waiting.ts";
 
 /** Every port of core on one Redis. */
 export interface RedisBackend {
@@ -56,6 +58,8 @@ export interface RedisBackend {
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** Unfinished tasks of a partition, in batches and no order; one may come twice. */
+  waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
   /** For processes that have servers behind them. */
   readonly gateway: GatewayShare;
   /** Resolves if Redis answers. Throws UNAVAILABLE. */
@@ -151,6 +155,7 @@ export async function connectRedis(
     partitions,
     gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
+    waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });
       const consumer = await consumeRuns({

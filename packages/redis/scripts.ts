@@ -17,24 +17,28 @@ const SCRIPTS = [
   "agree",
   "refuse",
   "finish",
+  "settle",
   "cancel",
   "postpone",
   "note",
   "overdue",
   "journal",
+  "recorded",
 ] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
+
+export type PackedOpen = readonly [key: string, digest: string, ask: string];
 
 export interface Scripts {
   create(keys: TaskKeys, ownerKey: string, auditKey: string, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
-    args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[] },
-  ): Promise<"recorded" | "refused">;
-  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
+    args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[]; asks: readonly PackedOpen[] },
+  ): Promise<"recorded" | "cancelled" | "refused">;
+  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "cancelled" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
   answer(
     keys: TaskKeys,
@@ -46,16 +50,18 @@ export interface Scripts {
   /** `dueKey` stands in for the keys of a task; it has the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
+  settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
   cancel(
     keys: TaskKeys,
     auditKey: string,
-    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined },
+    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
   /** Keys and first words of entries in turn. */
   journal(keys: TaskKeys): Promise<readonly string[]>;
+  recorded(keys: TaskKeys): Promise<readonly [task: readonly string[], journal: readonly string[]]>;
 }
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
@@ -118,7 +124,7 @@ export interface ParkArguments {
   readonly restart: string | undefined;
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
-  readonly asks: readonly (readonly [key: string, digest: string, ask: string])[];
+  readonly asks: readonly PackedOpen[];
 }
 
 export interface AnswerArguments {
@@ -146,6 +152,7 @@ export interface FinishArguments {
   readonly status: "completed" | "failed";
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
+  readonly owes: string | undefined;
 }
 
 export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
@@ -182,8 +189,8 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
         ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
-    record: (keys, { taskId, token, nowMs, dueAtMs, entries }) =>
-      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries)]) as never,
+    record: (keys, { taskId, token, nowMs, dueAtMs, entries, asks }) =>
+      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries), ...list(asks)]) as never,
     report: (keys, { token, nowMs, fields, items, feedLengthMax }) =>
       run.report([...keys, token, nowMs, ...list(fields), feedLengthMax, items.length, ...items]) as never,
     park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart, fields, entries, asks }) => {
@@ -211,14 +218,16 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
-      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, auditKey, { taskId, nowMs, message, audit }) =>
-      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit)]) as never,
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes }) =>
+      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), owes ?? ""]) as never,
+    settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
+    cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
+      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,
+    recorded: (keys) => run.recorded([...keys]) as never,
   };
 }
 

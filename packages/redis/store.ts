@@ -39,7 +39,7 @@ import { createSummaries } from "./summaries.ts";
 import {
   isEntryKey,
   packArguments,
-  packAsk,
+  packAsks,
   packCall,
   packEntry,
   packEntryOutcome,
@@ -157,7 +157,7 @@ export function createRedisStore({
     readonly journal: Readonly<Record<string, string>>;
   }
 
-  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Begun {
+  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Extract<Begun, { type: "begun" }> {
     const content = codec.of(taskId);
     const task = unpackTaskAtWork(content, taskId, hashes);
     if (!task) throw new Error("begin found a task without state");
@@ -232,19 +232,20 @@ export function createRedisStore({
       }
     },
 
-    async record({ taskId, token, entries, nowMs, leaseMs }) {
+    async record({ taskId, token, entries, asks = [], nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       return await withContent(taskId, (content) => {
         const packed = packEntries(content, entries);
-        return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed }));
+        const opened = packAsks(content, asks);
+        return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed, asks: opened }));
       });
     },
 
     async renew({ taskId, token, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const renewed = await reached(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: [] }));
+      const renewed = await reached(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: [], asks: [] }));
       return renewed === "recorded" ? "renewed" : renewed;
     },
 
@@ -279,14 +280,14 @@ export function createRedisStore({
             restart: restart && packArguments(content, restart.arguments),
             fields: sealedFields(content, { message }),
             entries: packEntries(content, entries),
-            asks: asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]),
+            asks: packAsks(content, asks),
           }),
         ),
       );
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
     },
 
-    async finish({ taskId, token, nowMs, entries, outcome, message }) {
+    async finish({ taskId, token, nowMs, entries, outcome, message, owes }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
@@ -295,8 +296,17 @@ export function createRedisStore({
         if (access === "key_missing") throw unreadableError(taskId, access);
         // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
-        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed }));
+        // Nor can what was done be undone then.
+        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: access === "open" ? owes : undefined }));
       });
+    },
+
+    async settle({ taskId, token, entries }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      return await withAccess(taskId, (content, access) =>
+        reached(scripts.settle(taskKeys, { taskId, token, entries: access === "open" ? packEntries(content, entries) : [] })),
+      );
     },
 
     async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
@@ -362,13 +372,13 @@ export function createRedisStore({
       return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
     },
 
-    async cancel({ taskId, nowMs, message, audit }) {
+    async cancel({ taskId, nowMs, message, owes = false, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
       return await withAccess(taskId, (content, access) => {
         const sealed = access === "open" ? content.seal("message", message) : undefined;
         return acknowledge(
-          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, audit: auditRecord(content, audit) }),
+          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, owes, audit: auditRecord(content, audit) }),
         );
       });
     },
@@ -399,6 +409,22 @@ export function createRedisStore({
         items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
         cursor: rows.at(-1)?.[0],
       }));
+    },
+
+    async recorded(taskId) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const [fields, recorded] = (await reached(scripts.recorded(taskKeys))).map(pairs);
+      if (!fields || !recorded || fields.length === 0) return undefined;
+      const access = await codec.access(taskId);
+      if (access !== "open") return { type: "unreadable", reason: access };
+      const hashes = { task: Object.fromEntries(fields), journal: Object.fromEntries(recorded) };
+      try {
+        const { task, journal } = begun(taskId, hashes, recorded);
+        return { type: "recorded", task, journal };
+      } catch (error) {
+        return { type: "unreadable", reason: damaged(taskId, error) };
+      }
     },
 
     async journal(taskId) {

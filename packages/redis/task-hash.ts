@@ -6,7 +6,6 @@
  */
 import {
   type Ask,
-  type AskRequest,
   type Audience,
   type Call,
   type CallFacts,
@@ -16,8 +15,11 @@ import {
   type EntryOutcome,
   type JournalLine,
   type JsonObject,
+  type Open,
   type Page,
   type Outcome,
+  type Owed,
+  split,
   type Task,
   type TaskAtWork,
   type TaskStatus,
@@ -37,7 +39,8 @@ type PackedFacts = [
   /** With its tenant, if that is not the default one. */
   owner: string | [principal: string, tenant: string],
   createdAtMs: number,
-  hidden: 0 | 1,
+  /** 1 for a hidden task, and 2 more for one that compensates. */
+  flags: number,
   capabilities: string,
   seed: string,
   traceparent?: string | null,
@@ -45,14 +48,18 @@ type PackedFacts = [
   progressToken?: string | number | null,
   binding?: string,
 ];
+const HIDDEN = 1;
+const COMPENSATES = 2;
+
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject, hints?: JsonObject]
-  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event"]
   | ["sampling", params: JsonObject]
-  | ["roots"];
+  | ["roots"]
+  | ["event", schema: JsonObject];
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
@@ -63,6 +70,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     tenant,
     createdAtMs,
     hidden,
+    compensates,
     capabilities,
     seed,
     arguments: args,
@@ -73,7 +81,15 @@ export function packCall(content: Content, call: Call): { readonly facts: string
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
-  const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.sealWord("seed", seed)];
+  const facts: PackedFacts = [
+    kind,
+    name,
+    owner,
+    createdAtMs,
+    (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0),
+    letters,
+    content.sealWord("seed", seed),
+  ];
   const rest = [traceparent, request?.id, request?.progressToken, binding];
   // Those at the end that are not there take no room.
   const last = rest.findLastIndex((each) => each !== undefined);
@@ -91,10 +107,16 @@ export function packArguments(content: Content, args: JsonObject): string {
  * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the task's revision.
  * `position` is its place among the asks that its run puts.
  */
-export function packAsk(content: Content, ask: Ask, position: number): string {
-  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, audience, request } = ask;
+function packAsk(content: Content, ask: Open, position: number): string {
+  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
+  const audience = "audience" in ask ? ask.audience : undefined;
   const packed: PackedAsk = [audience ? [onTimeout, audience] : onTimeout, ...packRequest(request)];
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
+}
+
+/** With keys and digests, as scripts take them. */
+export function packAsks(content: Content, asks: readonly Open[]): (readonly [key: string, digest: string, ask: string])[] {
+  return asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]);
 }
 
 /** What was wrong with the last reply to an open ask. */
@@ -215,7 +237,7 @@ export interface UnpackedTask {
 
 /** What was said is left out of a task that is unreadable. Undefined for an empty hash, which is how Redis shows a key that is not there. */
 export function unpackTask(content: Content, id: string, fields: Fields, unreadable?: Unreadable): UnpackedTask | undefined {
-  const { state, call, message, immediate, outcome } = fields;
+  const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
   const { seed: _, ...facts } = unpackFacts(content, call);
@@ -227,13 +249,14 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
     run,
     updatedAtMs,
     generation,
+    ...(owed !== undefined && { owed: owed.split(" ")[0] as Owed }),
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
   };
   if (unreadable) return { task: { ...common, asks: [], unreadable }, attempt, takeovers };
   const task: Task = {
     ...common,
-    asks: status === "input_required" ? unpackAsks(content, fields) : [],
+    ...split(unpackOpen(content, fields)),
     ...(message !== undefined && { message: content.open("message", message) }),
     ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
     ...(outcome !== undefined && { outcome: JSON.parse(content.open("outcome", outcome)) as Outcome }),
@@ -311,7 +334,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken, binding] = JSON.parse(
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding] = JSON.parse(
     content.fromStored(facts),
   ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
@@ -322,7 +345,8 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(tenant !== undefined && { tenant }),
     capabilities: unpackCapabilities(capabilities),
     createdAtMs,
-    hidden: hidden === 1,
+    hidden: (flags & HIDDEN) !== 0,
+    ...((flags & COMPENSATES) !== 0 && { compensates: true as const }),
     seed,
     ...(typeof traceparent === "string" && { traceparent }),
     ...(typeof binding === "string" && { binding }),
@@ -330,11 +354,17 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
   };
 }
 
+/** What was called: legible without any key. */
+export function callOf(content: Content, call: string): Pick<CallFacts, "kind" | "name"> {
+  const { kind, name } = unpackFacts(content, call);
+  return { kind, name };
+}
+
 function isThere<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
-function unpackAsks(content: Content, fields: Fields): Ask[] {
+function unpackOpen(content: Content, fields: Fields): Open[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith("ask:"))
     .map(([field, text]) => {
@@ -344,19 +374,26 @@ function unpackAsks(content: Content, fields: Fields): Ask[] {
       const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
       const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
-      const ask: Ask = {
+      const common = {
         key,
         digest,
         calledAt,
-        request: unpackRequest(request),
         askedAtMs: Number(askedAt),
         deadlineMs: Number(askedAt) + Number(timeout),
         onTimeout,
-        ...(audience && { audience }),
-        since: { revision: refused?.revision ?? Number(put), position: Number(position) },
-        ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
-        ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
       };
+      const wanted = unpackRequest(request);
+      const ask: Open =
+        wanted.type === "event"
+          ? { ...common, request: wanted }
+          : {
+              ...common,
+              request: wanted,
+              ...(audience && { audience }),
+              since: { revision: refused?.revision ?? Number(put), position: Number(position) },
+              ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+              ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+            };
       return { ask, put: Number(put), position: Number(position) };
     })
     .toSorted((a, b) => a.put - b.put || a.position - b.position)
@@ -373,21 +410,24 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
   };
 }
 
-function packRequest(request: AskRequest): PackedRequest {
+function packRequest(request: Open["request"]): PackedRequest {
   switch (request.type) {
     case "form":
       return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
+      if (request.completedBy) return ["url", request.message, request.url, request.hints ?? null, null, request.completedBy];
       if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
       return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":
       return ["sampling", request.params];
     case "roots":
       return ["roots"];
+    case "event":
+      return ["event", request.schema];
   }
 }
 
-function unpackRequest(packed: PackedRequest): AskRequest {
+function unpackRequest(packed: PackedRequest): Open["request"] {
   switch (packed[0]) {
     case "form":
       return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
@@ -398,11 +438,14 @@ function unpackRequest(packed: PackedRequest): AskRequest {
         url: packed[2],
         ...(packed[3] && { hints: packed[3] }),
         ...(packed[4] && { page: packed[4] }),
+        ...(packed[5] && { completedBy: packed[5] }),
       };
     case "sampling":
       return { type: "sampling", params: packed[1] };
     case "roots":
       return { type: "roots" };
+    case "event":
+      return { type: "event", schema: packed[1] };
   }
 }
 

@@ -88,6 +88,49 @@ describe("a task that waits goes on with", () => {
   });
 });
 
+describe("a change under ctx.patched", () => {
+  const patched: Run = async (ctx) => {
+    if (ctx.patched("check")) await ctx.step("check", () => 1);
+    await before(ctx);
+    return ctx.patched("check") ? "the new way" : "the old way";
+  };
+
+  test("leaves tasks that wait on their old way, and takes new ones on the new one, wherever the worker dies", async () => {
+    const running = await startTool(tool(before), {}, { interrupt: true });
+    running.redeploy(tool(patched));
+    await running.answer({ go: { go: true } });
+    expect(running.text).toBe("the old way");
+    expect(running.journal).toEqual(["step:hold", "now:now", "ask:go", "patch:check"]);
+
+    const fresh = await runTool(tool(patched), {}, { answers: { go: { go: true } }, interrupt: true });
+    expect(fresh.text).toBe("the new way");
+    expect(fresh.journal).toEqual(["patch:check", "step:check", "step:hold", "now:now", "ask:go"]);
+  });
+
+  test("is taken away in two steps: deprecatePatch first, and nothing once its tasks have ended", async () => {
+    const deprecated: Run = async (ctx) => {
+      ctx.deprecatePatch("check");
+      await ctx.step("check", () => 1);
+      return before(ctx);
+    };
+    const removed: Run = async (ctx) => {
+      await ctx.step("check", () => 1);
+      return before(ctx);
+    };
+    const ends = async (from: Run, to: Run) => {
+      const running = await startTool(tool(from));
+      running.redeploy(tool(to));
+      await running.answer({ go: { go: true } });
+      return running.task.status;
+    };
+    expect(await ends(patched, deprecated)).toBe("completed");
+    expect(await ends(deprecated, removed)).toBe("completed");
+    // Too early: the task stays unharmed, for a worker that knows the patch.
+    expect(await ends(patched, removed)).toBe("working");
+    expect(await ends(before, deprecated)).toBe("failed");
+  });
+});
+
 describe("a task that waits diverges with", () => {
   test.each<[string, Run]>([
     [

@@ -23,6 +23,7 @@ import type {
 } from "@parley/core";
 import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type BodyOf, createEvent, type EventOptions, type TaskEvent } from "./event.ts";
 import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
@@ -72,6 +73,8 @@ export interface UrlAsk {
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
   readonly hints?: JsonObject;
+  /** An event says when the person is done there: what a client says is only that they agreed to go. `ctx.url` waits for both. */
+  readonly completedBy?: "event";
 }
 
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -110,7 +113,10 @@ export interface Context extends Shorthands {
   readonly principal: string;
   /** What the client can be asked for. */
   readonly capabilities: ClientCapabilities;
-  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  /**
+   * Aborted when the run ends, as are the signals of steps. Its `reason` is a RunStopped that says `why`: `cancelled` by the client, `timeout`, `failed`
+   * (another branch), `ended`, `draining` (the worker), `lost` (another worker has the task).
+   */
   readonly signal: AbortSignal;
   /** The same on every run of this task: hand it to services that take one. Steps get one each, see `step`. */
   readonly idempotencyKey: string;
@@ -149,6 +155,19 @@ export interface Context extends Shorthands {
    */
   step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
 
+  /**
+   * Waits for what another system tells of (a payment, a build, a callback), by an address that the tool hands it in a step:
+   *
+   *   const paid = ctx.event("paid", { schema: z.object({ amount: z.number() }), timeout: "1 day" });
+   *   await ctx.step("checkout", () => payments.create({ order, callback: paid.url }));
+   *   const { amount } = await paid.received();
+   *
+   * The event is open before the step begins. It is taken once: the same body again is a repetition, another one comes late. The address is the
+   * credential; it is never recorded nor shown to the client, and a tool that tries is stopped with EVENT_TOKEN_MISPLACED. Throws EVENTS_UNAVAILABLE
+   * where the deployment has no address (PARLEY_PUBLIC_URL), and INVALID_ASK for a schema that cannot be checked.
+   */
+  event<const S extends Schema | JsonObject = JsonObject>(name: string, options?: EventOptions<S>): TaskEvent<BodyOf<S>>;
+
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
   /** Waits until then, which is read as a Date is: `"2026-12-24T18:00:00Z"`. A time that is over ends the sleep at once. Records the time. */
@@ -159,6 +178,20 @@ export interface Context extends Shorthands {
   random(name?: string): number;
   /** A random UUID, the same in every run of the task, that no caller can guess. */
   uuid(name?: string): string;
+
+  /**
+   * Whether the task takes the new way of a change to this handler: true for a task that comes to this point for the first time, false for one
+   * that passed it before the change. Recorded: each later run of the task decides the same, and so does each call of that name (within its
+   * `branch`). Once no task needs the old way, `deprecatePatch` takes its place.
+   *
+   *   if (ctx.patched("fraud-check")) await ctx.step("check", () => fraud.check(order));
+   */
+  patched(name: string): boolean;
+  /**
+   * Stands where `patched` stood, once its old way was removed: tasks that decided for the new way find their decision, one that decided for
+   * the old one fails with REPLAY_DIVERGED. Remove it when every task has ended that came by `patched`.
+   */
+  deprecatePatch(name: string): void;
 
   /**
    * Runs `work` with the names of its steps, questions and sleeps scoped to `key`: `alice/approve`. For concurrent branches that await something
@@ -232,7 +265,8 @@ export function createContext(effects: Effects): Context {
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, whatever it was built from: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
-    const answer = await putRequest(name, { type: "url", message: ask.message, url, ...present({ hints: ask.hints }) }, askOptions(ask));
+    const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
+    const answer = await putRequest(name, request, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
@@ -277,6 +311,7 @@ export function createContext(effects: Effects): Context {
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
+    event: createEvent(effects),
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
       const atMs = new Date(time).getTime();
@@ -286,6 +321,8 @@ export function createContext(effects: Effects): Context {
         );
       return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
     },
+    patched: (name: string) => effects.patched(name),
+    deprecatePatch: (name: string) => effects.deprecatePatch(name),
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
     restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
     now: (name?: string) => new Date(effects.now(name)),

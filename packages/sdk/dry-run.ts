@@ -26,7 +26,7 @@ import { present } from "./present.ts";
 import { validateJson } from "./validate-json.ts";
 
 export interface DryRunOptions {
-  /** The contents of forms, by the names of asks; the value alone where a form has one field. */
+  /** The contents of forms, by the names of asks; the value alone where a form has one field. And what is told of events, by theirs. */
   readonly answers?: { readonly [ask: string]: Json };
   /** Results of steps, by their names. */
   readonly steps?: { readonly [step: string]: Json };
@@ -133,6 +133,15 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       const answer = answerTo(request, answers[key]);
       return answer ?? stop(`no answer could be made up for "${key}": give one in answers`);
     },
+    event(name, { schema }) {
+      const key = keyOf("event", name);
+      const body = answers[key] ?? {};
+      const fits = validateJson(schema, body).length === 0;
+      const answer: Promise<Answer> = fits
+        ? Promise.resolve({ action: "accept", content: { body } })
+        : stop(`nothing could be made up that is told of the event "${key}": give it in answers`);
+      return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer };
+    },
     async step(name) {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
       const key = keyOf("step", name);
@@ -143,6 +152,9 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
       nowMs += ms;
     },
+    // A call that is made now.
+    patched: () => true,
+    deprecatePatch: () => undefined,
     now: () => nowMs,
     random: () => 0.5,
     uuid: () => "00000000-0000-4000-8000-000000000000",
@@ -202,10 +214,15 @@ function contentOf(schema: JsonObject, given: Json | undefined): JsonObject {
   const fields = fieldsOf(schema);
   const [field] = fields;
   if (given !== undefined && field) return { [field.name]: given };
-  return Object.fromEntries(fields.filter(({ isRequired }) => isRequired).map((each) => [each.name, each.default ?? leastOf(each)]));
+  return leastContent(schema);
 }
 
-/** The least that fits, as far as that can be said without looking for it. */
+/** The least content that fits a form, as far as that can be said without looking for it. */
+export function leastContent(schema: JsonObject): JsonObject {
+  const required = fieldsOf(schema).filter(({ isRequired }) => isRequired);
+  return Object.fromEntries(required.map((each) => [each.name, each.default ?? leastOf(each)]));
+}
+
 function leastOf({ kind, choices, schema }: Field): Json {
   switch (kind) {
     case "boolean":

@@ -14,7 +14,7 @@ export class DefinitionError extends Error {
 
 /** An elicitation that ended without an answer. Uncaught it ends the tool with a result that says so. */
 export abstract class Unanswered extends Error {
-  /** The name of the ask. */
+  /** The name of the ask or event. */
   readonly ask: string;
   constructor(ask: string, message: string) {
     super(message);
@@ -38,19 +38,19 @@ export class Cancelled extends Unanswered {
   }
 }
 
-/** Nobody answered before the deadline. */
+/** Nobody answered, or told of the event, before the deadline. */
 export class TimedOut extends Unanswered {
   override readonly name = "TimedOut";
-  constructor(ask: string) {
-    super(ask, `Nobody answered the question "${ask}" in time. The tool stopped there.`);
+  constructor(ask: string, message = `Nobody answered the question "${ask}" in time. The tool stopped there.`) {
+    super(ask, message);
   }
 }
 
-/** The tool itself withdrew the question. */
+/** The tool itself withdrew the question, or gave up the event. */
 export class Withdrawn extends Unanswered {
   override readonly name = "Withdrawn";
-  constructor(ask: string) {
-    super(ask, `The tool withdrew the question "${ask}" before anybody answered it.`);
+  constructor(ask: string, message = `The tool withdrew the question "${ask}" before anybody answered it.`) {
+    super(ask, message);
   }
 }
 
@@ -82,6 +82,12 @@ const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability:
 export function isForModel(error: unknown): error is Error {
   if (error instanceof ToolError) return !error.retryable;
   return error instanceof Unanswered || (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED");
+}
+
+/** What became of an event that nobody told of, as its error. */
+export function throwUnheard(name: string, action: "timeout" | "withdrawn"): never {
+  if (action === "timeout") throw new TimedOut(name, `Nothing was heard of "${name}" in time. The tool stopped there.`);
+  throw new Withdrawn(name, `The tool gave up waiting for "${name}".`);
 }
 
 /** What became of a question that nobody answered, as its error. */

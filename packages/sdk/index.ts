@@ -1,5 +1,5 @@
 /** What tool authors import. */
-export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
+export { type Duration, ParleyError, RpcFailure, RunStopped, StepFailed, type StopReason, ToolError } from "@parley/core";
 export type {
   Announcement,
   Ask,
@@ -24,13 +24,15 @@ export type {
   SelectOptions,
   TextOptions,
   UrlOptions,
+  VisitOptions,
 } from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
+export type { CompensationContext, Done } from "./compensation.ts";
 export * from "./content.ts";
 export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
-export { ask, step } from "./generator/ask.ts";
+export { ask, patched, step } from "./generator/ask.ts";
 export type {
   AllYield,
   ArtifactYield,
@@ -38,11 +40,13 @@ export type {
   CheckpointYield,
   EmitYield,
   FileYield,
+  PatchedYield,
   AsyncToolGenerator,
   StepYield,
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
+export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
 export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";

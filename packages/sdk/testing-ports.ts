@@ -4,7 +4,17 @@ import { hash } from "node:crypto";
 // Not the globals, which tests and the watch over handlers replace.
 import { clearTimeout as stopTimer, setTimeout as startTimer } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { awaitedBy, type Clock, type Digest, type FileStore, type Ids, LONGEST_TIMER_MS, ParleyError, type Scope } from "@parley/core";
+import {
+  awaitedBy,
+  type Clock,
+  type Digest,
+  type EventTokens,
+  type FileStore,
+  type Ids,
+  LONGEST_TIMER_MS,
+  ParleyError,
+  type Scope,
+} from "@parley/core";
 
 export interface TestClock extends Clock {
   /** Never back. */
@@ -65,6 +75,21 @@ export function createTestIds(): Ids {
 }
 
 export const textDigest: Digest = (text) => hash("sha256", text, "base64url").slice(0, 22);
+
+export function createTestTokens(): EventTokens {
+  const signed = (taskId: string, key: string) => hash("sha256", `${taskId} ${key}`, "base64url");
+  return {
+    tokenOf(taskId, key) {
+      const token = `${taskId}.${Buffer.from(key).toString("base64url")}.${signed(taskId, key)}`;
+      return { token, url: `https://parley.test/events/${token}` };
+    },
+    read(token) {
+      const [taskId = "", name = "", signature] = token.split(".");
+      const key = Buffer.from(name, "base64url").toString();
+      return signature === signed(taskId, key) ? { taskId, key } : undefined;
+    },
+  };
+}
 
 /** Files in memory. */
 export function createTestFiles(): FileStore {

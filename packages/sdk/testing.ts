@@ -36,20 +36,24 @@ import {
   declareUnavailable,
   describeViolations,
   entryKey,
+  eventKey,
   fieldsOf,
   isFinished,
   isOnPage,
   leavePage,
   parseDuration,
+  receiveEvent,
   runTask,
+  split,
 } from "@parley/core";
 import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
 import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
+import { type RecordedTask, toRecordedTask } from "./replay/recorded-task.ts";
 import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
-import { createTestClock, createTestFiles, createTestIds, createTestScope, textDigest } from "./testing-ports.ts";
+import { createTestClock, createTestFiles, createTestIds, createTestScope, createTestTokens, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
 export { ImpureHandler, type Impurity } from "./purity.ts";
@@ -81,6 +85,9 @@ export type Reply =
 
 /** Replies by ask key: the name, then `name#2`, `name#3` …; a function sees the ask and decides. */
 export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };
+
+/** What other systems tell, by the event's name, then `name#2`, `name#3` …; the symbol lets it time out. */
+export type Told = { readonly [eventKey: string]: Json | typeof timeout };
 
 export interface TestOptions {
   /** What the client can be asked; everything unless said otherwise. */
@@ -132,9 +139,13 @@ export interface TestTask {
    * somebody who may.
    */
   answer(replies: { readonly [askKey: string]: Reply }, as?: Answerer): Promise<void>;
+  /** Tells of an event that the tool waits for, as another system does, and lets the tool go on. Throws what that system is told. */
+  tell(event: string, body?: Json): Promise<"accepted" | "duplicate">;
   /** Lets time pass: sleeps end, questions time out. */
   advance(duration: Duration): Promise<void>;
   cancel(): Promise<void>;
+  /** The task as `parley export --with-content` would write it: for `replayRecorded` of @parley/sdk/replay. */
+  exported(): Promise<RecordedTask>;
   /** From now on the tool is this one: what a deployment does to tasks that wait. */
   redeploy(changed: Tool | Prompt): void;
 }
@@ -159,7 +170,7 @@ export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, opti
 export async function runTool(
   tool: Tool | Prompt,
   args: JsonObject = {},
-  { answers = {}, ...options }: TestOptions & { readonly answers?: Script } = {},
+  { answers = {}, events = {}, ...options }: TestOptions & { readonly answers?: Script; readonly events?: Told } = {},
 ): Promise<TestTask> {
   const running = await startTool(tool, args, options);
   while (!isFinished(running.task.status)) {
@@ -173,8 +184,16 @@ export async function runTool(
       await running.answer(given);
       continue;
     }
+    const told = (running.task.events ?? []).map(({ key }) => nameOf(key)).find((name) => name in events && events[name] !== timeout);
+    if (told !== undefined) {
+      await running.tell(told, events[told] as Json);
+      continue;
+    }
+    const untold = running.task.events?.find(({ key }) => events[nameOf(key)] === undefined);
     const unanswered = open.find(({ reply }) => reply === undefined);
     const dueAtMs = nextDueAtMs(running);
+    if (untold && dueAtMs >= untold.deadlineMs)
+      throw new Error(`the tool waits for the event "${nameOf(untold.key)}", and nobody tells of it`);
     // The tool sleeps beside its question, or the question is to time out.
     if (unanswered && dueAtMs >= unanswered.ask.deadlineMs) {
       throw new Error(`the tool asks "${unanswered.ask.key}" and the script has no answer: ${shown(unanswered.ask)}`);
@@ -182,6 +201,11 @@ export async function runTool(
     await running.advance(Math.max(0, dueAtMs - running.now.getTime()));
   }
   return running;
+}
+
+/** An event's key without what tells it from a question's. */
+function nameOf(key: string): string {
+  return key.slice(eventKey("").length);
 }
 
 function accepted(contents: NonNullable<TestOptions["early"]>): JsonObject {
@@ -247,7 +271,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       if (!request.restart && request.attempt === 0) stage.watch.repeats();
       const parked = await memory.park(request);
       noted(request.entries);
-      for (const ask of request.asks) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
+      for (const ask of split(request.asks).asks) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
       stage.dueAtMs = request.dueAtMs;
       return parked;
     },
@@ -259,6 +283,10 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     async finish(request) {
       noted(request.entries);
       return memory.finish(request);
+    },
+    async settle(request) {
+      noted(request.entries);
+      return memory.settle(request);
     },
   };
   const stage: Stage = {
@@ -273,6 +301,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       validate: validateJson,
       log: SILENT,
       files: createTestFiles(),
+      eventTokens: createTestTokens(),
       deposits: {
         async open(taskId, key) {
           const text = await store.deposit(taskId, key);
@@ -320,6 +349,11 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     }
     const loaded = await store.load(taskId);
     if (!loaded) throw new Error("the task has expired");
+    if (loaded.owed) {
+      // What is tried again is tried at once: a test has no patience.
+      stage.runs.push(...(await store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 1 })));
+      return settle();
+    }
     task = loaded;
     feed = (await store.feed(taskId, undefined)).items;
   }
@@ -362,8 +396,8 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         const ask = open.get(key);
         if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
         if (reply === unavailable) impossible.push(key);
-        else if (isOnPage(ask) && typeof reply !== "symbol") onPages.set(key, reply);
-        else if (isOnPage(ask) && reply === accept)
+        else if (isOnPage(ask) && typeof reply !== "symbol" && !isCompletedElsewhere(ask)) onPages.set(key, reply);
+        else if (isOnPage(ask) && reply === accept && !isCompletedElsewhere(ask))
           throw new Error(`"${key}" is answered on its page: { secret: "…" } or { file: { name, text } }`);
         else raw[key] = rawReply(ask, reply);
       }
@@ -390,6 +424,13 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       }
       await settle();
     },
+    async tell(event, body = {}) {
+      const tokens = services.eventTokens;
+      if (!tokens) throw new Error("a test gives out tokens");
+      const told = await receiveEvent(services, { token: tokens.tokenOf(taskId, eventKey(event)).token, body });
+      await settle();
+      return told;
+    },
     async advance(duration) {
       const untilMs = clock.now() + parseDuration(duration);
       // What comes due on the way runs at its time, as it would.
@@ -404,6 +445,11 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async cancel() {
       await cancelTask(services, { taskId, caller: caller(task.call.principal) });
       await settle();
+    },
+    async exported() {
+      const record = await store.recorded(taskId);
+      if (record?.type !== "recorded") throw new Error("the task has expired");
+      return toRecordedTask(record, { atMs: clock.now(), redaction: { withContent: true, fields: [] }, isSealed: false });
     },
     redeploy(changed) {
       stage.tool = changed;
@@ -420,7 +466,18 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
       effects.step(name, (attempt) => watch.step(() => work(attempt)), { ...options, backoffMs: 0 });
     return watch.handler(() => tool.run(args, { ...effects, step }));
   };
-  return markDefinition({ ...tool, run });
+  const compensate: Tool["compensate"] =
+    tool.compensate &&
+    (async (args, effects, ended) => {
+      const step: typeof effects.step = (name, work, options) => effects.step(name, work, { ...options, backoffMs: 0 });
+      await tool.compensate?.(args, { ...effects, step }, ended);
+    });
+  return markDefinition({ ...tool, run, ...(compensate && { compensate }) });
+}
+
+/** By an event, and not on a page of Parley's own. */
+function isCompletedElsewhere({ request }: Ask): boolean {
+  return request.type === "url" && request.completedBy !== undefined;
 }
 
 /** What the page would have made of it. */

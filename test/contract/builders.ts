@@ -1,5 +1,15 @@
 /** What the contract suites write into stores: small, valid, and different only where a test says so. */
-import type { Ask, Call, KeyedEntry, RunRef, Task, TaskStore } from "@parley/core";
+import {
+  type Ask,
+  type AwaitedEvent,
+  type Call,
+  eventKey,
+  type KeyedEntry,
+  type Open,
+  type RunRef,
+  type Task,
+  type TaskStore,
+} from "@parley/core";
 import { createIds } from "@parley/redis";
 
 const ids = createIds({ partitions: 1 });
@@ -39,6 +49,17 @@ export function anAsk(key: string, ask: Partial<Ask> = {}): Ask {
   };
 }
 
+export function anEvent(name: string, event: Partial<AwaitedEvent> = {}): AwaitedEvent {
+  const { askedAtMs, deadlineMs, ...common } = anAsk(eventKey(name));
+  return {
+    ...common,
+    askedAtMs,
+    deadlineMs,
+    request: { type: "event", schema: { type: "object", required: ["amount"] } },
+    ...event,
+  } as AwaitedEvent;
+}
+
 /** A step that a run has settled: in the first place, where the test does not say which. */
 export function aStep(name: string, value: string | number, place = 1): KeyedEntry {
   return { key: `step:${name}`, entry: { digest: "", outcome: { type: "value", value }, calledAt: "0", place } };
@@ -74,11 +95,11 @@ export function aLife(store: TaskStore, drawTaskId = newTaskId) {
       return this.begin(ref, Date.now() + LEASE_MS);
     },
 
-    park: (taskId: string, token: string, asks: readonly Ask[], dueAtMs = Date.now() + HOUR_MS) =>
+    park: (taskId: string, token: string, asks: readonly Open[], dueAtMs = Date.now() + HOUR_MS) =>
       store.park({ taskId, token, nowMs: Date.now(), entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS }),
 
     /** A task that waits for answers to `asks` after its first run. */
-    async parked(asks: readonly Ask[], call: Partial<Call> = {}): Promise<string> {
+    async parked(asks: readonly Open[], call: Partial<Call> = {}): Promise<string> {
       const taskId = await this.create(call);
       await this.park(taskId, await this.begin({ taskId, run: 1 }), asks);
       return taskId;

@@ -11,6 +11,7 @@ import {
   type Entry,
   inOrder,
   type KeyedEntry,
+  type Open,
   type Outcome,
   type ParkRequest,
   summaryOf,
@@ -19,11 +20,13 @@ import {
   type TaskStore,
 } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { until } from "../support/until.ts";
 import {
   accept,
   aCall,
   aLife,
   anAsk,
+  anEvent,
   aStep,
   aWithdrawal,
   GRACE_MS,
@@ -434,6 +437,196 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
       });
     });
 
+    describe("an event", () => {
+      const opened = async (...asks: Open[]) => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [], asks });
+        return { taskId, token };
+      };
+
+      test("is open from the record that opens it, and the task stays working (I3)", async () => {
+        const paid = anEvent("paid", { onTimeout: { default: { body: null } } });
+        const { taskId, token } = await opened(paid);
+        expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [], events: [paid] });
+
+        await life.park(taskId, token, [paid, anAsk("size")]);
+        expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }], events: [paid] });
+        await life.answer(taskId, "size", "4");
+        expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [], events: [paid] });
+      });
+
+      test("opened twice is opened once, and stays as it was", async () => {
+        const { taskId, token } = await opened(anEvent("paid"));
+        const before = await life.load(taskId);
+        const later = anEvent("paid", { deadlineMs: Date.now() + 2 * HOUR_MS });
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [], asks: [later] });
+        expect(await life.load(taskId)).toEqual(before);
+      });
+
+      test("that is told of while the run works makes the task due as it parks, and is not open again", async () => {
+        const paid = anEvent("paid");
+        const { taskId, token } = await opened(paid);
+        expect(await life.answer(taskId, paid.key, "4")).toEqual({ receipt: "accepted" });
+        expect(await life.answer(taskId, paid.key, "4")).toEqual({ receipt: "duplicate" });
+        expect(await life.answer(taskId, paid.key, "5")).toEqual({ receipt: "late" });
+
+        expect(await life.park(taskId, token, [paid])).toEqual({ type: "due", run: 2 });
+        expect((await life.load(taskId)).events).toBeUndefined();
+        expect((await journalOf(taskId, 2)).get("ask:event:paid")).toMatchObject({ outcome: { type: "answer", answer: accept("4") } });
+      });
+
+      test("is known to the worker that takes over from one that died behind the record", async () => {
+        const paid = anEvent("paid");
+        const { taskId } = await opened(paid);
+        expect(await begin(taskId, 1, { nowMs: Date.now() + LEASE_MS })).toMatchObject({ type: "begun", task: { events: [paid] } });
+      });
+
+      test("is closed with its task, and by its withdrawal; who tells of it then is late", async () => {
+        const paid = anEvent("paid");
+        const { taskId } = await opened(paid);
+        await life.cancel(taskId);
+        expect((await life.load(taskId)).events).toBeUndefined();
+        expect(await life.answer(taskId, paid.key, "4")).toEqual({ receipt: "late" });
+
+        const other = await opened(paid);
+        await record(other.taskId, other.token, aWithdrawal(paid.key, 1));
+        expect((await life.load(other.taskId)).events).toBeUndefined();
+        expect(await life.answer(other.taskId, paid.key, "4")).toEqual({ receipt: "late" });
+      });
+
+      test("I5: a worker that was replaced opens none", async () => {
+        const taskId = await life.create();
+        const old = await life.begin({ taskId, run: 1 });
+        await life.takeOver({ taskId, run: 1 });
+        const request = { taskId, token: old, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [], asks: [anEvent("paid")] };
+        expect(await store.record(request)).toBe("refused");
+        expect((await life.load(taskId)).events).toBeUndefined();
+      });
+    });
+
+    describe("a task that has to be compensated", () => {
+      const soon = () => Date.now() + 60_000;
+      const settle = (taskId: string, token: string, ...entries: KeyedEntry[]) =>
+        store.settle({ taskId, token, nowMs: Date.now(), entries });
+      const cancelOwing = (taskId: string) => store.cancel({ taskId, nowMs: Date.now(), message: "over", owes: true });
+      const fail = (taskId: string, token: string, owes?: "failed" | "timeout") =>
+        store.finish({
+          taskId,
+          token,
+          nowMs: Date.now(),
+          entries: [aStep("hold", 1)],
+          outcome: { type: "error", error: { code: -1, message: "no" } },
+          ...(owes && { owes }),
+        });
+
+      test("is seen as ended at once, and is due until its last run is settled", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        expect(await cancelOwing(taskId)).toBe("cancelled");
+        const seen = await life.load(taskId);
+        expect(seen).toMatchObject({ status: "cancelled", asks: [], owed: "cancelled", message: "over" });
+        expect(await overdueAt(soon(), taskId)).toBe(2);
+
+        const token = await life.begin({ taskId, run: 2 });
+        expect(await record(taskId, token, aStep("compensation:/undo", 1))).toBe("recorded");
+        expect(await settle(taskId, token)).toBe("settled");
+        const { owed: _, run: __, ...rest } = seen;
+        expect(await life.load(taskId)).toEqual({ ...rest, run: 2 });
+        expect(await overdueAt(soon() + WEEK_MS, taskId)).toBeUndefined();
+        expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "finished" });
+        expect(await cancelOwing(taskId)).toBe("finished");
+      });
+
+      test("that failed, or ran out of time, says so to its last run, which is given what was recorded", async () => {
+        for (const owes of ["failed", "timeout"] as const) {
+          const taskId = await life.create();
+          expect(await fail(taskId, await life.begin({ taskId, run: 1 }), owes)).toBe("finished");
+          const begun = await begin(taskId, 2);
+          expect(begun).toMatchObject({ type: "begun", attempt: 0, task: { status: "failed", owed: owes } });
+          expect(begun.type === "begun" && [...begun.journal.keys()]).toEqual(["step:hold"]);
+        }
+      });
+
+      test("that never ran is owed nothing", async () => {
+        const taskId = await life.create();
+        await cancelOwing(taskId);
+        expect((await life.load(taskId)).owed).toBeUndefined();
+        expect(await overdueAt(soon(), taskId)).toBeUndefined();
+      });
+
+      test("cancelled under its run: the run is told, notes what it has in flight, and lets go; only then the last run begins", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await cancelOwing(taskId);
+        const before = await life.load(taskId);
+        expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
+        expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "held" });
+        expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "working" })).toBe("cancelled");
+        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
+        expect(await record(taskId, token, aStep("hold", 1))).toBe("cancelled");
+        expect(await settle(taskId, token)).toBe("refused");
+        expect(await life.finish(taskId, token)).toBe("refused");
+        const request = { taskId, token, nowMs: Date.now(), asks: [anAsk("size")], attempt: 3, graceMs: GRACE_MS };
+        expect(await store.park({ ...request, entries: [aStep("pay", 2)], dueAtMs: Date.now() + HOUR_MS, message: "parked" })).toEqual({
+          type: "parked",
+        });
+        // I1: nobody sees anything of it.
+        expect(await life.load(taskId)).toEqual(before);
+        const begun = await begin(taskId, 2);
+        expect(begun).toMatchObject({ type: "begun", attempt: 0 });
+        expect(begun.type === "begun" && [...begun.journal.keys()].toSorted()).toEqual(["step:hold", "step:pay"]);
+      });
+
+      test("cancelled under a worker that dies is begun by another one when the lease has run out", async () => {
+        const taskId = await life.create();
+        const old = await life.begin({ taskId, run: 1 });
+        await cancelOwing(taskId);
+        const token = await life.takeOver({ taskId, run: 1 });
+        expect(await record(taskId, old)).toBe("refused");
+        expect(await record(taskId, token, aStep("compensation:/undo", 1))).toBe("recorded");
+        expect(await settle(taskId, token)).toBe("settled");
+      });
+
+      test("is tried again when its last run says, with what that has recorded and how often it failed", async () => {
+        const taskId = await life.create();
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const token = await life.begin({ taskId, run: 2 });
+        const dueAtMs = Date.now() + HOUR_MS;
+        const request = { taskId, token, nowMs: Date.now(), asks: [], attempt: 1, graceMs: GRACE_MS, dueAtMs };
+        expect(await store.park({ ...request, entries: [aStep("compensation:/undo", 1)] })).toEqual({ type: "parked" });
+        expect(await overdueAt(dueAtMs - 1, taskId)).toBeUndefined();
+        expect(await overdueAt(dueAtMs, taskId)).toBe(3);
+        expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 1, takeovers: 0 });
+      });
+
+      test("of a task that is owed nothing a cancelled run is told so, and nothing of it is kept", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await life.cancel(taskId);
+        expect(await record(taskId, token, aStep("hold", 1))).toBe("cancelled");
+        expect((await store.journal(taskId)).map(({ key }) => key)).toEqual([]);
+      });
+
+      test("I7: does not expire while it is owed its last run, and with it as any other", async () => {
+        const taskId = await life.create({ retentionMs: 1 });
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const { expiresAtMs = 0 } = await life.load(taskId);
+        await until(() => Date.now() > expiresAtMs);
+        expect((await life.load(taskId)).owed).toBe("failed");
+        expect(await settle(taskId, await life.begin({ taskId, run: 2 }))).toBe("settled");
+        expect(await store.load(taskId)).toBeUndefined();
+      });
+
+      test("I5: a worker that was replaced settles nothing", async () => {
+        const taskId = await life.create();
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const old = await life.begin({ taskId, run: 2 });
+        await life.takeOver({ taskId, run: 2 });
+        expect(await settle(taskId, old)).toBe("refused");
+        expect((await life.load(taskId)).owed).toBe("failed");
+      });
+    });
+
     describe("withdrawing an ask", () => {
       const refuse = (taskId: string, key: string) =>
         store.refuse({ taskId, key, digest: `digest-of-${key}`, violations: [], nowMs: Date.now() });
@@ -783,6 +976,34 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
       });
     });
 
+    describe("recorded", () => {
+      test("gives what the next run would be given, and begins none: arguments, open asks, entries with their values", async () => {
+        const given = { text: "x".repeat(2_000) };
+        const taskId = await life.create({ arguments: given });
+        const first = await life.begin({ taskId, run: 1 });
+        const step: KeyedEntry = { key: "step:a", entry: { digest: "", calledAt: "0", place: 1, outcome: { type: "value", value: "é" } } };
+        await store.record({ taskId, token: first, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [step] });
+        await life.park(taskId, first, [anAsk("size"), anAsk("name")]);
+        await life.answer(taskId, "size", "4");
+
+        const recorded = await store.recorded(taskId);
+        const again = await store.recorded(taskId);
+
+        expect(again).toEqual(recorded);
+        expect(recorded).toMatchObject({ type: "recorded", task: { id: taskId, call: { arguments: given, seed: expect.any(String) } } });
+        const begun = await store.begin({ taskId, run: 2, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS });
+        if (recorded?.type !== "recorded" || begun.type !== "begun") throw new Error("the task is not there");
+        expect(recorded.journal).toEqual(begun.journal);
+        expect(recorded.task).toEqual({ ...begun.task, run: 1 });
+        expect(recorded.task.asks.map(({ key }) => key)).toEqual(["name"]);
+      });
+
+      test("knows no task that is not there", async () => {
+        expect(await store.recorded(newTaskId())).toBeUndefined();
+        expect(await store.recorded("no task id")).toBeUndefined();
+      });
+    });
+
     describe("park", () => {
       test("I3: the task is input_required with its asks in the order in which they were put, round after round", async () => {
         const [size, name, later] = [anAsk("size", { onTimeout: { default: { size: "2" } } }), anAsk("name"), anAsk("a-later-one")];
@@ -818,6 +1039,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         const asks = [
           anAsk("form", { request: { type: "form", message: "Wie viele?\n☃", schema: form }, onTimeout: { default: { a: "b" } } }),
           anAsk("url", { request: { type: "url", message: "Sign in", url: "https://example.test/?a=1&b=2" }, onTimeout: "decline" }),
+          anAsk("visit", { request: { type: "url", message: "Pay", url: "https://pay.example", completedBy: "event" } }),
           anAsk("sampling", { request: { type: "sampling", params: { messages: [], maxTokens: 10 } }, onTimeout: "fail" }),
           anAsk("hinted", { request: { type: "form", message: "?", schema: {}, hints: { icon: "🔒" } } }),
           anAsk("page", { request: { type: "url", message: "?", url: "https://pay.example", hints: { submitLabel: "Pay" } } }),
@@ -1337,12 +1559,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await life.cancel(taskId)).toBe("finished");
       });
 
-      test("a run that is at work when its task is cancelled is refused from then on", async () => {
+      test("a run that is at work when its task is cancelled is told so, and can end nothing from then on", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
         await life.cancel(taskId);
 
-        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("refused");
+        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
         expect(await life.finish(taskId, token)).toBe("refused");
         expect(await store.load(taskId)).toMatchObject({ status: "cancelled" });
       });

@@ -3,7 +3,7 @@
  * whoever takes an answer did not create the task.
  */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -24,7 +24,8 @@ let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-gallery-"));
   // Clients poll as often as they are told to: often, so that the test is quick.
-  deployment = await startDeployment({ env: { PARLEY_GALLERY_DIR: directory, PARLEY_POLL_INTERVAL: "50ms" } });
+  const env = { PARLEY_GALLERY_DIR: directory, PARLEY_POLL_INTERVAL: "50ms", PARLEY_PUBLIC_URL: "https://parley.example.com" };
+  deployment = await startDeployment({ env });
 });
 
 afterAll(async () => {
@@ -68,7 +69,7 @@ async function complete(dialect: Dialect, { tool, args = {}, answers = {} }: Com
   return { ...told, asked };
 }
 
-const accept = (content: Extract<Reply, { readonly action: "accept" }>["content"]): Reply => ({
+const accept = (content?: Extract<Reply, { readonly action: "accept" }>["content"]): Reply => ({
   action: "accept",
   ...(content && { content }),
 });
@@ -242,6 +243,33 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     expect(text).toBe("No table was booked.");
     expect(isError).toBe(false);
   });
+});
+
+test("collect_payment goes on when the payment service calls back, at whichever front end, and not before", async () => {
+  const payments = join(directory, "payments");
+  const told: number[] = [];
+  async function callBack(): Promise<void> {
+    const [file = ""] = await readdir(payments);
+    const { callback } = JSON.parse(await readFile(join(payments, file), "utf8")) as { callback: string };
+    const url = new URL(new URL(callback).pathname, deployment.url);
+    for (const status of ["refused", "paid", "paid"]) {
+      const body = JSON.stringify({ status, reference: "4711" });
+      told.push((await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } })).status);
+    }
+  }
+  const { text } = await complete(tasks2026, {
+    tool: "collect_payment",
+    args: { amount: 12, purpose: "tickets" },
+    answers: {
+      "Please pay": () => {
+        void callBack();
+        return accept();
+      },
+    },
+  });
+  expect(text).toBe("Paid 12 € for tickets, reference 4711.");
+  await until(() => told.length === 3);
+  expect(told).toEqual([422, 200, 200]);
 });
 
 test("both front ends had their share", () => {

@@ -33,6 +33,8 @@ export interface System {
   readonly tools: ReadonlyMap<string, JsonObject>;
   /** Gone with the run. */
   readonly directory: string;
+  /** Where the files of tasks are, each below its task's id. */
+  readonly files: string;
   /** What the member told from inside since the last time, oldest first. */
   told(member: Member): Promise<readonly Told[]>;
   /** Memory and prototypes, after a collection of garbage. */
@@ -77,6 +79,7 @@ export async function startSystem(): Promise<System> {
       FUZZ_INSIDE: inside,
       PARLEY_LOG_LEVEL: "trace",
       PARLEY_GALLERY_DIR: join(directory, "gallery"),
+      PARLEY_FILES: `dir:${join(directory, "files")}`,
       PARLEY_METRICS_PORT: "0",
       PARLEY_PAGE_SIZE: String(PAGE_SIZE),
       PARLEY_SECRET: SECRET,
@@ -125,6 +128,7 @@ export async function startSystem(): Promise<System> {
       deployment,
       tools: await toolsOf(deployment.proxy.url),
       directory,
+      files: join(directory, "files", deployment.redis.prefix),
       async told(member) {
         const all = await lines(member);
         const before = read.get(member.process.pid) ?? 0;

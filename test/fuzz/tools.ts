@@ -142,6 +142,23 @@ const reports = defineTool({
   },
 });
 
+export const FILES_MAX = 3;
+export const FILE_BYTES_MAX = 1_000;
+
+/** Both kinds of pages at once. */
+const pages = defineTool({
+  name: "pages",
+  input: jsonSchema({ type: "object" }),
+  async run(_args, ctx) {
+    const timeout = "1 hour";
+    await Promise.allSettled([
+      ctx.secret("key", { message: "Your key?", timeout }),
+      ctx.file("table", { message: "Your tables?", accept: [".csv", "text/csv"], maxBytes: FILE_BYTES_MAX, count: FILES_MAX, timeout }),
+    ]);
+    return "Thank you.";
+  },
+});
+
 /** An error that nobody caught, and that names a path. */
 const stumbles = defineTool({
   name: "stumbles",
@@ -188,6 +205,7 @@ export default [
   folders,
   askFirst,
   reports,
+  pages,
   stumbles,
   refuses,
   letter,

@@ -45,6 +45,10 @@ function describe(node: Node, at: string): string {
       const other = node.else ? ` else {\n${indent(describe(node.else, `${at}/1`))}\n}` : "";
       return `if (seen % 2 === 0) {\n${indent(describe(node.body, `${at}/0`))}\n}${other}`;
     }
+    case "patched": {
+      const other = node.else ? ` else {\n${indent(describe(node.else, `${at}/old`))}\n}` : "";
+      return `if (codeIsNew && ctx.patched(${JSON.stringify(node.patch)})) {\n${indent(describe(node.body, `${at}/new`))}\n}${other}`;
+    }
     case "throw":
       return node.first === undefined ? `throw new Error();` : `if (times++ < ${node.first}) throw new Error();`;
     case "start":

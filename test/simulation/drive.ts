@@ -94,7 +94,8 @@ function optionsOf(world: World, plan: Plan): Option[] {
     if (nextMs > time.nowMs && nextMs < Infinity) may(isBusy ? Math.min(plan.trouble, 0.15) : 1, () => pass(world, nextMs));
   }
   // Deploying is no trouble: it happens to the calmest task.
-  if (world.program.kind === "changed" && !world.isChanged && options.length > 0) may(0.5, () => deploy(world));
+  if ((world.program.kind === "changed" || world.program.kind === "patched") && !world.isChanged && options.length > 0)
+    may(0.5, () => deploy(world));
   if (plan.trouble > 0 && options.length > 0) may(plan.trouble, () => disturb(world, plan));
   return options;
 }

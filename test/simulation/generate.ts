@@ -14,7 +14,10 @@ const LONG_MS = [5_000, 30_000, 100_000];
 
 export function generate(seed: string): Program {
   const random = createRandom(`program ${seed}`);
-  return createGenerator(random, random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 })).program();
+  const kind = random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 });
+  // By a chance of its own: what other seeds draw stays as it is.
+  const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
+  return createGenerator(random, isPatched ? "patched" : kind).program();
 }
 
 function createGenerator(random: Random, kind: ProgramKind) {
@@ -27,17 +30,18 @@ function createGenerator(random: Random, kind: ProgramKind) {
   let attempts = 1;
   // What is at hand in one run and has to be fetched in the next lets flows overtake each other unseen (ADR 8): such programs use no name twice.
   const caches = kind === "delayed" || (kind === "outside" && random.chance(0.5));
-  const sharing = caches ? 0 : random.pick([0, 0.5, 0.9]);
+  // A step that was tried and never recorded has used its name: the new way must not use it for something else.
+  const sharing = caches || kind === "patched" ? 0 : random.pick([0, 0.5, 0.9]);
 
   function name(prefix: string, inMap: boolean): { name: string; each?: true } {
     if (random.chance(sharing)) return { name: random.pick(SHARED_NAMES), ...(inMap && random.chance(0.2) && { each: true }) };
     names += 1;
-    return { name: `${prefix}${names}`, ...(inMap && (caches || random.chance(0.4)) && { each: true }) };
+    return { name: `${prefix}${names}`, ...(inMap && (caches || kind === "patched" || random.chance(0.4)) && { each: true }) };
   }
 
   function effect(inMap: boolean): Effect {
     effects += 1;
-    const op = random.weighted({ step: 50, ask: 30, sleep: 12, fact: caches ? 0 : 12 }); // facts share a name
+    const op = random.weighted({ step: 50, ask: 30, sleep: 12, fact: caches || kind === "patched" ? 0 : 12 }); // facts share a name
     switch (op) {
       case "fact":
         return { op, fact: random.pick(["now", "random", "uuid"]) };
@@ -59,7 +63,7 @@ function createGenerator(random: Random, kind: ProgramKind) {
   }
 
   function leaf(inMap: boolean): Node {
-    if (kind === "pure" || kind === "changed") {
+    if (kind === "pure" || kind === "changed" || kind === "patched") {
       return random.chance(0.06) ? { op: "micro", times: random.between(1, 3) } : effect(inMap);
     }
     // A loser that is still on its way to a name is not known from the next one that comes to it (ADR 8).
@@ -95,6 +99,7 @@ function createGenerator(random: Random, kind: ProgramKind) {
       try: 10 * free,
       if: 6 * free,
       branch: 8,
+      patched: kind === "patched" ? 30 : 0,
     });
     switch (op) {
       case "seq":
@@ -127,6 +132,13 @@ function createGenerator(random: Random, kind: ProgramKind) {
           body: sequence(depth, inMap),
           ...(random.chance(0.8) && { catch: node(depth + 1, inMap) }),
           ...(random.chance(0.3) && { finally: node(depth + 1, inMap) }),
+        };
+      case "patched":
+        return {
+          op,
+          patch: `patch${random.between(1, 2)}`,
+          body: sequence(depth, inMap),
+          ...(random.chance(0.6) && { else: sequence(depth, inMap) }),
         };
       case "if":
         return { op, body: node(depth + 1, inMap), ...(random.chance(0.6) && { else: node(depth + 1, inMap) }) };

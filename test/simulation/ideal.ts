@@ -21,7 +21,8 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
   let end: Ideal["end"];
 
   const stage: Stage = {
-    isChanged: false,
+    isChanged: trace.isChanged,
+    decided: () => undefined,
     call(path, what) {
       calling = path;
       events.push(`${path} calls ${what}`);
@@ -58,6 +59,7 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
     now: fact,
     random: fact,
     uuid: fact,
+    patched: fact,
     branch: <T>(_key: string, work: () => Promise<T>) => work(),
     restart: effect,
   } as unknown as Effects;
@@ -85,9 +87,9 @@ function factsOf({ events }: Trace): Map<string, unknown[]> {
     const [path = "", verb, what = ""] = event.split(" ");
     if (verb === "calls") kinds.set(path, what);
     const kind = kinds.get(path);
-    if (verb !== "sees" || (kind !== "now" && kind !== "random" && kind !== "uuid")) continue;
+    if (verb !== "sees" || (kind !== "now" && kind !== "random" && kind !== "uuid" && kind !== "patched")) continue;
     const values = facts.get(path) ?? [];
-    values.push(kind === "uuid" ? what : Number(what));
+    values.push(kind === "uuid" ? what : kind === "patched" ? what === "true" : Number(what));
     facts.set(path, values);
   }
   return facts;

@@ -14,6 +14,8 @@ export interface Stage {
   /** An effect settled for the handler. Returns the value as text. */
   saw(path: string, effect: Effect, value: unknown): string;
   sawError(path: string, error: unknown): void;
+  /** What `patched` said; within a `ctx.branch` by its path. */
+  decided(name: string, isNew: boolean): void;
   work(step: StepCall, attempt: StepAttempt): Promise<Json>;
   outside(path: string, cached: boolean): Promise<void>;
   /** Whether an error of the first tries is thrown this time. */
@@ -42,6 +44,8 @@ interface Frame {
   readonly path: string;
   /** What names of items end with. */
   readonly suffix: string;
+  /** The innermost `ctx.branch`. */
+  readonly branch: string;
   readonly signal: AbortSignal | undefined;
   data: number;
 }
@@ -53,7 +57,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   const effects = given as OrderedEffects;
   const round = Number(args["round"] ?? 0);
   const started = new Map<number, Started>();
-  const root: Frame = { path: String(round), suffix: "", signal: undefined, data: round };
+  const root: Frame = { path: String(round), suffix: "", branch: "", signal: undefined, data: round };
 
   for (const [index, node] of program.body.entries()) {
     if (node.op === "changed" && stage.isChanged) return { data: root.data, ended: "changed" };
@@ -79,6 +83,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
 
   function begin(node: Effect, { path, suffix, data, signal }: Frame): unknown {
     if (node.op === "fact") {
+      if (node.fact === "patched") return undefined;
       stage.call(path, node.fact);
       return effects[node.fact]();
     }
@@ -169,13 +174,18 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         return await run(node.body, child(frame, "c"));
       case "branch": {
         const key = node.each ? `${node.key}${frame.suffix}` : node.key;
-        return await effects.branch(key, () => run(node.body, child(frame, "b")));
+        return await effects.branch(key, () => run(node.body, child(frame, "b", { branch: frame.path })));
       }
       case "try":
         return await runTry(node, frame);
       case "if": {
         const chosen = frame.data % 2 === 0 ? node.body : node.else;
         return chosen ? await run(chosen, child(frame, frame.data % 2)) : 0;
+      }
+      case "patched": {
+        const isNew = stage.isChanged && decide(node.patch, frame);
+        const way = isNew ? node.body : node.else;
+        return way ? await run(way, child(frame, isNew ? "new" : "old")) : 0;
       }
       case "throw":
         if (node.first === undefined || stage.throws(frame.path, node.first)) throw new Error(`thrown at ${frame.path}`);
@@ -192,6 +202,14 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
     }
   }
 
+  function decide(name: string, { path, branch }: Frame): boolean {
+    stage.call(path, "patched");
+    const isNew = effects.patched(name);
+    stage.saw(path, { op: "fact", fact: "patched" }, isNew);
+    stage.decided(`${branch} ${name}`, isNew);
+    return isNew;
+  }
+
   async function runTry(node: Extract<Node, { op: "try" }>, frame: Frame): Promise<number> {
     try {
       return await run(node.body, child(frame, 0));
@@ -205,10 +223,11 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   }
 }
 
-function child(frame: Frame, index: number | string, own: Partial<Pick<Frame, "signal" | "suffix">> = {}): Frame {
+function child(frame: Frame, index: number | string, own: Partial<Pick<Frame, "signal" | "suffix" | "branch">> = {}): Frame {
   return {
     path: `${frame.path}/${index}`,
     suffix: own.suffix ?? frame.suffix,
+    branch: own.branch ?? frame.branch,
     signal: own.signal,
     data: mix(frame.data, hash(String(index))),
   };

@@ -18,10 +18,10 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
       if (path.startsWith(`${generation}/`) && !called.has(path)) broke("skipped", `the task completes, and ${path} was recorded`);
     }
   }
-  if (program.kind === "pure" && ended?.job?.trace && code === undefined && !settlesUnseen(program)) {
+  if ((program.kind === "pure" || program.kind === "patched") && ended?.job?.trace && code === undefined && !settlesUnseen(program)) {
     await compare(program, ended, ended.job, broke);
   }
-  return isLoud && program.kind !== "pure" && program.kind !== "delayed" ? found.filter(({ rule }) => !SILENT.has(rule)) : found;
+  return isLoud && (program.kind === "outside" || program.kind === "changed") ? found.filter(({ rule }) => !SILENT.has(rule)) : found;
 }
 
 /** Whether the engine may end a task of this program with that error. */

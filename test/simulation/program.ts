@@ -11,8 +11,10 @@
  *   delayed   outside waits that only take time, and names of its own for each effect: nothing can be confused, so nothing may fail.
  *   outside   outside waits of any kind: right, or a loud failure.
  *   changed   new code under a waiting task, which returns earlier: right, or a loud failure.
+ *   patched   new code under a waiting task, which goes another way where `patched` says so, with a name of its own for each effect: every rule but
+ *             those for what an earlier run had seen and nothing recorded rests on.
  */
-export const KINDS = ["pure", "delayed", "outside", "changed"] as const;
+export const KINDS = ["pure", "delayed", "outside", "changed", "patched"] as const;
 export type ProgramKind = (typeof KINDS)[number];
 
 export interface Program {
@@ -42,7 +44,8 @@ export type Effect =
     })
   | (Named & { readonly op: "ask"; readonly timeoutMs?: number })
   | (Named & { readonly op: "sleep"; readonly ms: number })
-  | { readonly op: "fact"; readonly fact: "now" | "random" | "uuid" };
+  /** `patched` is drawn as a group of its own. */
+  | { readonly op: "fact"; readonly fact: "now" | "random" | "uuid" | "patched" };
 
 export type Wait =
   /** Microtasks only: `await Promise.resolve()`, so often. */
@@ -62,7 +65,9 @@ export type Group =
   | { readonly op: "branch"; readonly key: string; readonly each?: true; readonly body: Node }
   | { readonly op: "try"; readonly body: Node; readonly catch?: Node; readonly finally?: Node }
   /** By what the branch has seen so far. */
-  | { readonly op: "if"; readonly body: Node; readonly else?: Node };
+  | { readonly op: "if"; readonly body: Node; readonly else?: Node }
+  /** `if (ctx.patched(patch)) body; else else`, and in the old code `else` alone. */
+  | { readonly op: "patched"; readonly patch: string; readonly body: Node; readonly else?: Node };
 
 export type Statement =
   /** Without `first` always; else so often, which is what a handler's `attempts` are for. */
@@ -92,6 +97,7 @@ export function childrenOf(node: Node): readonly Node[] {
     case "try":
       return [node.body, ...(node.catch ? [node.catch] : []), ...(node.finally ? [node.finally] : [])];
     case "if":
+    case "patched":
       return [node.body, ...(node.else ? [node.else] : [])];
     default:
       return [];

@@ -17,6 +17,7 @@ import type {
   ParkRequest,
   StepAttempt,
 } from "@parley/core";
+import { split } from "@parley/core";
 import { hash, type Stage, type StepCall } from "./interpret.ts";
 import type { Process } from "./process.ts";
 import type { Effect, Program } from "./program.ts";
@@ -35,6 +36,10 @@ export interface Job {
 }
 
 export interface Trace {
+  /** Of the new code. */
+  readonly isChanged: boolean;
+  /** What `patched` said, by branch and name. */
+  readonly decisions: Map<string, boolean>;
   /** Of `ctx.restart`. */
   readonly generation: number;
   readonly events: string[];
@@ -87,7 +92,9 @@ export function createWitness({
   readonly wait: (process: Process) => Promise<void>;
   readonly tell: ((line: string) => void) | undefined;
 }) {
-  const isPure = program.kind === "pure" || program.kind === "changed";
+  const isPure = program.kind === "pure" || program.kind === "changed" || program.kind === "patched";
+  /** Decisions that something visible has rested on, by generation, branch and name. */
+  const decisions = new Map<string, boolean>();
   const violations: Violation[] = [];
   const works: Work[] = [];
   const tries = new Map<string, Try[]>();
@@ -122,7 +129,16 @@ export function createWitness({
   // ── the handler's side ─────────────────────────────────────────────────────────────────────────────────────────
 
   function stageOf(job: Job, generation: number, isChanged: boolean): Stage {
-    const trace: Trace = { generation, events: [], settled: [], called: new Set(), waiting: new Set(), thrown: new Set() };
+    const trace: Trace = {
+      isChanged,
+      decisions: new Map(),
+      generation,
+      events: [],
+      settled: [],
+      called: new Set(),
+      waiting: new Set(),
+      thrown: new Set(),
+    };
     job.trace = trace;
 
     function add(event: string): void {
@@ -189,6 +205,7 @@ export function createWitness({
         add(`${path} sees the error ${text}`);
         if (text.startsWith("failed at ") && text !== `failed at ${path}`) broke("mix-up", `${path} was given the failure "${text}"`);
       },
+      decided: (name, isNew) => void trace.decisions.set(`${generation} ${name}`, isNew),
       work,
       async outside(path, cached) {
         if (cached && job.process.seen.has(path)) return;
@@ -248,6 +265,10 @@ export function createWitness({
   function keepDurable(job: Job): void {
     const { trace, process, run } = job;
     if (!trace || !process.isAlive) return;
+    for (const [name, isNew] of trace.decisions) {
+      if ((decisions.get(name) ?? isNew) !== isNew) broke("order", `the patch ${name} is ${isNew} in run ${run}, and was not`);
+      decisions.set(name, isNew);
+    }
     if (retried.has(job)) return void durable.delete(trace.generation);
     const { events } = trace;
     const known = durable.get(trace.generation) ?? { events: [], length: 0 };
@@ -296,7 +317,7 @@ export function createWitness({
       open.add(key);
       shown.set(key, messageOfAsk(asked));
     }
-    for (const ask of request.asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
+    for (const ask of split(request.asks).asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
     // A handler that is to be tried again, or starts anew, has let go of its questions; what becomes of them is not for this run to say.
     const waiting = request.attempt === 0 && !("restart" in request) ? job.trace?.waiting : undefined;
     if (isPure && waiting) {

@@ -13,12 +13,17 @@ import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
 import {
   type Ask,
+  type AwaitedEvent,
   type Call,
   type CallFacts,
   type FeedItem,
+  isEvent,
   isFinished,
   type JsonObject,
+  type Open,
   type Outcome,
+  type Owed,
+  split,
   type Task,
   type TaskAtWork,
 } from "../task.ts";
@@ -48,6 +53,8 @@ interface Stored {
   attempt: number;
   /** Takeovers in a row without anything having been recorded or parked. */
   takeovers: number;
+  /** The task has ended and has to be compensated. `isStopping`: the run that was open then has still to let go. */
+  owed: { readonly why: Owed; readonly isStopping: boolean } | undefined;
   /** Present exactly while a run is open (I5). */
   hold: { readonly token: string; /** How many answers came since begin, other than the holder's own. */ answers: number } | undefined;
   message: string | undefined;
@@ -75,7 +82,7 @@ export function createMemoryStore({
   /** A finished task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
   function find(taskId: string): Stored | undefined {
     const task = tasks.get(taskId);
-    if (task?.expiresAtMs === undefined || task.expiresAtMs > clock.now()) return task;
+    if (task?.expiresAtMs === undefined || task.owed || task.expiresAtMs > clock.now()) return task;
     tasks.delete(taskId);
     return undefined;
   }
@@ -116,6 +123,7 @@ export function createMemoryStore({
         dueAtMs: call.createdAtMs + graceMs,
         attempt: 0,
         takeovers: 0,
+        owed: undefined,
         hold: undefined,
         message: undefined,
         immediateResponse: undefined,
@@ -138,13 +146,14 @@ export function createMemoryStore({
     async begin({ taskId, run, token, nowMs, leaseMs }) {
       const task = find(taskId);
       if (!task) return { type: "refused", reason: "unknown" };
-      if (isFinished(task.state.status)) return { type: "refused", reason: "finished" }; // I1
+      if (isFinished(task.state.status) && !task.owed) return { type: "refused", reason: "finished" }; // I1
       if (run !== expectedRun(task)) return { type: "refused", reason: "stale" };
       // The same token: this begin was sent twice, as a client library does after a lost connection.
       if (task.hold && task.hold.token !== token) {
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
         task.takeovers += 1;
       }
+      if (task.owed) task.owed = { ...task.owed, isStopping: false };
       task.run = run;
       task.hold = { token, answers: 0 };
       task.dueAtMs = nowMs + leaseMs;
@@ -158,25 +167,27 @@ export function createMemoryStore({
       };
     },
 
-    async record({ entries, nowMs, leaseMs, ...fence }) {
+    async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
-      if (write(task, entries)) tell(task, nowMs);
+      if (!task) return refusal(fence);
+      const withdrawn = write(task, entries);
+      const opened = !task.owed && open(task, asks);
+      if (!task.owed && (withdrawn || opened)) tell(task, nowMs);
       if (entries.length > 0) task.takeovers = 0;
       task.dueAtMs = nowMs + leaseMs;
-      return "recorded";
+      return task.owed?.isStopping ? "cancelled" : "recorded";
     },
 
     async renew({ nowMs, leaseMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task) return refusal(fence);
       task.dueAtMs = nowMs + leaseMs;
-      return "renewed";
+      return task.owed?.isStopping ? "cancelled" : "renewed";
     },
 
     async report({ items, message, immediateResponse, nowMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task || task.owed) return refusal(fence);
       for (const item of items) task.feed.push({ position: ++feedPosition, item: structuredClone(item) });
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
       if (message !== undefined) task.message = message;
@@ -188,19 +199,24 @@ export function createMemoryStore({
     async park({ entries, asks, dueAtMs, attempt, message, graceMs, nowMs, restart: restarted, ...fence }) {
       const task = held(fence);
       if (!task?.hold) return { type: "refused" };
+      if (task.owed) {
+        // I1: what was done is noted, and nothing that clients see changes.
+        write(task, entries);
+        task.hold = undefined;
+        task.attempt = task.owed.isStopping ? 0 : attempt;
+        task.takeovers = 0;
+        task.dueAtMs = task.owed.isStopping ? nowMs : dueAtMs;
+        task.owed = { ...task.owed, isStopping: false };
+        return { type: "parked" };
+      }
       if (restarted) {
         restart(task, restarted.arguments, nowMs);
         task.dueAtMs = nowMs + graceMs;
         return { type: "due", run: task.run + 1 };
       }
-      let changed = write(task, entries);
-      for (const [position, ask] of asks.entries()) {
-        // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
-        if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
-        const since = { revision: task.revision + 1, position };
-        happen(task, { type: "asked", ask: { ...structuredClone(ask), since } });
-        changed = true;
-      }
+      const withdrawn = write(task, entries);
+      const opened = open(task, asks);
+      const changed = withdrawn || opened;
       if (message !== undefined) task.message = message;
       // A run that found nothing new leaves what clients see as it was, and wakes nobody.
       if (changed || message !== undefined) tell(task, nowMs);
@@ -212,14 +228,23 @@ export function createMemoryStore({
       return answered ? { type: "due", run: task.run + 1 } : { type: "parked" };
     },
 
-    async finish({ entries, outcome, message, nowMs, ...fence }) {
+    async finish({ entries, outcome, message, owes, nowMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task || task.owed) return "refused"; // I1
       write(task, entries);
       if (message !== undefined) task.message = message;
       task.outcome = structuredClone(outcome);
-      end(task, outcome.type === "result" ? "completed" : "failed", nowMs);
+      end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
       return "finished";
+    },
+
+    async settle({ entries, ...fence }) {
+      const task = held(fence);
+      if (!task?.owed || task.owed.isStopping) return "refused";
+      write(task, entries);
+      task.owed = undefined;
+      forget(task);
+      return "settled";
     },
 
     async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token }) {
@@ -259,7 +284,7 @@ export function createMemoryStore({
 
     async refuse({ taskId, key, digest, violations, nowMs }) {
       const task = find(taskId);
-      const ask = task?.state.asks.find((open) => open.key === key);
+      const ask = question(task, key);
       if (!task || ask?.digest !== digest) return undefined; // I4
       const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
       const since = { revision: task.revision + 1, position: ask.since?.position ?? 0 };
@@ -270,7 +295,7 @@ export function createMemoryStore({
 
     async agree({ taskId, key, digest, nowMs }) {
       const task = find(taskId);
-      const ask = task?.state.asks.find((open) => open.key === key);
+      const ask = question(task, key);
       if (!task || ask?.digest !== digest) return "late"; // I4
       if (ask.agreed) return "duplicate";
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, agreed: true } : open)) };
@@ -287,12 +312,13 @@ export function createMemoryStore({
       if (task?.dueAtMs !== undefined && task.dueAtMs <= nowMs) task.dueAtMs = dueAtMs;
     },
 
-    async cancel({ taskId, nowMs, message }) {
+    async cancel({ taskId, nowMs, message, owes = false }) {
       const task = find(taskId);
       if (!task) return "unknown";
       if (isFinished(task.state.status)) return "finished"; // I1
       task.message = message;
-      end(task, "cancelled", nowMs);
+      // What never ran has done nothing.
+      end(task, "cancelled", nowMs, owes && task.run > 0 ? "cancelled" : undefined);
       return "cancelled";
     },
 
@@ -332,6 +358,16 @@ export function createMemoryStore({
       return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
     },
 
+    async recorded(taskId) {
+      const task = find(taskId);
+      if (!task) return undefined;
+      return {
+        type: "recorded",
+        task: { ...render(task), call: structuredClone(task.call) },
+        journal: structuredClone(task.journal),
+      };
+    },
+
     async journal(taskId) {
       return [...(find(taskId)?.journal ?? [])].map(
         ([
@@ -364,15 +400,47 @@ export function createMemoryStore({
     return undefined;
   }
 
-  function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
+  /** True when any of them was not open before. */
+  function open(task: Stored, asks: readonly Open[]): boolean {
+    let opened = false;
+    for (const [position, ask] of asks.entries()) {
+      // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
+      if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
+      const since = { revision: task.revision + 1, position };
+      const put: Ask | AwaitedEvent = isEvent(ask) ? structuredClone(ask) : { ...structuredClone(ask), since };
+      happen(task, { type: "asked", ask: put });
+      opened = true;
+    }
+    return opened;
+  }
+
+  function refusal({ taskId, token }: { readonly taskId: string; readonly token: string }): "cancelled" | "refused" {
+    const task = find(taskId);
+    const isStopping = task?.owed?.isStopping === true && task.hold?.token === token;
+    return isStopping || (task?.state.status === "cancelled" && !task.hold) ? "cancelled" : "refused";
+  }
+
+  function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number, owes?: Owed): void {
     for (const { key, digest, calledAt } of task.state.asks)
       write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }]);
     happen(task, { type: "ended", status });
-    task.hold = undefined;
-    task.dueAtMs = undefined;
     task.expiresAtMs = nowMs + task.call.retentionMs;
     task.deposits.clear();
     tell(task, nowMs);
+    if (owes === undefined) return forget(task);
+    const isStopping = status === "cancelled" && task.hold !== undefined;
+    task.owed = { why: owes, isStopping };
+    // A run that is open lets go of it, or its lease runs out.
+    if (isStopping) return;
+    task.hold = undefined;
+    task.attempt = 0;
+    task.takeovers = 0;
+    task.dueAtMs = nowMs;
+  }
+
+  function forget(task: Stored): void {
+    task.hold = undefined;
+    task.dueAtMs = undefined;
   }
 
   /** An answer that came since begin does not matter: its ask is gone with the rest. */
@@ -424,6 +492,10 @@ function generationOf(key: string): number {
   return Number(/@(\d+)/.exec(key)?.[1] ?? 0);
 }
 
+function question(task: Stored | undefined, key: string): Ask | undefined {
+  return task?.state.asks.find((open): open is Ask => !isEvent(open) && open.key === key);
+}
+
 function expectedRun({ hold, run }: Stored): number {
   return hold ? run : run + 1;
 }
@@ -461,12 +533,12 @@ function visible({
   updatedAtMs,
   generation,
   takeovers,
+  owed,
   expiresAtMs,
   message,
   immediateResponse,
   outcome,
 }: Stored): Omit<Task, "call"> {
-  const asks: readonly Ask[] = state.asks;
   return {
     id,
     status: state.status,
@@ -474,7 +546,8 @@ function visible({
     run,
     updatedAtMs,
     generation,
-    asks,
+    ...split(state.asks),
+    ...(owed && { owed: owed.why }),
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(message !== undefined && { message }),

@@ -1,23 +1,24 @@
 /** How a run ends: once, by whatever comes first. */
 import type { ParleyError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
-import type { Ask, JsonObject } from "../task.ts";
+import type { JsonObject, Open } from "../task.ts";
 
 export type RunEnd =
   | { readonly type: "returned"; readonly result: JsonObject; readonly entries: readonly KeyedEntry[] }
   | { readonly type: "threw"; readonly error: unknown; readonly entries: readonly KeyedEntry[] }
   | {
       readonly type: "parked";
-      readonly asks: readonly Ask[];
+      readonly asks: readonly Open[];
       /** When the first sleep ends, if the run sleeps. */
       readonly wakeAtMs: number | undefined;
       readonly entries: readonly KeyedEntry[];
     }
   /** The handler wants to begin anew with these arguments. */
   | { readonly type: "restarted"; readonly arguments: JsonObject }
-  | { readonly type: "diverged"; readonly error: ParleyError }
-  /** `diverging`: what was recorded had not been called again. */
-  | { readonly type: "aborted"; readonly diverging?: ParleyError };
+  /** `patches`: recorded decisions that this code did not ask for, so it may be older than the task. */
+  | { readonly type: "diverged"; readonly error: ParleyError; readonly patches: readonly string[] }
+  /** `diverging`: what was recorded had not been called again. `entries`: what was in flight, and has come to its result all the same. */
+  | { readonly type: "aborted"; readonly diverging?: ParleyError; readonly entries: readonly KeyedEntry[] };
 
 export interface Ending {
   isOver(): boolean;

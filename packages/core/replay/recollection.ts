@@ -16,14 +16,14 @@
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
-import type { Task } from "../task.ts";
+import { eventKey, openOf, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Uuids and random numbers are called like every other effect, and have no entry. */
-export type CalledKind = EntryKind | "random" | "uuid";
+/** Uuids and random numbers are called like every other effect, and have no entry. An event is recorded as an ask, under a key of its own. */
+export type CalledKind = EntryKind | "event" | "random" | "uuid";
 
 export interface Call {
   /** Branch, name and occurrence: an ask's key on the wire. */
@@ -56,6 +56,8 @@ export interface Recollection {
   hasOutside(): boolean;
   /** Throws ParleyErrors INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
+  /** The name with the branches around it. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
+  scoped(kind: CalledKind, name: string): string;
   /** The flow in which `key` scopes the names. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
   branch(key: string): Flow;
 }
@@ -127,7 +129,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };
     else if (entry.arrived) arrived.push({ id, entry });
   }
-  for (const { key, calledAt } of task.asks) expect(entryKey("ask", key), calledAt);
+  for (const { key, calledAt } of openOf(task)) expect(entryKey("ask", key), calledAt);
   arrived.sort(byArrival);
 
   const made = new Map<string, Made>();
@@ -210,11 +212,17 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const next = [...ahead].map((id) => calledAts.get(id) ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
     },
+    scoped(kind, name) {
+      checkName(kind, name);
+      return `${currentFlow().branch}${name}`;
+    },
     call(kind, name) {
       checkName(kind, name);
       const flow = currentFlow();
-      const scoped = `${flow.branch}${name}`;
-      const counter = entryKey(kind as EntryKind, scoped);
+      const named = `${flow.branch}${name}`;
+      const scoped = kind === "event" ? eventKey(named) : named;
+      const entryKind = kind === "event" ? "ask" : (kind as EntryKind);
+      const counter = entryKey(entryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
       const calls = made.get(counter) ?? {
@@ -227,7 +235,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       made.set(counter, calls);
       const occurrence = occurrenceOf(counter, calls, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
-      const id = entryKey(kind as EntryKind, key);
+      const id = entryKey(entryKind, key);
       // Items of a Promise.all are told apart by their number, whatever the order in which they come.
       // Not for what has no record: it could be numbered in another way in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
@@ -236,7 +244,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       if (occurrence === undefined || (before && !isCertain(before, flow, calledAts.get(id)))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
-          `${kind} "${scoped}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
+          `${kind} "${named}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
         );
       }
       isOutsideSeen ||= !course.isInDrain;

@@ -5,14 +5,13 @@
  * is shown to nobody any more, and an answer that still comes is late.
  */
 import { checkAsk } from "../ask-policy.ts";
-import { canonicalJson } from "../canonical-json.ts";
 import type { AskOptions, Withdrawable } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
-import type { Clock, Digest, ValidateSchema } from "../ports.ts";
-import { readReply } from "../reply.ts";
+import type { Clock, ValidateSchema } from "../ports.ts";
+import { isOnPage, readReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
-import type { Answer, Ask, AskRequest, TaskAtWork } from "../task.ts";
+import { type Answer, type AskRequest, type EventRequest, type Open, openOf, type TaskAtWork } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Call, Recorded } from "./recollection.ts";
 import type { Records } from "./records.ts";
@@ -21,8 +20,10 @@ import type { Settling } from "./settling.ts";
 export interface Waits {
   ask(call: Call, pending: Pending<Answer>, asked: Asked): void;
   sleep(call: Call, pending: Pending<void>, slept: Slept): void;
-  /** Asks that are open, in the order in which they were put. */
-  asks(): readonly Ask[];
+  /** Asks and events that are open, in the order in which they were put. */
+  asks(): readonly Open[];
+  /** Events that the store does not know yet: they go with the next write. */
+  unwrittenEvents(): readonly Open[];
   /** When the first sleep ends, if there is one. */
   wakeAtMs(): number | undefined;
   /** Sleeps so short that they stay on the worker. */
@@ -32,7 +33,7 @@ export interface Waits {
 }
 
 export interface Asked {
-  readonly request: AskRequest;
+  readonly request: AskRequest | EventRequest;
   readonly options: AskOptions;
 }
 
@@ -45,7 +46,7 @@ export interface WaitsOptions {
   readonly task: TaskAtWork;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly digest: Digest;
+  readonly askDigest: (key: string, request: AskRequest | EventRequest) => string;
   readonly validate: ValidateSchema;
   readonly records: Records;
   readonly settling: () => Settling;
@@ -61,7 +62,7 @@ export function createWaits({
   task,
   settings,
   clock,
-  digest,
+  askDigest,
   validate,
   records,
   settling,
@@ -70,9 +71,10 @@ export function createWaits({
   diverged,
   touched,
 }: WaitsOptions): Waits {
-  const openBefore = new Map(task.asks.map((ask) => [ask.key, ask]));
+  const openBefore = new Map(openOf(task).map((ask) => [ask.key, ask]));
   /** By the ids of their calls, in the order in which they were put. */
-  const asks = new Map<string, Ask>();
+  const asks = new Map<string, Open>();
+  const unwritten = new Set<string>();
   const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number }>();
   /** Sleeps that are to settle. */
   const woken = new Set<string>();
@@ -83,6 +85,7 @@ export function createWaits({
     const { id, entry } = call;
     const forget = () => {
       asks.delete(id);
+      unwritten.delete(id);
       sleeps.delete(id);
     };
     const withdraw = () => {
@@ -122,28 +125,27 @@ export function createWaits({
     return policy === "fail" ? "fail" : { action: "accept", content: policy.default };
   }
 
-  function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Ask {
+  function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Open {
     const askedAtMs = clock.now();
     const timeoutMs = options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
-    return {
+    const put = {
       key,
       digest: asked,
       calledAt,
-      request,
       askedAtMs,
       deadlineMs: askedAtMs + timeoutMs,
       onTimeout: options.onTimeout ?? "cancel",
-      ...(options.audience && { audience: options.audience }),
     };
+    return request.type === "event" ? { ...put, request } : { ...put, request, ...(options.audience && { audience: options.audience }) };
   }
 
   function open(call: Call, asked: string, { request, options }: Asked): void {
     // What came with the call is the caller's word: an ask that is put to others is theirs to answer.
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
-    if (early !== undefined) {
+    if (early !== undefined && request.type !== "event") {
       const reply = readReply(request, early, validate);
       // Nobody completes a page in advance.
-      const isBeforePage = request.type === "url" && request.page !== undefined && reply.ok && reply.answer.action === "accept";
+      const isBeforePage = isOnPage({ request }) && reply.ok && reply.answer.action === "accept";
       if (reply.ok && !isBeforePage) {
         settling().add({
           id: call.id,
@@ -156,6 +158,11 @@ export function createWaits({
       return stop(new ParleyError("JOURNAL_FULL", `more than ${settings.openAsksMax} questions are open at once (PARLEY_OPEN_ASKS_MAX)`));
     }
     asks.set(call.id, newAsk(call, asked, { request, options }));
+    if (request.type === "event") {
+      unwritten.add(call.id);
+      // A step may hand its token to somebody who uses it at once.
+      records.mustBeSaved();
+    }
     records.checkBounds(asks.size);
   }
 
@@ -179,12 +186,12 @@ export function createWaits({
   return {
     ask(call, { resolve }, asked) {
       const { entry } = call;
-      const wanted = digest(canonicalJson(asked.request));
+      const wanted = askDigest(call.key, asked.request);
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
       if (!before) {
-        checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
+        if (asked.request.type !== "event") checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
         checkTimeout(call.key, asked.options, settings);
       }
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
@@ -209,6 +216,11 @@ export function createWaits({
       wakeInTime(call, sleepEntry, wakeAtMs);
     },
     asks: () => [...asks.values()],
+    unwrittenEvents() {
+      const events = [...unwritten].flatMap((id) => asks.get(id) ?? []);
+      unwritten.clear();
+      return events;
+    },
     wakeAtMs: () => (sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs))),
     napping: () => napping,
     overdue() {

@@ -3,10 +3,10 @@ import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRequest, ValidateSchema } from "../ports.ts";
-import { readReply, readReplyByShape } from "../reply.ts";
+import { isOnPage, readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
-import type { Answer, Ask, Receipt, Task, Violation } from "../task.ts";
+import { type Answer, type Ask, isEventKey, type Open, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
@@ -50,6 +50,8 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
     keys.map(async (key) => {
+      // No client tells of events, or learns of them.
+      if (isEventKey(key)) return [key, { type: "unknown" }] as const;
       const ask = asks.get(key);
       const take = () =>
         answerOne(services, { actor: request, task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
@@ -68,6 +70,7 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
   const { taskId, caller, replies } = request;
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
+    if (isEventKey(key)) continue;
     // All of them whatever comes back, so that a task that is there takes as long as one that is not.
     const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
@@ -114,11 +117,6 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   return { type: "invalid", violations };
 }
 
-/** Whether its answer is given on a page of Parley's own. */
-export function isOnPage({ request }: Pick<Ask, "request">): boolean {
-  return request.type === "url" && request.page !== undefined;
-}
-
 /** What a client says about such an ask is that the person agreed to go there. The page has the rest (visit-page.ts). */
 async function agree(services: Services, { actor, task, ask, by }: Answering & { readonly ask: Ask }): Promise<Receipt> {
   const { store, clock, log } = services;
@@ -157,14 +155,21 @@ function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violat
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 
-function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Ask): AuditFact {
+function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Open): AuditFact {
   return { action, taskId: task.id, tool: `${task.call.kind} ${task.call.name}`, ...boundTo(services, task.id, task.call, ask) };
 }
 
 /** Records the answer to an open ask and adds the next run. */
 export async function recordAnswer(
   services: Services,
-  { actor, task, ask, answer, by, page }: Answering & { readonly ask: Ask; readonly answer: Answer; readonly page?: AnswerRequest["page"] },
+  {
+    actor,
+    task,
+    ask,
+    answer,
+    by,
+    page,
+  }: Answering & { readonly ask: Open; readonly answer: Answer; readonly page?: AnswerRequest["page"] },
 ): Promise<Receipt> {
   const { store, queue, clock, settings, log } = services;
   const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));

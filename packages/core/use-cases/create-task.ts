@@ -49,6 +49,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
     seed: ids.token(),
     hidden: request.hidden,
+    ...(runnable.compensate && { compensates: true as const }),
     ...(replies && { replies }),
     ...(traceparent !== undefined && { traceparent }),
     ...(request.request && { request: request.request }),

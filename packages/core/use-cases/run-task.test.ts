@@ -336,6 +336,53 @@ describe("a task whose tool no worker has", () => {
   });
 });
 
+describe("a task of newer code than its worker's", () => {
+  /** Half of a deployment knows the change, and its name. */
+  function halfDeployed(settings: Partial<Settings> = {}) {
+    let isNew = true;
+    const subject = deployment(
+      async ({ ask, patched, step }) => {
+        const way = isNew && patched("other-way") ? "new" : "old";
+        await ask("go", size, { timeoutMs: 30 * DAY });
+        return text(JSON.stringify(await step("work", () => way)));
+      },
+      { settings: { divergenceWaitMs: 1, ...settings } },
+    );
+    return { subject, deploy: (next: boolean) => (isNew = next) };
+  }
+
+  test("is put back, unharmed, for one that knows the patch", async () => {
+    const { subject, deploy } = halfDeployed();
+    const taskId = await subject.create();
+    await subject.work();
+    deploy(false);
+    await subject.answer(taskId, "go");
+    expect(await subject.work()).toEqual(["unserved"]);
+    expect(await subject.task(taskId)).toMatchObject({
+      status: "working",
+      message: "Waiting for a worker whose tool subject knows the patch other-way.",
+    });
+    deploy(true);
+    subject.skip(HOUR);
+    await subject.sweep();
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { content: [{ text: `"new"` }] } } });
+  });
+
+  test("fails as diverged when none has come for as long as a task waits for its tool", async () => {
+    const { subject, deploy } = halfDeployed({ missingToolTimeoutMs: DAY });
+    const taskId = await subject.create();
+    await subject.work();
+    deploy(false);
+    await subject.answer(taskId, "go");
+    expect(await subject.work()).toEqual(["unserved"]);
+    subject.skip(DAY + HOUR);
+    await subject.sweep();
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { data: { code: "REPLAY_DIVERGED" } } } });
+  });
+});
+
 describe("waiting is not expiring (P9)", () => {
   test("after a week without a worker, 1,000 waiting and 1,000 tasks that have not begun are there and continue, whatever ttl was asked for", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size)).action));

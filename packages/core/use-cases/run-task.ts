@@ -7,14 +7,17 @@
  */
 import type { Catalogue, Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
+import { withoutEventTokens } from "../event-token.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import type { Effects } from "../effects.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
 import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
-import type { Ask, JsonObject, Task } from "../task.ts";
+import { type JsonObject, type Open, openOf, type Task } from "../task.ts";
+import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
 import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Services } from "./services.ts";
@@ -42,6 +45,7 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
     const hold = holdTask(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
     if (begun.type === "unreadable") {
       try {
+        if (begun.task.owed) return await forget(services, begun.task, hold);
         return await finish(services, begun.task, hold, [], unreadableError(ref.taskId, begun.reason));
       } finally {
         hold.release();
@@ -56,6 +60,13 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
   } finally {
     cleared();
   }
+}
+
+/** What has to be undone cannot be read any more. */
+async function forget({ log }: Services, task: Task, hold: Hold): Promise<RunReport> {
+  if ((await hold.settle([])) === "refused") return { type: "fenced" };
+  log.error({ ...about(task), problem: "what was said in the task cannot be read" }, "compensation given up");
+  return { type: "given-up" };
 }
 
 interface Taken {
@@ -82,17 +93,27 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
   const { task, takeovers } = begun;
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
+  if (task.owed) {
+    const describe = (error: unknown) => described(task, error);
+    return await compensateTask(services, catalogue, task.owed, {
+      begun,
+      hold,
+      describe,
+      work: (run) => work(services, { ...run, begun, hold }),
+    });
+  }
   if (takeovers > settings.takeoversMax) {
     const message = `the worker died under this task ${takeovers} times in a row (PARLEY_TAKEOVERS_MAX)`;
     return await finish(services, task, hold, [], new ParleyError("POISONED", message));
   }
   const { journal, asks } = await closeOverdueAsks(services, begun, hold);
   const runnable = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
-  if (!runnable) return await putBack(services, { begun, asks, hold });
-  if (task.message === awaitingWorker(task)) await hold.report({ items: [], message: "Running again." });
+  if (!runnable) return await putBack(services, { begun, asks, hold, missing: missingTool(task) });
+  if (task.message?.startsWith(AWAITING_WORKER) === true) await hold.report({ items: [], message: "Running again." });
 
-  const { end, isTimeout } = await work(services, runnable, { begun, journal, hold });
-  return await writeEnd(services, { runnable, begun, asks, hold, end, isTimeout });
+  const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
+  const end = await work(services, { runnable, handler, begun, journal, hold });
+  return await writeEnd(services, { runnable, begun, asks, hold, end });
 }
 
 /** How long a run that this worker has no key for is left to others, and to the operator. */
@@ -109,35 +130,58 @@ type Held = Extract<Begun, { type: "begun" }>;
 
 const HOUR = 60 * 60 * 1_000;
 
-function awaitingWorker({ call }: Task): string {
-  return `Waiting for a worker that serves the ${call.kind} ${call.name}.`;
+/** With it begins the message of every task that was put back. */
+const AWAITING_WORKER = "Waiting for a worker ";
+
+/** What this worker lacks for a task. */
+interface Missing {
+  /** What a worker must have, for the task's message: `that serves the tool book_dinner`. */
+  readonly worker: string;
+  /** The constant line of the log. */
+  readonly line: string;
+  readonly fields?: object;
+  /** What ends the task when none has come for so long. */
+  readonly error: (waitedMs: number) => ParleyError;
+}
+
+function missingTool({ call: { kind, name } }: Task): Missing {
+  return {
+    worker: `that serves the ${kind} ${name}`,
+    line: "no such tool on this worker, task put back",
+    error(waitedMs) {
+      const code = kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
+      return new ParleyError(code, `no worker has served the ${kind} ${name} for ${waitedMs} ms`);
+    },
+  };
+}
+
+/** The task took the new way of a change, and this worker's code does not know the change: it is older. */
+function missingPatches({ call: { kind, name } }: Task, patches: readonly string[], error: ParleyError): Missing {
+  return {
+    worker: `whose ${kind} ${name} knows the patch ${patches.join(", ")}`,
+    line: "the task is of newer code than this worker's, task put back",
+    fields: { patches },
+    error: () => error,
+  };
 }
 
 interface PutBack {
   readonly begun: Held;
   /** Questions that are still open. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly hold: Hold;
+  readonly missing: Missing;
 }
 
-/** A deployment may be half rolled out: another worker can have the tool already, or again. Ever more rarely, and not for ever. */
-async function putBack(services: Services, { begun: { task, attempt }, asks, hold }: PutBack): Promise<RunReport> {
+/** A deployment may be half rolled out: another worker can have what is missing already, or again. Ever more rarely, and not for ever. */
+async function putBack(services: Services, { begun: { task, attempt }, asks, hold, missing }: PutBack): Promise<RunReport> {
   const { settings, clock, log } = services;
-  const message = awaitingWorker(task);
+  const message = `${AWAITING_WORKER}${missing.worker}.`;
   const isNew = task.message !== message;
   const nowMs = clock.now();
   const waitedMs = isNew ? 0 : nowMs - task.updatedAtMs;
-  if (waitedMs > settings.missingToolTimeoutMs) {
-    const code = task.call.kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
-    return await finish(
-      services,
-      task,
-      hold,
-      [],
-      new ParleyError(code, `no worker has served the ${task.call.kind} ${task.call.name} for ${waitedMs} ms`),
-    );
-  }
-  log.warn({ taskId: task.id, [task.call.kind]: task.call.name }, "no such tool on this worker, task put back");
+  if (waitedMs > settings.missingToolTimeoutMs) return await finish(services, task, hold, [], missing.error(waitedMs));
+  log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
   const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
   const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
   const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
@@ -145,7 +189,7 @@ async function putBack(services: Services, { begun: { task, attempt }, asks, hol
 }
 
 /** Open questions keep their deadlines, whatever else the task waits for. */
-function earliest(dueAtMs: number, asks: readonly Ask[]): number {
+function earliest(dueAtMs: number, asks: readonly Open[]): number {
   return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
 }
 
@@ -154,11 +198,11 @@ async function closeOverdueAsks(
   services: Services,
   { task, journal: before }: Held,
   hold: Hold,
-): Promise<{ readonly journal: Journal; readonly asks: readonly Ask[] }> {
+): Promise<{ readonly journal: Journal; readonly asks: readonly Open[] }> {
   const { store, clock, settings } = services;
   const nowMs = clock.now();
-  const overdue = task.asks.filter((ask) => ask.deadlineMs <= nowMs);
-  const asks = task.asks.filter((ask) => ask.deadlineMs > nowMs);
+  const overdue = openOf(task).filter((ask) => ask.deadlineMs <= nowMs);
+  const asks = openOf(task).filter((ask) => ask.deadlineMs > nowMs);
   if (overdue.length === 0) return { journal: before, asks };
   const journal = new Map(before);
   for (const [index, { key, digest, calledAt, deadlineMs }] of overdue.entries()) {
@@ -173,29 +217,30 @@ async function closeOverdueAsks(
   return { journal, asks };
 }
 
-interface Work {
+interface Work extends Omit<Worked, "compensation"> {
   readonly begun: Held;
-  readonly journal: Journal;
   readonly hold: Hold;
+  readonly compensation?: Worked["compensation"];
 }
 
 /** Replays the handler, bounding its time. */
 async function work(
   services: Services,
-  runnable: Runnable,
-  { begun: { task, journalSize }, journal, hold }: Work,
-): Promise<{ end: RunEnd; isTimeout: boolean }> {
+  { runnable, handler, begun: { task, journalSize }, journal, hold, compensation }: Work,
+): Promise<RunEnd> {
   const { clock, scope, digest, validate, events, settings, files } = services;
   const done = new AbortController();
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
-    if (!done.signal.aborted) hold.timeOut();
+    if (!done.signal.aborted) hold.stop("timeout");
   });
   try {
-    const end = await replay({
+    return await replay({
       task,
       journal,
-      journalSize,
-      handler: (effects) => runnable.run(task.call.arguments, effects),
+      // A task that failed since its journal was full has room for what undoes it.
+      journalSize: compensation ? 0 : journalSize,
+      handler,
+      ...(compensation && { compensation }),
       signal: hold.signal,
       settings,
       ports: {
@@ -203,7 +248,8 @@ async function work(
         scope,
         digest: (text) => digest(text, task.id),
         validate,
-        record: (entries) => hold.record(entries),
+        record: (entries, asks) => hold.record(entries, asks),
+        tokenOf: (key) => tokenOf(services, task, key),
         isHeld: hold.isHeld,
         deposit: (key) => openDeposit(services, task, key),
         openFile: files && ((id) => files.open(task.id, id)),
@@ -212,10 +258,14 @@ async function work(
         announce: (announcement) => events.announce(announcement),
       },
     });
-    return { end, isTimeout: hold.isTimedOut() };
   } finally {
     done.abort(OVER);
   }
+}
+
+function tokenOf({ eventTokens }: Services, { id }: Task, key: string): { readonly token: string; readonly url: string } {
+  if (!eventTokens) throw new ParleyError("EVENTS_UNAVAILABLE", "this worker gives out no tokens for events");
+  return eventTokens.tokenOf(id, key);
 }
 
 async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
@@ -225,10 +275,15 @@ async function openDeposit({ deposits }: Services, { id }: Task, key: string): P
 
 /** A ToolError is the tool's answer; anything else may have to be fixed. */
 function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failure }: FailedStep): void {
-  const fields = { ...about(task), ...failure, ...describeError(error) };
+  const fields = { ...about(task), ...failure, ...described(task, error) };
   if (!isLast) log.info(fields, "step failed, to be tried again");
   else if (kindOf(error) === "tool") log.info(fields, "step failed");
   else log.warn(fields, "step failed");
+}
+
+/** A step that calls another system may fail with the address that it handed over. */
+function described({ id }: Task, error: unknown): object {
+  return withoutEventTokens(id, describeError(error));
 }
 
 function about({ id, run, call }: Task): object {
@@ -239,19 +294,30 @@ interface Ended {
   readonly runnable: Runnable;
   readonly begun: Held;
   /** Questions that were open before the run and have not passed their deadline. */
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly hold: Hold;
   readonly end: RunEnd;
-  readonly isTimeout: boolean;
 }
 
-async function writeEnd(services: Services, { runnable, begun, asks, hold, end, isTimeout }: Ended): Promise<RunReport> {
+async function writeEnd(services: Services, { runnable, begun, asks, hold, end }: Ended): Promise<RunReport> {
   const { task, attempt } = begun;
   const { clock, log } = services;
   switch (end.type) {
     case "aborted":
-      if (!isTimeout) return { type: "fenced" };
-      return await finish(services, task, hold, [], end.diverging ?? runTimeout(runnable));
+      switch (hold.stoppedBy()) {
+        case "timeout":
+          return await finish(services, task, hold, end.entries, end.diverging ?? runTimeout(runnable));
+        // What was in flight is noted for the last run; for a task that is owed none this is refused.
+        case "cancelled":
+          await hold.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        // Another worker goes on at once, and not when the lease has run out.
+        case "draining":
+          await hold.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        case undefined:
+          return { type: "fenced" };
+      }
     case "parked": {
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
       return await park(services, { task, hold, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
@@ -259,13 +325,16 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
     case "threw":
       if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
         const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
-        log.warn({ ...about(task), attempt: attempt + 1, ...describeError(end.error) }, "run failed, to be tried again");
+        log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
         // What is open stays open: the store keeps asks that are not named here.
         const report = await park(services, { task, hold, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
         return report.type === "parked" ? { type: "retrying" } : report;
       }
       return await finish(services, task, hold, end.entries, end.error);
     case "diverged":
+      if (end.patches.length > 0) {
+        return await putBack(services, { begun, asks, hold, missing: missingPatches(task, end.patches, end.error) });
+      }
       log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
       return await finish(services, task, hold, [], end.error);
     case "restarted": {
@@ -288,7 +357,7 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end, 
     }
     case "returned": {
       const finished = await hold.finish({ entries: end.entries, outcome: { type: "result", result: end.result } });
-      if (finished === "refused") return { type: "fenced" };
+      if (finished === "refused") return await letGo(services, hold, end.entries);
       log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
       return { type: "finished", status: "completed" };
     }
@@ -299,7 +368,7 @@ interface Park {
   readonly task: Task;
   readonly hold: Hold;
   readonly entries: readonly KeyedEntry[];
-  readonly asks: readonly Ask[];
+  readonly asks: readonly Open[];
   readonly dueAtMs: number;
   readonly attempt: number;
   readonly restart?: { readonly arguments: JsonObject };
@@ -316,12 +385,20 @@ async function park(services: Services, { task, hold, ...request }: Park): Promi
 async function finish(services: Services, task: Task, hold: Hold, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
   const { ids, settings, log } = services;
   const defectId = defectIdOf(error, () => ids.uuid());
-  const outcome = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
-  const finished = await hold.finish({ entries, outcome });
-  if (finished === "refused") return { type: "fenced" };
+  const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
+  const outcome = withoutEventTokens(task.id, shown);
+  const owes = owedBy(task, error);
+  const finished = await hold.finish({ entries, outcome, ...(owes && { owes }) });
+  if (finished === "refused") return await letGo(services, hold, entries);
   const status = outcome.type === "error" ? "failed" : "completed";
-  log.warn({ ...about(task), status, defectId, ...describeError(error) }, "task finished with an error");
+  log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
   return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
+}
+
+/** The task was cancelled in the last moment, or taken over. What was done is noted where it has to be undone. */
+async function letGo({ clock }: Services, hold: Hold, entries: readonly KeyedEntry[]): Promise<RunReport> {
+  await hold.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+  return { type: "fenced" };
 }
 
 function runTimeout(runnable: Runnable): ParleyError {

@@ -1,5 +1,18 @@
 import type { Audit } from "../audit.ts";
-import type { Clock, Deposits, Digest, Ids, Log, Observer, RunQueue, Scope, TaskEvents, TaskStore, ValidateSchema } from "../ports.ts";
+import type {
+  Clock,
+  Deposits,
+  Digest,
+  EventTokens,
+  Ids,
+  Log,
+  Observer,
+  RunQueue,
+  Scope,
+  TaskEvents,
+  TaskStore,
+  ValidateSchema,
+} from "../ports.ts";
 import type { FileStore } from "../files.ts";
 import type { Settings } from "../settings.ts";
 import type { Suspects } from "./suspects.ts";
@@ -21,8 +34,12 @@ export interface Services {
   readonly audit?: Audit;
   /** For workers. Without them what was left on pages cannot be read. */
   readonly deposits?: Deposits;
+  /** Without them tools cannot wait for events. */
+  readonly eventTokens?: EventTokens;
   /** Without it tools cannot ask for files. */
   readonly files?: FileStore;
+  /** Aborted when the process is about to end: runs that are still at work stop, and are put back for others. */
+  readonly stopping?: AbortSignal;
   /** Keeps suspects apart. Without it they run side by side. */
   readonly suspects?: Suspects;
 }

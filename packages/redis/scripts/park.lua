@@ -18,8 +18,19 @@ local task_id, token, now_ms, due_at_ms, ready_at_ms, attempt = ARGV[1], ARGV[2]
 local state = held_state(token)
 if not state then return { 'refused' } end
 
+local owed = is_finished(state) and owed_state()
 state.token = nil
 state.takeovers = 0
+
+-- I1: a task that was cancelled under its run, or whose last run is to be tried again.
+if owed then
+  write_entries(each_group(8, 2, function() end))
+  state.attempt = owed.is_stopping and 0 or attempt
+  redis.call('HSET', task, 'owed', owed.why)
+  write_state(state)
+  redis.call('ZADD', due, owed.is_stopping and now_ms or due_at_ms, task_id)
+  return { 'parked' }
+end
 
 local restart = ARGV[7]
 if restart ~= '' then
@@ -40,12 +51,7 @@ end
 local at = each_group(8, 2, write_field)
 local after = write_entries(at)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
-each_group(after, 3, function(key, digest, ask)
-  local field = 'ask:' .. key
-  if redis.call('HEXISTS', journal, field) == 1 then return end
-  -- An ask that is open already stays as it was put: its deadline does not move.
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
-end)
+each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 
 -- A run that found nothing new leaves what clients see as it was, and wakes nobody.
 if #happened > 0 then tell(state, now_ms) end

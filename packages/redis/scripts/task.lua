@@ -4,11 +4,12 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
   arguments    what the handler last began again with, in place of what was given
-  ask:<key>    an open ask: digest revision called_at position asked_at_ms timeout_ms, and policy and request;
+  ask:<key>    an open ask (of an event the key is event:<key>): digest revision called_at position asked_at_ms timeout_ms, and policy and request;
                the revision is the one that the task had when it was put
   agreed:<key>    the person agreed to visit the ask's page
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
+  owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
@@ -55,6 +56,20 @@ local function write_state(state)
   redis.call('HSET', task, 'state', table.concat(words, ' '))
 end
 
+-- Why the task has to be compensated, and whether the run that was open as it was cancelled has still to let go; nil for one that is owed nothing.
+local function owed_state()
+  local owed = redis.call('HGET', task, 'owed')
+  if not owed then return nil end
+  return { why = string.match(owed, '^%S+'), is_stopping = string.find(owed, ' stopping', 1, true) ~= nil }
+end
+
+-- What a writer is told that does not hold the task, or whose task was cancelled under it.
+local function refusal(state, token)
+  if not state then return 'refused' end
+  if state.token == token then return 'cancelled' end
+  return state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
+end
+
 -- The state if `token` is the one that the last begin drew, else nil (I5).
 local function held_state(token)
   local state = read_state(task)
@@ -74,8 +89,16 @@ local function open_asks()
   return fields
 end
 
+-- An event is open as an ask is, for no client to answer: its task is at work.
+local EVENT = 'ask:event:'
+
+local function is_question(field) return string.sub(field, 1, 4) == 'ask:' and string.sub(field, 1, #EVENT) ~= EVENT end
+
 local function status_by_asks()
-  return #open_asks() > 0 and 'input_required' or 'working' -- I3
+  for _, field in ipairs(open_asks()) do
+    if is_question(field) then return 'input_required' end -- I3
+  end
+  return 'working'
 end
 
 -- What the script has changed that somebody outside may want to hear of, in the order in which it happened.
@@ -89,6 +112,14 @@ local function remove_ask(key, why)
   local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
   if was_open then happens(why, key) end
   return was_open
+end
+
+-- One that was answered since begin is in the journal and is not opened again; one that is open already stays as it was put: its deadline does not
+-- move.
+local function open_ask(state, key, digest, ask)
+  local field = 'ask:' .. key
+  if redis.call('HEXISTS', journal, field) == 1 then return end
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
 end
 
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
@@ -160,20 +191,36 @@ end
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
-local function end_task(state, task_id, status, now_ms)
+local function forget_task(state, task_id)
+  redis.call('ZREM', due, task_id)
+  redis.call('PEXPIREAT', task, state.expires_at_ms)
+  redis.call('PEXPIREAT', journal, state.expires_at_ms)
+  redis.call('PEXPIREAT', feed, state.expires_at_ms)
+end
+
+-- With `owes` the task stays due, and is not forgotten, until its last run has undone what was done. A run that is open as its task is cancelled
+-- keeps its hold: it notes what it has in flight and parks, or its lease runs out.
+local function end_task(state, task_id, status, now_ms, owes)
   close_asks()
   state.status = status
-  state.token = nil
+  local is_stopping = owes and status == 'cancelled' and state.token
+  if not is_stopping then state.token = nil end
+  if owes then
+    redis.call('HSET', task, 'owed', is_stopping and owes .. ' stopping' or owes)
+    state.attempt = 0
+    state.takeovers = 0
+  end
   state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
   happens(status)
   tell(state, now_ms)
   write_state(state)
-  redis.call('ZREM', due, task_id)
   stop_counting(state)
   redis.call('DEL', deposits)
-  redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', journal, state.expires_at_ms)
-  redis.call('PEXPIREAT', feed, state.expires_at_ms)
+  if not owes then
+    forget_task(state, task_id)
+  elseif not is_stopping then
+    redis.call('ZADD', due, now_ms, task_id)
+  end
 end
 
 -- In characters: about what a task takes without them.

@@ -5,6 +5,7 @@
  * description or in the message; and all of it travels as `hints` for clients that know how to show it.
  */
 import type { Audience, Duration } from "@parley/core";
+import type { TaskEvent } from "../event.ts";
 import type { Schema } from "../schema.ts";
 
 /** What becomes of a question that nobody answered as hoped: the matching error is thrown, or the ask's default is its answer. */
@@ -142,6 +143,11 @@ export interface FormOptions<S extends Schema | object> extends Omit<CommonOptio
 export interface UrlOptions extends Omit<CommonOptions, "required" | "onDecline" | "onCancel" | "onInvalid" | "onTimeout"> {
   readonly url: string | URL;
   readonly onTimeout?: "throw" | "cancel" | "decline" | "fail";
+}
+
+/** A page where something is done that another system tells of. */
+export interface VisitOptions<T> extends UrlOptions {
+  readonly completedBy: TaskEvent<T>;
 }
 
 /** `undefined` is an answer where the field need not be filled in and has no default. */

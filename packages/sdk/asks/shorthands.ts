@@ -6,6 +6,7 @@
  */
 import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
 import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context.ts";
+import { type TaskEvent, visitUntil } from "../event.ts";
 import { throwUnanswered } from "../failures.ts";
 import { present } from "../present.ts";
 import { type Schema, jsonSchema } from "../schema.ts";
@@ -23,6 +24,7 @@ import type {
   SelectValue,
   TextOptions,
   UrlOptions,
+  VisitOptions,
 } from "./options.ts";
 import { selectField } from "./select.ts";
 import { hintsOf, messageOf } from "./wording.ts";
@@ -48,7 +50,12 @@ export interface Shorthands {
   /** Asks for several fields at once. */
   form<const S extends Schema | JsonObject>(name: string, options: FormOptions<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page, as `elicit` with a url does. */
-  url(name: string, options: UrlOptions): Promise<void>;
+  url(name: string, options: UrlOptions & { readonly completedBy?: undefined }): Promise<void>;
+  /**
+   * Sends the person to a page, and waits until `completedBy` (a `ctx.event`) tells that they are done there; returns what it told. What their client
+   * says is only that they agreed to go. Throws as well when the event times out. Whichever ends first, the other one is given up.
+   */
+  url<T>(name: string, options: VisitOptions<T>): Promise<T>;
 }
 
 /** Puts a question: `ctx.ask`. */
@@ -108,19 +115,31 @@ export function createShorthands(put: Put): Shorthands {
       const preset = { exists: options.default !== undefined, content: options.default ?? {} };
       return askForm(name, { ...options, message }, preset, (content) => content);
     },
-    url: async (name: string, options: UrlOptions) => {
-      const message = formMessage(name, options);
-      const { onTimeout } = options;
-      const result = await put(name, {
-        message,
-        url: options.url,
-        ...waiting(options),
-        ...present({ hints: hintsOf(options) }),
-        ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
+    url: async (name: string, options: UrlOptions & { readonly completedBy?: TaskEvent<unknown> }) => {
+      // Tools are written without types as well.
+      if ((options as Partial<typeof options> | undefined)?.completedBy === undefined) return visit(name, options);
+      const { completedBy, ...rest } = options as VisitOptions<unknown>;
+      return visitUntil(completedBy, async (signal) => {
+        const signals = rest.signal ? AbortSignal.any([rest.signal, signal]) : signal;
+        await visit(name, { ...rest, signal: signals }, "event");
+        throw new Error(`the visit "${name}" was accepted by its client`);
       });
-      if (result.action !== "accept") throwUnanswered(name, result.action);
     },
   };
+
+  async function visit(name: string, options: UrlOptions, completedBy?: "event"): Promise<void> {
+    const message = formMessage(name, options);
+    const { onTimeout } = options;
+    const result = await put(name, {
+      message,
+      url: options.url,
+      ...waiting(options),
+      ...present({ hints: hintsOf(options), completedBy }),
+      ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
+    });
+    if (result.action !== "accept") throwUnanswered(name, result.action);
+  }
+
   // Which options give which value the compiler cannot follow into what they have in common.
   return shorthands as Shorthands;
 }

@@ -17,7 +17,7 @@ import type {
 import type { ContentOf } from "../context.ts";
 import type { Recorded } from "../recorded.ts";
 import type { Schema } from "../schema.ts";
-import type { AskYield, StepYield, Yielded } from "./yields.ts";
+import type { AskYield, PatchedYield, StepYield, Yielded } from "./yields.ts";
 
 interface Id {
   readonly id?: string;
@@ -26,7 +26,7 @@ interface Id {
 /** A generator of one yield. */
 type Asked<T> = Generator<Yielded, T, unknown>;
 
-function* one(yielded: AskYield | StepYield): Asked<unknown> {
+function* one(yielded: AskYield | StepYield | PatchedYield): Asked<unknown> {
   return yield yielded;
 }
 
@@ -59,4 +59,9 @@ export function step<T>(
   options: Omit<StepYield, "step" | "run"> = {},
 ): Asked<Recorded<T>> {
   return one({ step: name, run, ...options }) as Asked<Recorded<T>>;
+}
+
+/** `if (yield* patched("fraud-check")) …`: as `ctx.patched`. */
+export function patched(name: string): Asked<boolean> {
+  return one({ patched: name }) as Asked<boolean>;
 }

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type AsyncToolGenerator, type Context, type Secret, type ToolGenerator, Declined, Unanswered, defineTool } from "../index.ts";
+import {
+  type AsyncToolGenerator,
+  type Context,
+  type Secret,
+  type ToolGenerator,
+  Declined,
+  Unanswered,
+  defineTool,
+  patched,
+} from "../index.ts";
 import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
 import type { FileRef } from "@parley/core";
 
@@ -48,6 +57,28 @@ describe("a generator tool", () => {
       expect(ended.journal).toEqual(["step:hold", "ask:party-size", "ask:ask_0", "step:confirm"]);
       expect(done).toEqual(["hold", "confirm"]);
     }
+  });
+
+  test("asks by yield which way of a change its task takes", async () => {
+    const changed = (isNew: boolean): Run =>
+      function* () {
+        const both: boolean[] = [];
+        if (isNew) both.push(yield { patched: "greet" });
+        if (both[0] === true) yield { step: "greet", run: () => "hello" };
+        yield { ask: "text", message: "Whose name?" };
+        if (isNew) both.push(yield* patched("greet"));
+        return both.join(" ");
+      };
+    const waiting = await startTool(tool(changed(false)));
+    waiting.redeploy(tool(changed(true)));
+    await waiting.answer({ ask_0: "Ada" });
+    expect(waiting.text).toBe("false false");
+    const fresh = await run(changed(true), { ask_0: "Ada" }, { interrupt: true });
+    expect(fresh.text).toBe("true true");
+    expect(await thrownAt({ patched: 7 })).toMatchObject({
+      code: "INVALID_OUTPUT",
+      message: expect.stringContaining("the name of a change"),
+    });
   });
 
   test("may be a plain or an async one, delegate, and use ctx beside its yields", async () => {

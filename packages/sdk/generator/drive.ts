@@ -23,6 +23,7 @@ import {
   type AskYield,
   type EmitYield,
   type FileYield,
+  type PatchedYield,
   type StepYield,
   type AnyToolGenerator,
   isGenerator,
@@ -91,7 +92,7 @@ async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown
 }
 
 /** The first that is there counts: a number is asked for in steps, and anything may be emitted. */
-const KINDS = ["ask", "emit", "step", "all", "checkpoint"] as const;
+const KINDS = ["ask", "emit", "step", "all", "checkpoint", "patched"] as const;
 
 function kindOf(yielded: object): (typeof KINDS)[number] | undefined {
   return KINDS.find((kind) => kind in yielded);
@@ -115,6 +116,8 @@ function perform(yielded: unknown, stage: Stage): unknown {
       return stage.teller.emit(yielded as EmitYield);
     case "checkpoint":
       return undefined;
+    case "patched":
+      return patched(yielded as PatchedYield, stage);
     case undefined:
       return stage.teller.stream(yielded);
   }
@@ -205,6 +208,11 @@ function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise
     },
     options satisfies StepOptions,
   );
+}
+
+function patched({ patched: name }: PatchedYield, stage: Stage): boolean {
+  if (typeof name !== "string") throw wrong(stage, "patched without the name of a change");
+  return stage.ctx.patched(name);
 }
 
 // ── several at once ────────────────────────────────────────────────────────────────────────────────────────────

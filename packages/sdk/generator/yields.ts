@@ -90,6 +90,11 @@ export interface CheckpointYield {
   readonly id?: string;
 }
 
+/** Whether the task takes the new way of a change: `ctx.patched`. Gets a boolean. */
+export interface PatchedYield {
+  readonly patched: string;
+}
+
 /** One of several that go on at once: a generator is driven beside the others. */
 export type Parallel = AskYield | EmitYield | StepYield | AllYield | AnyToolGenerator;
 
@@ -116,9 +121,10 @@ export type BareYield =
       readonly step?: never;
       readonly all?: never;
       readonly checkpoint?: never;
+      readonly patched?: never;
     };
 
-export type Yielded = AskYield | EmitYield | StepYield | CheckpointYield | AllYield | readonly Parallel[] | BareYield;
+export type Yielded = AskYield | EmitYield | StepYield | CheckpointYield | PatchedYield | AllYield | readonly Parallel[] | BareYield;
 
 // What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`. And a generator
 // may return anything, or nothing.

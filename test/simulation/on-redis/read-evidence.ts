@@ -4,7 +4,7 @@
  * A change counts from when it was sent, if it has happened at all: whatever follows from it comes later. One whose sender died before it knew
  * is told from what later runs found. A run counts from when its `begin` was answered.
  */
-import type { Answer, AnswerRequest, Entry, KeyedEntry, ParkRequest, Task } from "@parley/core";
+import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type ParkRequest, split, type Task } from "@parley/core";
 import { createProcess, type Process } from "../process.ts";
 import type { Effect, Program } from "../program.ts";
 import type { Stage } from "../interpret.ts";
@@ -91,7 +91,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
     const result = resultOf(line, at);
     if (result === undefined) return;
     const { asks = [] } = request as unknown as Partial<ParkRequest>;
-    witness.observe({ name, request, result, asks });
+    witness.observe({ name, request, result, asks: split(asks).asks });
     const { token } = request as { token?: string };
     const isEnd = name === "park" ? (result as { type: string }).type !== "refused" : name === "finish" && result === "finished";
     if (isEnd && holder?.token === token) holder = undefined;

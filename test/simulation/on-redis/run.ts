@@ -92,7 +92,7 @@ export function programsFrom(seed: number, count: number): Seeded[] {
   const programs: Seeded[] = [];
   for (let each = seed; programs.length < count; each += 1) {
     const program = generate(String(each));
-    if (program.kind !== "changed") programs.push({ seed: each, program: inHaste(program) });
+    if (program.kind !== "changed" && program.kind !== "patched") programs.push({ seed: each, program: inHaste(program) });
   }
   return programs;
 }

@@ -86,6 +86,7 @@ function createStage(directory: string, taskId: string, generation: number): Sta
 
   return {
     isChanged: false,
+    decided: () => undefined,
     call: (path, what) => tell({ type: "called", token, path, what }),
     saw(path, effect, value) {
       tell({ type: "saw", token, path, op: effect.op, ...(value !== undefined && { value: value as Json }) });

@@ -10,6 +10,7 @@
 import {
   type Caller,
   type FilesWanted,
+  isCounted,
   leavePage,
   noteShown,
   ParleyError,
@@ -65,7 +66,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   /** Before anything is done: throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
   async function permit({ caller }: FastifyRequest, rate: Rated): Promise<void> {
     if (resource) requireScopes(caller, [SCOPES.answer], "the page");
-    await rates.take(caller, rate, 1);
+    if (isCounted(caller)) await rates.take(caller, rate, 1);
   }
 
   scope.get(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
@@ -118,11 +119,17 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
     if (taken.type === "notice") return notice(reply, taken.name);
     if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);
+    const discard = () => Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
+    // The form's only button says so; a form that says something else is not taken for a yes.
+    if ((taken.fields.get("action") ?? "accept") !== "accept") {
+      await discard();
+      return notice(reply, "unreadable");
+    }
     if (taken.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
     const content = { files: taken.files.map((file) => ({ ...file })) };
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
     if (type === "accepted") return notice(reply, "accepted");
-    await Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
+    await discard();
     const visit = await visitPage(services, ref);
     return notice(reply, visit.type === "open" ? "stale" : visit.type);
   }

@@ -91,7 +91,8 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
 
   const parser = parserOf(headers, wanted);
   if (!parser) return UNREADABLE;
-  parser.on("field", (name, value) => void fields.set(name, value));
+  // The first of a name counts, as in the other form.
+  parser.on("field", (name, value) => void (fields.has(name) || fields.set(name, value)));
   parser.on("file", (_field, stream, name, _encoding, type) => {
     open.add(stream);
     stream.on("error", () => undefined);

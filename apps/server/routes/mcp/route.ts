@@ -6,10 +6,9 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
-import { internalError, invalidRequest, jsonExceeds, parseError, type Reply } from "@parley/protocol";
+import { internalError, invalidRequest, parseError, type Reply } from "@parley/protocol";
 import { statelessDialect } from "@parley/protocol/stateless";
-import type { Limits } from "../../front-end/limits.ts";
-import { onePerTurn } from "../../one-per-turn.ts";
+import { acceptJsonOnly, InvalidJson, TooLarge } from "../../json-only.ts";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
@@ -107,33 +106,3 @@ function acceptMethods(app: FastifyInstance): void {
     } else done();
   });
 }
-
-function acceptJsonOnly(app: FastifyInstance, { bodyDepthMax, bodyValuesMax }: Pick<Limits, "bodyDepthMax" | "bodyValuesMax">): void {
-  const turn = onePerTurn();
-
-  function parse(text: string): unknown {
-    const exceeded = jsonExceeds(text, { depthMax: bodyDepthMax, valuesMax: bodyValuesMax });
-    if (exceeded === "depthMax") throw new TooLarge(`nests deeper than ${bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
-    if (exceeded === "valuesMax") throw new TooLarge(`holds more than ${bodyValuesMax} values (PARLEY_BODY_VALUES_MAX)`);
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new InvalidJson();
-    }
-  }
-
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, async ({ method }: FastifyRequest, text: string) => {
-    // What DELETE carries has no meaning (RFC 9110, 9.3.5). Python's client names a type for a body that it does not send.
-    if (method === "DELETE") return undefined;
-    if (text.length > LARGE_BODY) await turn();
-    return parse(text);
-  });
-}
-
-/** In characters. A smaller body takes at most a few milliseconds to parse and judge. */
-const LARGE_BODY = 65_536;
-
-class InvalidJson extends Error {}
-
-class TooLarge extends Error {}

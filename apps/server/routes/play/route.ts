@@ -7,8 +7,8 @@ import { isCounted, ParleyError } from "@parley/core";
 import { isBuilt, PAGES_DIRECTORY } from "@parley/web";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
+import { refusalOf } from "../../front-end/refusal.ts";
 import { sendJson } from "../../streams/outlet.ts";
-import { refusalOf } from "./refusal.ts";
 import { getTimeline } from "./timeline.ts";
 
 const IMMUTABLE = "public, max-age=31536000, immutable";

@@ -1,7 +1,7 @@
 import type { Timeline, TimelineAsk, TimelineLine } from "../run/timeline.ts";
 import { Panel } from "./texts.tsx";
 
-const WORDS: Readonly<Record<string, string>> = { step: "step", ask: "question", sleep: "sleep", now: "clock" };
+const WORDS: Readonly<Record<string, string>> = { step: "step", ask: "question", sleep: "sleep", now: "clock", patch: "patch" };
 
 /** What replay goes by: what is settled comes back as it was, the handler works on behind it. */
 export interface TimelinePanelProps {

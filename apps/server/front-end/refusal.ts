@@ -1,15 +1,26 @@
-import { type ErrorCode, ParleyError } from "@parley/core";
+import { type ErrorCode, ParleyError, type Violation } from "@parley/core";
 import { CREDENTIAL_ERRORS, isDefect } from "@parley/protocol";
-import type { FrontEnd } from "../../front-end/front-end.ts";
+import type { FrontEnd } from "./front-end.ts";
 
 export interface Refusal {
   readonly httpStatus: number;
-  readonly body: { readonly error: { readonly code?: string; readonly message: string; readonly hint?: string } };
+  readonly body: {
+    readonly error: {
+      readonly code?: string;
+      readonly message: string;
+      readonly hint?: string;
+      readonly violations?: readonly Violation[];
+    };
+  };
   readonly retryAfterSeconds?: number;
 }
 
 const STATUS: { readonly [code in ErrorCode]?: number } = {
   TASK_NOT_FOUND: 404,
+  EVENT_NOT_FOUND: 404,
+  EVENT_LATE: 409,
+  INVALID_EVENT: 422,
+  TOO_LARGE: 413,
   NOT_PERMITTED: 403,
   CONTENT_KEY_MISSING: 503,
   CONTENT_ERASED: 410,
@@ -22,11 +33,11 @@ const STATUS: { readonly [code in ErrorCode]?: number } = {
 /** What a caller of the route is told. Of a defect only the id under which the log has the rest. */
 export function refusalOf({ services, log }: Pick<FrontEnd, "services" | "log">, error: unknown): Refusal {
   if (error instanceof ParleyError) {
-    const { code, message, hint, data } = error;
+    const { code, message, hint, violations, data } = error;
     const waitMs = data?.["retryAfterMs"];
     return {
       httpStatus: STATUS[code] ?? 400,
-      body: { error: { code, message, hint } },
+      body: { error: { code, message, hint, ...(violations && { violations }) } },
       ...(typeof waitMs === "number" && { retryAfterSeconds: Math.ceil(waitMs / 1_000) }),
     };
   }

@@ -1,0 +1,97 @@
+/**
+ * `parley export`: waiting tasks out of a running deployment. It reads, and changes nothing but the audit. One batch of tasks is in memory at a
+ * time, however many there are.
+ */
+import { type FileHandle, open } from "node:fs/promises";
+import { isFinished } from "@parley/core";
+import { readEnvironment } from "@parley/node";
+import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSettings } from "@parley/redis";
+import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
+import type { ExportTasks } from "../commands/changes.ts";
+import { onStderr } from "../on-stderr.ts";
+import { tell } from "../terminal.ts";
+
+export async function exportTasks(
+  taskId: string | undefined,
+  { tool, all, out, withContent, redact = [], limit }: ExportTasks,
+): Promise<void> {
+  if ([taskId, tool, all].filter((each) => each !== undefined).length !== 1)
+    throw new Error("say which tasks: the id of one, --tool and a name, or --all");
+  if (redact.length > 0 && !withContent) throw new Error("--redact goes with --with-content: without it everything is redacted");
+  const redaction: Redaction = { withContent: withContent === true, fields: redact };
+  const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
+  // Before anything is read: a file that is there may be somebody's evidence.
+  const file = out === undefined ? undefined : await openNew(out);
+  const redis = await connectRedis(settings, { log: onStderr });
+  try {
+    const counts = { written: 0, unreadable: 0, isCut: false };
+    for await (const id of taskId === undefined ? idsOf(redis, tool) : [taskId]) {
+      if (counts.written >= limit) {
+        counts.isCut = true;
+        break;
+      }
+      const recorded = await recordedTask(redis, id, redaction);
+      if (!recorded && taskId !== undefined) throw new Error(`there is no waiting task ${taskId}: it has ended, or was never there`);
+      if (!recorded) continue;
+      await write(file, `${JSON.stringify(recorded)}\n`);
+      counts.written += 1;
+      if ("unreadable" in recorded) counts.unreadable += 1;
+    }
+    await file?.sync();
+    if (settings.audit) {
+      const what = withContent ? `exported with content${redact.length > 0 ? `, but ${redact.join(", ")}` : ""}` : "exported, redacted";
+      await redis.audit.note({
+        action: "export",
+        verdict: `${counts.written} ${what}`,
+        ...(taskId !== undefined && { taskId }),
+        ...(tool !== undefined && { tool: `tool ${tool}` }),
+      });
+    }
+    tell(`${counts.written} waiting tasks written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`);
+    if (counts.unreadable > 0) tell(`${counts.unreadable} of them could not be read: their content keys are missing, erased or do not fit`);
+    if (counts.isCut) {
+      tell(`there are more: --limit is ${limit}`);
+      process.exitCode = 1;
+    }
+  } finally {
+    await file?.close();
+    await redis.close();
+  }
+}
+
+async function openNew(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new Error(`${path} exists: remove it, or name another file`, { cause: error });
+  }
+}
+
+async function write(file: FileHandle | undefined, line: string): Promise<void> {
+  if (file) return await file.appendFile(line);
+  if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once("drain", resolve));
+}
+
+/** Each once: a scan may come by a task twice. */
+async function* idsOf({ partitions, waiting }: RedisBackend, tool: string | undefined): AsyncGenerator<string> {
+  for (const partition of partitions) {
+    const seen = new Set<string>();
+    for await (const batch of waiting(partition)) {
+      for (const { taskId, call } of batch) {
+        if (seen.has(taskId) || (tool !== undefined && (call.kind !== "tool" || call.name !== tool))) continue;
+        seen.add(taskId);
+        yield taskId;
+      }
+    }
+  }
+}
+
+/** Undefined for a task that has ended meanwhile. */
+async function recordedTask(redis: RedisBackend, taskId: string, redaction: Redaction): Promise<RecordedTask | UnreadableTask | undefined> {
+  const record = await redis.store.recorded(taskId);
+  if (!record) return undefined;
+  if (record.type === "unreadable") return { format: EXPORT_FORMAT, taskId, unreadable: record.reason };
+  if (isFinished(record.task.status)) return undefined;
+  return toRecordedTask(record, { atMs: redis.now(), redaction, isSealed: sealWordOf(taskId) !== undefined });
+}

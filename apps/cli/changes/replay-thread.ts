@@ -1,0 +1,111 @@
+/**
+ * Replays run in a thread: what a handler does to its thread (an endless loop, an exit) ends the thread, and not the command. What the tools
+ * write to standard output goes to standard error.
+ */
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { Catalogue } from "@parley/core";
+import { loadCatalogue } from "@parley/sdk";
+import { type RecordedTask, type Replayed, replayRecorded } from "@parley/sdk/replay";
+
+export interface ThreadOptions {
+  readonly tools: readonly string[];
+  readonly baseline: readonly string[] | undefined;
+  readonly patienceMs: number;
+}
+
+/** What is told of one task. */
+export type Told = Omit<Replayed, "questions">;
+
+export interface ReplayThread {
+  /** Never takes longer than the handler's patience and the time for a handler that blocks its thread. */
+  replay(task: RecordedTask): Promise<Told>;
+  close(): Promise<void>;
+}
+
+type Message =
+  | { readonly type: "ready" }
+  | { readonly type: "failed"; readonly message: string }
+  | { readonly type: "replayed"; readonly told: Told };
+
+const MARK = "parley replay";
+const LOAD_MS = 60_000;
+/** For the work of handlers between their effects, beyond what they wait for. */
+const BUSY_MS = 20_000;
+
+/** Throws an Error for tools that do not load. */
+export async function startReplayThread(options: ThreadOptions, busyMs = BUSY_MS): Promise<ReplayThread> {
+  const first = await start(options);
+  let thread: Worker | undefined = first;
+  return {
+    async replay(task) {
+      thread ??= await start(options);
+      thread.postMessage(task);
+      const message = await next(thread, options.patienceMs * 2 + busyMs);
+      if (message.type === "replayed") return message.told;
+      await thread.terminate();
+      thread = undefined;
+      const reason = message.type === "failed" ? message.message : "the replay did not come to an end";
+      return { verdict: "unknown", reason, recorded: Object.keys(task.journal), found: [] };
+    },
+    close: async () => void (await thread?.terminate()),
+  };
+}
+
+async function start(options: ThreadOptions): Promise<Worker> {
+  const thread = new Worker(new URL(import.meta.url), { workerData: { mark: MARK, ...options }, stdout: true });
+  thread.stdout.pipe(process.stderr, { end: false });
+  const message = await next(thread, LOAD_MS);
+  if (message.type === "ready") return thread;
+  await thread.terminate();
+  throw new Error(message.type === "failed" ? message.message : "the tools did not load");
+}
+
+/** What the thread says next. One that says nothing in time, throws or exits has failed. */
+function next(thread: Worker, timeoutMs: number): Promise<Message> {
+  return new Promise((resolve) => {
+    const fail = (message: string) => settle({ type: "failed", message });
+    const timer = setTimeout(() => fail(`the code kept its thread busy for more than ${timeoutMs} ms`), timeoutMs);
+    const onError = (error: Error) => fail(`the code threw outside of the handler's course: ${error.message}`);
+    const onExit = () => fail("the code ended the process");
+    const settle = (message: Message) => {
+      clearTimeout(timer);
+      thread.off("message", settle).off("error", onError).off("exit", onExit);
+      resolve(message);
+    };
+    thread.once("message", settle).once("error", onError).once("exit", onExit);
+  });
+}
+
+// ── in the thread ──────────────────────────────────────────────────────────────────────────────────────────────
+
+function serve(options: ThreadOptions): void {
+  const say = (message: Message) => parentPort?.postMessage(message);
+  const loading = Promise.all([loadCatalogue(options.tools), options.baseline && loadCatalogue(options.baseline)]);
+  loading.then(
+    ([changed, baseline]) => {
+      parentPort?.on("message", (task: RecordedTask) => {
+        void replayOne(task, { changed, baseline, patienceMs: options.patienceMs }).then((told) => say({ type: "replayed", told }));
+      });
+      say({ type: "ready" });
+    },
+    (error: unknown) => say({ type: "failed", message: error instanceof Error ? error.message : String(error) }),
+  );
+}
+
+interface Code {
+  readonly changed: Catalogue;
+  readonly baseline: Catalogue | undefined;
+  readonly patienceMs: number;
+}
+
+async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<Told> {
+  const { kind, name } = task.call;
+  const of = ({ tools, prompts }: Catalogue) => (kind === "tool" ? tools.get(name) : prompts.get(name));
+  const tool = of(changed);
+  const before = baseline && of(baseline);
+  if (!tool) return { verdict: "diverges", reason: `the modules have no ${kind} ${name}`, recorded: Object.keys(task.journal), found: [] };
+  const { questions: _, ...told } = await replayRecorded(tool, task, { patienceMs, ...(before && { baseline: before }) });
+  return told;
+}
+
+if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) serve(workerData as ThreadOptions);

@@ -1,0 +1,62 @@
+/** `parley replay`: exported tasks against changed tools. Offline; no step is done. */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { parseDuration } from "@parley/core";
+import { readRecordedTask, type RecordedTask, type UnreadableTask, type Verdict } from "@parley/sdk/replay";
+import type { ReplayTasks } from "../commands/changes.ts";
+import { print, printJson } from "../terminal.ts";
+import { type ReplayThread, startReplayThread, type Told } from "./replay-thread.ts";
+import { showReplayed } from "./show.ts";
+
+/** Far more than the largest journal that a deployment allows by default. */
+export const LINE_MAX = 64 * 1_024 * 1_024;
+
+export async function replayTasks(file: string, { tools, baseline, timeout, json }: ReplayTasks): Promise<void> {
+  const patienceMs = parseDuration(/^\d+$/.test(timeout) ? Number(timeout) : timeout);
+  const counts: Record<Verdict, number> = { continues: 0, diverges: 0, fails: 0, unknown: 0 };
+  const thread = await startReplayThread({ tools, baseline, patienceMs });
+  try {
+    for await (const task of tasksOf(file)) {
+      const told = await replayed(thread, task);
+      counts[told.verdict] += 1;
+      const about = { taskId: task.taskId, ...("call" in task && { [task.call.kind]: task.call.name }) };
+      if (json) printJson({ ...about, ...told });
+      else print(showReplayed(about, told));
+    }
+  } finally {
+    await thread.close();
+  }
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  if (all === 0) throw new Error(`${file} holds no task`);
+  if (json) printJson({ tasks: all, ...counts });
+  else
+    print(
+      `${all} tasks: ${counts.continues} continue, ${counts.diverges} diverge, ${counts.fails} fail, of ${counts.unknown} it cannot be told`,
+    );
+  if (counts.continues < all) process.exitCode = 1;
+}
+
+async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<Told> {
+  if (!("unreadable" in task)) return await thread.replay(task);
+  return { verdict: "unknown", reason: `the task could not be read when it was exported: ${task.unreadable}`, recorded: [], found: [] };
+}
+
+/** Throws an Error that names the line that is no task. */
+export async function* tasksOf(file: string): AsyncGenerator<RecordedTask | UnreadableTask> {
+  let number = 0;
+  const input = createReadStream(file, "utf8");
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+    number += 1;
+    if (line.trim() === "") continue;
+    if (line.length > LINE_MAX) throw new Error(`${file}:${number}: has ${line.length} characters, and no task has more than ${LINE_MAX}`);
+    yield parsed(file, number, line);
+  }
+}
+
+function parsed(file: string, number: number, line: string): RecordedTask | UnreadableTask {
+  try {
+    return readRecordedTask(line);
+  } catch (error) {
+    throw new Error(`${file}:${number}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

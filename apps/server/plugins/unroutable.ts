@@ -1,0 +1,16 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { DATA_HEADERS } from "./security-headers.ts";
+
+/**
+ * Answers for addresses that never reach a route, and so none of its hooks: broken percent-encoding, and segments that are longer than any id. The
+ * address is not repeated.
+ */
+export function unroutable(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+  const isBroken = error.code === "FST_ERR_BAD_URL";
+  const text = isBroken ? "the address is not percent-encoded as addresses are\n" : "there is nothing here\n";
+  void reply
+    .code(isBroken ? 400 : 404)
+    .headers(DATA_HEADERS)
+    .type("text/plain; charset=utf-8")
+    .send(text);
+}

@@ -1,0 +1,70 @@
+/**
+ * Where other systems tell of events that tools wait for (ctx.event): POST /events/<token>, with a body of JSON.
+ *
+ * The token is the credential, so nobody logs in here and no cookie counts. It stands in the address, since most systems that call back can be given an
+ * address and nothing else; this server logs no addresses.
+ */
+import { type Json, ParleyError, receiveEvent } from "@parley/core";
+import { EVENTS_PATH } from "@parley/node";
+import type { FastifyInstance } from "fastify";
+import type { FrontEnd } from "../../front-end/front-end.ts";
+import { refusalOf } from "../../front-end/refusal.ts";
+import { acceptJsonOnly, InvalidJson, TooLarge } from "../../json-only.ts";
+import { sendJson } from "../../streams/outlet.ts";
+
+const DOOR = "event";
+const ADDRESS = `${EVENTS_PATH}/*`;
+
+interface EventRequest {
+  readonly Params: { readonly "*": string };
+}
+
+export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
+  const { services, rates, limits, log } = frontEnd;
+  acceptJsonOnly(scope, limits);
+
+  scope.post<EventRequest>(ADDRESS, { bodyLimit: limits.bodyBytesMax }, async ({ params, body }, reply) => {
+    const received = await receiveEvent(services, {
+      token: params["*"],
+      // A callback without a body says that something has happened, and no more.
+      body: (body ?? {}) as Json,
+      door: DOOR,
+      admit: (sender) => rates.take(sender, "answers", 1),
+    });
+    sendJson(reply, 200, { received });
+    return reply;
+  });
+
+  // Some systems look whether an address is there before they use it; links are followed. Neither tells of anything.
+  scope.route({
+    method: ["GET", "PUT", "DELETE"],
+    url: ADDRESS,
+    handler: (_request, reply) => {
+      void reply.header("allow", "POST");
+      sendJson(reply, 405, { error: { message: "events are told by POST, with a body of JSON" } });
+    },
+  });
+
+  scope.setErrorHandler((error: Error & { readonly statusCode?: number; readonly code?: string }, request, reply) => {
+    const { httpStatus, body, retryAfterSeconds } = refused(frontEnd, error);
+    const code = error instanceof ParleyError ? { code: error.code } : {};
+    if (httpStatus < 500) log.info({ requestId: request.id, ...code }, "event refused");
+    if (retryAfterSeconds !== undefined) void reply.header("retry-after", retryAfterSeconds);
+    sendJson(reply, httpStatus, body);
+  });
+}
+
+function refused(frontEnd: FrontEnd, error: Error & { readonly code?: string }): ReturnType<typeof refusalOf> {
+  const { bodyBytesMax } = frontEnd.limits;
+  const says = (httpStatus: number, message: string) => ({ httpStatus, body: { error: { message } } });
+  if (error instanceof InvalidJson) return says(400, "the body is not valid JSON");
+  if (error instanceof TooLarge) return says(400, `the body ${error.message}`);
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return says(413, `the body is larger than ${bodyBytesMax} bytes (PARLEY_BODY_BYTES_MAX)`);
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return says(415, "the Content-Type must be application/json");
+    default:
+      return refusalOf(frontEnd, error);
+  }
+}

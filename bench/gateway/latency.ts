@@ -1,0 +1,58 @@
+/** What the gateway adds to a call: one client with one session at a time, directly at the upstream and through the gateway, a few calls of each in turn. */
+import { median, quantile } from "../measure.ts";
+import { blockingLifecycle, openSession, type Session } from "../session.ts";
+import type { GatewayDeployment } from "./deployment.ts";
+
+export interface Latency {
+  /** Milliseconds. */
+  readonly direct: Spread;
+  readonly gateway: Spread;
+  readonly added: Spread;
+}
+
+interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const WARM_UP = 100;
+const IN_TURN = 10;
+
+export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool: "plain" | "ask", calls: number): Promise<Latency> {
+  const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
+  const taken = { direct: [] as number[], gateway: [] as number[] };
+  try {
+    for (let done = 0; done < calls + WARM_UP; done += IN_TURN) {
+      for (const [side, session, name] of [
+        ["direct", direct, tool],
+        ["gateway", gateway, `up_${tool}`],
+      ] as const) {
+        for (let each = 0; each < IN_TURN; each += 1) {
+          const sentAt = performance.now();
+          await call(session, name);
+          if (done >= WARM_UP) taken[side].push(performance.now() - sentAt);
+        }
+      }
+    }
+  } finally {
+    direct.close();
+    gateway.close();
+  }
+  const [theirs, ours] = [spread(taken.direct), spread(taken.gateway)];
+  return { direct: theirs, gateway: ours, added: { p50: ours.p50 - theirs.p50, p99: ours.p99 - theirs.p99 } };
+}
+
+/** The client answers as soon as it is asked. */
+async function call(session: Session, name: string): Promise<void> {
+  const args = { text: "n".repeat(280) };
+  if (name.endsWith("ask")) return await blockingLifecycle(session, name, args);
+  const { isError, content } = await session.request<{ isError?: boolean; content: { text: string }[] }>("tools/call", {
+    name,
+    arguments: args,
+  });
+  if (isError || content[0]?.text !== args.text) throw new Error(`${name} went wrong`);
+}
+
+function spread(values: readonly number[]): Spread {
+  return { p50: median(values), p99: quantile(values, 0.99) };
+}

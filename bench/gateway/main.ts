@@ -1,0 +1,107 @@
+/**
+ * `npm run bench:gateway`: what the gateway adds, keeps and mixes up.
+ *
+ *   --only latency | held | overlap    one of them; nothing is written
+ *   --quick                            a tenth of it; nothing is written
+ *
+ * A whole run writes the section "The gateway" of bench/RESULTS.md, which `npm run bench` leaves as it is.
+ */
+import { execFileSync } from "node:child_process";
+import { cpus, loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import { startIssuer } from "../../test/support/issuer.ts";
+import { writeGatewaySection } from "../report.ts";
+import { CALLS_MAX, type GatewayDeployment, startGateway } from "./deployment.ts";
+import { heldCalls } from "./held.ts";
+import { callLatency } from "./latency.ts";
+import { overlappingCalls } from "./overlap.ts";
+
+const { values } = parseArgs({ options: { only: { type: "string" }, quick: { type: "boolean", default: false } } });
+const some = (count: number) => (values.quick ? Math.ceil(count / 10) : count);
+const PUBLIC_URL = "http://parley.example";
+const PEOPLE = 20;
+
+if (cpus().length > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
+
+const parts = { latency, held, overlap };
+const lines: string[] = [];
+for (const [name, measure] of Object.entries(parts)) {
+  if (values.only !== undefined && values.only !== name) continue;
+  const loads = loadavg().map((load) => load.toFixed(2));
+  process.stderr.write(`${name} … (load ${loads.join(", ")})\n`);
+  lines.push(...(await measure()), "", `Load average at its start: ${loads.join(", ")}.`, "");
+}
+process.stdout.write(`${lines.join("\n")}\n`);
+if (values.only === undefined && !values.quick) {
+  const [cpu] = cpus();
+  const machine = `${cpus().length} × ${cpu?.model ?? "unknown"}, Node ${process.version}`;
+  writeGatewaySection({ lines, machine, directory: new URL("../", import.meta.url) });
+}
+
+async function latency(): Promise<string[]> {
+  const rows = await withGateway({}, async (deployment) => [
+    { what: "plain tool call", goalMs: 2, ...(await callLatency(deployment, "plain", some(1_000))) },
+    { what: "call with an elicitation", goalMs: 5, ...(await callLatency(deployment, "ask", some(1_000))) },
+  ]);
+  return [
+    "A client of 2025-11-25 that holds its call and answers at once, directly at a classic upstream and through the gateway, ten calls of each in turn:",
+    "",
+    "| | direct, p50 (p99) | through the gateway | ratio of the p50 | added, p50 | goal | reached |",
+    "|---|---|---|---|---|---|---|",
+    ...rows.map(({ what, goalMs, direct, gateway, added }) => {
+      const both = [direct, gateway].map(({ p50, p99 }) => `${ms(p50)} (${ms(p99)})`).join(" | ");
+      return `| ${what} | ${both} | ${(gateway.p50 / direct.p50).toFixed(1)} | ${ms(added.p50)} | ≤ ${goalMs} ms | ${added.p50 <= goalMs ? "yes" : "**no**"} |`;
+    }),
+  ];
+}
+
+async function held(): Promise<string[]> {
+  const found = await withGateway({}, (deployment) => heldCalls(deployment, some(CALLS_MAX)));
+  const count = (value: number) => value.toLocaleString("en");
+  return [
+    `${count(found.calls)} classic elicitations held in one worker:`,
+    "",
+    "| | |",
+    "|---|---|",
+    `| live heap of the worker per call | ${kb(found.heapPerCall)} |`,
+    `| resident memory of the worker per call | ${kb(found.residentPerCall)} |`,
+    `| live heap before, and after all have ended | ${kb(found.heapBefore)}, ${kb(found.heapAfter)} |`,
+    `| entries in Redis that say who holds a call, meanwhile and afterwards | ${count(found.holderKeysHeld)}, ${found.holderKeysAfter} |`,
+    `| sessions at the upstream more than before, afterwards | ${found.sessionsAfter} |`,
+  ];
+}
+
+async function overlap(): Promise<string[]> {
+  const issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
+  try {
+    const exp = Math.floor(Date.now() / 1_000) + 3_600;
+    const tokens = await Promise.all(Array.from({ length: PEOPLE }, (_, number) => issuer.token({ sub: `person-${number}`, exp })));
+    const env = { PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_PUBLIC_URL: PUBLIC_URL };
+    const { answers, strays } = await withGateway(env, ({ url }) => overlappingCalls({ url, tokens, calls: 200, rounds: some(50) }));
+    return [
+      `200 overlapping calls of ${PEOPLE} people on one upstream, answered in random order, ${some(50)} rounds: ${answers.toLocaleString("en")} answers, ${strays} of them at another question than their own.`,
+    ];
+  } finally {
+    await issuer.close();
+  }
+}
+
+async function withGateway<T>(
+  frontEndEnv: Readonly<Record<string, string>>,
+  work: (deployment: GatewayDeployment) => Promise<T>,
+): Promise<T> {
+  const deployment = await startGateway(frontEndEnv);
+  try {
+    return await work(deployment);
+  } finally {
+    await deployment.close();
+  }
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(value < 10 ? 2 : 1)} ms`;
+}
+
+function kb(bytes: number): string {
+  return `${Math.round(bytes / 1_024).toLocaleString("en")} KiB`;
+}

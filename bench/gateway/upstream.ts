@@ -1,0 +1,51 @@
+/**
+ * A classic upstream to measure by: the TypeScript SDK 1, whose tools do nothing of their own.
+ *
+ *   plain   answers with the text that it is given
+ *   ask     asks with elicitation/create, waits, and answers with the text that it is given and the answer
+ *
+ * Takes PORT. GET /readyz; GET /sessions: how many are open.
+ */
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+
+const inputSchema = { type: "object", properties: { text: { type: "string" } } } as const;
+const requestedSchema = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] } as const;
+const HOUR_MS = 3_600_000;
+
+function build(): Server {
+  const server = new Server({ name: "measured", version: "1" }, { capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: ["plain", "ask"].map((name) => ({ name, inputSchema })) }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendRequest }) => {
+    const { text: given } = params.arguments ?? {};
+    const text = typeof given === "string" ? given : "";
+    if (params.name === "plain") return { content: [{ type: "text", text }] };
+    const message = `How many for ${text}?`;
+    const asked = { method: "elicitation/create", params: { mode: "form", message, requestedSchema } } as const;
+    const { content } = await sendRequest(asked, ElicitResultSchema, { timeout: HOUR_MS });
+    return { content: [{ type: "text", text: `${text}: ${String(content?.["size"])}` }] };
+  });
+  return server;
+}
+
+const sessions = new Map<string, StreamableHTTPServerTransport>();
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === "/readyz") return void response.end("ok");
+  if (request.url === "/sessions") return void response.end(String(sessions.size));
+  const known = sessions.get(String(request.headers["mcp-session-id"]));
+  if (known) return await known.handleRequest(request, response);
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (id) => void sessions.set(id, transport),
+    onsessionclosed: (id) => void sessions.delete(id),
+  });
+  await build().connect(transport as never);
+  await transport.handleRequest(request, response);
+}
+
+createServer((request, response) => void serve(request, response)).listen(Number(process.env["PORT"]), "127.0.0.1");
+process.once("SIGTERM", () => process.exit(0));

@@ -1,0 +1,91 @@
+/**
+ * What another system tells of, by the token that a tool handed it: the token is the credential, and there is no other.
+ *
+ *   token ─▶ given out by us? ─▶ waited for? ─▶ fits the schema? ─▶ recorded, once (I2) ─▶ the tool continues
+ *
+ * A token is signed, so a forged one is refused before the store is asked. Neither it nor what was told reaches a log.
+ */
+import { type Actor, type AuditFact, boundTo, noteAudit } from "../audit.ts";
+import { type Caller, DEFAULT_TENANT } from "../caller.ts";
+import { ParleyError } from "../errors.ts";
+import { describeViolations } from "../schema-violation.ts";
+import type { Answer, AwaitedEvent, Json, Task } from "../task.ts";
+import { compareAnswer, recordAnswer } from "./answer-task.ts";
+import { readable } from "./get-task.ts";
+import type { Services } from "./services.ts";
+
+export interface ReceiveEvent {
+  readonly token: string;
+  /** As it was sent, parsed. */
+  readonly body: Json;
+  readonly door?: string;
+  /** Called once the token is known to be ours, before anything is read: to take from what its sender may. */
+  readonly admit?: (sender: Caller) => Promise<void>;
+}
+
+/**
+ * `duplicate`: the same was told before. Throws EVENT_NOT_FOUND, EVENT_LATE, TOO_LARGE and INVALID_EVENT, and as getTask where what was said in the
+ * task cannot be read.
+ */
+export async function receiveEvent(services: Services, { token, body, door, admit }: ReceiveEvent): Promise<"accepted" | "duplicate"> {
+  const named = services.eventTokens?.read(token);
+  if (!named) throw unknownEvent();
+  const { taskId, key } = named;
+  await admit?.(senderOf(taskId));
+  const task = await services.store.load(taskId);
+  if (!task) throw unknownEvent();
+  readable(task);
+  const actor = { caller: senderOf(taskId, task.call.tenant), ...(door !== undefined && { door }) };
+  const event = task.events?.find((open) => open.key === key);
+  const answer = { action: "accept", content: { body } } as const;
+  if (!event) return await compare(services, { actor, taskId, key, answer });
+  const { storedValueMax } = services.settings;
+  if (JSON.stringify(answer).length > storedValueMax) {
+    refused(services, { actor, task, event });
+    throw new ParleyError("TOO_LARGE", `the body has more than ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)`);
+  }
+  const violations = services.validate(event.request.schema, body);
+  if (violations.length > 0) {
+    refused(services, { actor, task, event });
+    throw new ParleyError("INVALID_EVENT", `the body does not fit: ${describeViolations(violations)}`, { violations });
+  }
+  const { type } = await recordAnswer(services, { actor, task, ask: event, answer });
+  if (type === "accepted" || type === "duplicate") return type;
+  throw late();
+}
+
+interface Telling {
+  readonly actor: Actor;
+  readonly taskId: string;
+  readonly key: string;
+  readonly answer: Answer;
+}
+
+/** What is recorded tells a repeated one from one that comes too late. */
+async function compare(services: Services, { actor, ...told }: Telling): Promise<"duplicate"> {
+  const { type: verdict } = await compareAnswer(services, told);
+  if (verdict === "unknown") throw unknownEvent();
+  noteAudit(services, actor, () => ({ action: "answer", taskId: told.taskId, ask: told.key, verdict }));
+  if (verdict === "duplicate") return verdict;
+  throw late();
+}
+
+function refused(services: Services, { actor, task, event }: { actor: Actor; task: Task; event: AwaitedEvent }): void {
+  noteAudit(services, actor, (): AuditFact => {
+    const { id, call } = task;
+    return { action: "refuse", taskId: id, tool: `${call.kind} ${call.name}`, ...boundTo(services, id, call, event), verdict: "invalid" };
+  });
+}
+
+/** Nobody is known by a token but the one task that it was made for. */
+function senderOf(taskId: string, tenant = DEFAULT_TENANT): Caller {
+  return { principal: `event ${taskId}`, tenant, scopes: [], authenticatedBy: "event token", names: [], groups: [], roles: [] };
+}
+
+function unknownEvent(): ParleyError {
+  return new ParleyError("EVENT_NOT_FOUND", "no such event");
+}
+
+function late(): ParleyError {
+  return new ParleyError("EVENT_LATE", "the event is not waited for any more");
+}

@@ -1,0 +1,43 @@
+/** Which tasks are unfinished, in no order: for an operator who looks at all of them. Each is told at least once if it stays so meanwhile. */
+import type { CallFacts } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { ContentCodec } from "./content/codec.ts";
+import type { Keys } from "./keys.ts";
+import type { Reads } from "./reads.ts";
+import { callOf } from "./task-hash.ts";
+import { reached } from "./unavailable.ts";
+
+/** Tasks that are looked at together. */
+const BATCH = 500;
+
+export interface WaitingTask {
+  readonly taskId: string;
+  readonly call: Pick<CallFacts, "kind" | "name">;
+}
+
+export interface WaitingOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly codec: ContentCodec;
+  readonly reads: Pick<Reads, "fields">;
+}
+
+export function createWaiting({ redis, keys, codec, reads }: WaitingOptions) {
+  async function look(taskId: string): Promise<WaitingTask[]> {
+    const taskKeys = keys.task(taskId);
+    if (!taskKeys) return [];
+    const [call] = await reads.fields(taskKeys[0], ["call"]);
+    return typeof call === "string" ? [{ taskId, call: callOf(codec.of(taskId), call) }] : [];
+  }
+
+  /** Throws UNAVAILABLE. */
+  return async function* waiting(partition: number): AsyncGenerator<readonly WaitingTask[]> {
+    let cursor = "0";
+    do {
+      const [next, flat] = await reached(redis.zscan(keys.due(partition), cursor, "COUNT", BATCH));
+      const found = await reached(Promise.all(flat.filter((_, index) => index % 2 === 0).map(look)));
+      yield found.flat();
+      cursor = next;
+    } while (cursor !== "0");
+  };
+}

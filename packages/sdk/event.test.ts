@@ -1,0 +1,258 @@
+/** `ctx.event`: what another system tells of, once, wherever the worker dies. */
+import { eventKey, type JsonObject } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Context } from "./context.ts";
+import { dryRun } from "./dry-run.ts";
+import { accept, decline, runTool, startTool, timeout } from "./testing.ts";
+import { defineTool } from "./tool.ts";
+
+const PAID = z.object({ amount: z.number().positive() });
+
+function tool(run: (ctx: Context) => Promise<string>) {
+  return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
+}
+
+/** Whom the address was handed to. */
+function checkout(log: string[] = []) {
+  return tool(async (ctx) => {
+    const paid = ctx.event("paid", { schema: PAID, timeout: "1 day" });
+    await ctx.step("checkout", () => void log.push(paid.url));
+    const { amount } = await paid.received();
+    await ctx.step("ship", () => void log.push(`shipped for ${amount}`));
+    return `paid ${amount}`;
+  });
+}
+
+describe("an event", () => {
+  test("is waited for without a question, and what is told comes back as its schema says", async () => {
+    const log: string[] = [];
+    const run = await startTool(checkout(log));
+    expect(run.task).toMatchObject({ status: "working", asks: [] });
+    expect(run.asks).toEqual([]);
+    expect(log).toEqual([expect.stringMatching(/^https:\/\/parley\.test\/events\/0-test-\d+\.[\w-]+\.[\w-]+$/)]);
+
+    expect(await run.tell("paid", { amount: 12 })).toBe("accepted");
+    expect(run.text).toBe("paid 12");
+    expect(log[1]).toBe("shipped for 12");
+    expect(run.journal).toEqual(["step:checkout", "ask:event:paid", "step:ship"]);
+  });
+
+  test("is taken once: the same again is a repetition, another one is late, also behind the end", async () => {
+    const run = await startTool(
+      tool(async (ctx) => {
+        const paid = ctx.event("paid", { schema: PAID });
+        await paid.received();
+        await ctx.confirm("more", { message: "More?" });
+        return "done";
+      }),
+    );
+    await run.tell("paid", { amount: 1 });
+    expect(await run.tell("paid", { amount: 1 })).toBe("duplicate");
+    await expect(run.tell("paid", { amount: 2 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+    await run.answer({ more: true });
+    expect(await run.tell("paid", { amount: 1 })).toBe("duplicate");
+    await expect(run.tell("paid", { amount: 2 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+  });
+
+  test("that does not fit is refused with the field, and is still waited for", async () => {
+    const run = await startTool(checkout());
+    await expect(run.tell("paid", { amount: "12" })).rejects.toMatchObject({
+      code: "INVALID_EVENT",
+      violations: [{ path: "/amount", message: "must be number" }],
+    });
+    await expect(run.tell("paid", null)).rejects.toMatchObject({ code: "INVALID_EVENT" });
+    await expect(run.tell("paid", { amount: 1, note: "x".repeat(262_144) })).rejects.toMatchObject({ code: "TOO_LARGE" });
+    await run.tell("paid", { amount: 12 });
+    expect(run.text).toBe("paid 12");
+  });
+
+  test("that was never waited for is not found", async () => {
+    const run = await startTool(checkout());
+    await expect(run.tell("refunded", { amount: 1 })).rejects.toMatchObject({ code: "EVENT_NOT_FOUND" });
+  });
+
+  test("ends the same wherever the worker dies, and nothing is done twice", async () => {
+    const expected: string[] = [];
+    const { text, journal } = await runTool(checkout(expected), {}, { events: { paid: { amount: 12 } } });
+    for (let after = 1; after <= journal.length; after += 1) {
+      const log: string[] = [];
+      const run = await runTool(checkout(log), {}, { events: { paid: { amount: 12 } }, interrupt: after });
+      expect([after, run.text, run.journal, log.filter((line) => line.startsWith("shipped"))]).toEqual([
+        after,
+        text,
+        journal,
+        ["shipped for 12"],
+      ]);
+    }
+  });
+
+  test("that nobody tells of in time throws TimedOut, or is what the tool says", async () => {
+    expect((await runTool(checkout(), {}, { events: { paid: timeout } })).text).toBe(
+      'Nothing was heard of "paid" in time. The tool stopped there.',
+    );
+    const withDefault = tool(async (ctx) => {
+      const paid = ctx.event("paid", { schema: PAID, timeout: "1 hour", onTimeout: { default: { amount: 7 } } });
+      return String((await paid.received()).amount);
+    });
+    expect((await runTool(withDefault, {}, { events: { paid: timeout } })).text).toBe("7");
+    const failing = tool(async (ctx) => JSON.stringify(await ctx.event("paid", { timeout: "1 hour", onTimeout: "fail" }).received()));
+    expect((await runTool(failing, {}, { events: { paid: timeout } })).error).toMatchObject({ data: { code: "ASK_TIMEOUT" } });
+  });
+
+  test("that is given up is told late", async () => {
+    const run = await startTool(
+      tool(async (ctx) => {
+        const given = new AbortController();
+        const paid = ctx.event("paid", { signal: given.signal });
+        const first = await Promise.race([paid.received(), ctx.confirm("wait", { message: "Wait?" })]);
+        if (first !== false) return "waited";
+        given.abort();
+        await ctx.confirm("sure", { message: "Sure?" });
+        return "given up";
+      }),
+    );
+    await run.answer({ wait: false });
+    await expect(run.tell("paid", {})).rejects.toMatchObject({ code: "EVENT_LATE" });
+    await run.answer({ sure: true });
+    expect(run.text).toBe("given up");
+  });
+
+  test("beside a question: whichever comes first, in every run", async () => {
+    const racing = tool(async (ctx) => {
+      const paid = ctx.event("paid", { schema: PAID });
+      const winner = await Promise.race([
+        paid.received().then(({ amount }) => `paid ${amount}`),
+        ctx.confirm("stop", { message: "Stop?" }).then((stop) => `stop ${stop}`),
+      ]);
+      await ctx.step("note", () => winner);
+      await ctx.confirm("end", { message: "End?" });
+      return winner;
+    });
+    const run = await startTool(racing, {}, { interrupt: true });
+    await run.tell("paid", { amount: 5 });
+    await run.answer({ stop: true });
+    await run.answer({ end: true });
+    expect(run.text).toBe("paid 5");
+  });
+
+  test("of one name each has its own token, by occurrence, branch and restart", async () => {
+    const tokens: string[] = [];
+    const many = tool(async (ctx) => {
+      const events = [ctx.event("paid"), ctx.event("paid"), await ctx.branch("ann", async () => ctx.event("paid"))];
+      await ctx.step("hand-out", () => void tokens.push(...events.map(({ token }) => token)));
+      return JSON.stringify(await Promise.all(events.map((event) => event.received())));
+    });
+    const run = await runTool(many, {}, { events: { paid: 1, "paid#2": 2, "ann/paid": 3 } });
+    expect(run.text).toBe("[1,2,3]");
+    expect(new Set(tokens).size).toBe(3);
+  });
+
+  test("of which the author's schema wants more than JSON Schema says, throws INVALID_EVENT in the run", async () => {
+    const even = z.object({ amount: z.number().refine((amount) => amount % 2 === 0, "must be even") });
+    const run = await startTool(tool(async (ctx) => String((await ctx.event("paid", { schema: even }).received()).amount)));
+    await run.tell("paid", { amount: 3 });
+    expect(run.error).toMatchObject({ data: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be even" }] } });
+  });
+
+  test("is no client's to answer, with or without early replies", async () => {
+    const early = defineTool({
+      name: "early",
+      earlyReplies: true,
+      run: async (_args, ctx) => String((await ctx.event("paid", { schema: PAID }).received()).amount),
+    });
+    const run = await startTool(early, {}, { early: { [eventKey("paid")]: { body: { amount: 1_000 } } } });
+    expect(run.task.status).toBe("working");
+    await expect(run.answer({ [eventKey("paid")]: { body: { amount: 1_000 } } })).rejects.toThrow(/is not asked/);
+    await run.tell("paid", { amount: 1 });
+    expect(run.text).toBe("1");
+  });
+
+  test("whose schema cannot be checked is INVALID_ASK", async () => {
+    const run = await runTool(
+      tool(async (ctx) => JSON.stringify(await ctx.event("paid", { schema: { type: "nothing" } as JsonObject }).received())),
+    );
+    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK" } });
+  });
+});
+
+describe("the address of an event", () => {
+  test.each<[string, (ctx: Context, url: string) => unknown]>([
+    ["a step's result", (ctx, url) => ctx.step("echo", () => ({ callback: url }))],
+    ["a question", (ctx, url) => ctx.confirm("go", { message: `Go to ${url}?` })],
+    ["a page's address", (ctx, url) => ctx.url("go", { message: "Go?", url: `https://pay.example/?back=${url}` })],
+    ["the status", (ctx, url) => ctx.status(url)],
+    ["a log line", (ctx, url) => ctx.log("info", { url })],
+    ["progress", (ctx, url) => ctx.progress(1, 2, url)],
+    ["what is emitted", (ctx, url) => ctx.emit("toast", { url })],
+    ["the text for the model", (ctx, url) => ctx.immediateResponse(url)],
+    ["the arguments of a restart", (ctx, url) => ctx.restart({ url })],
+  ])("does not stand in %s", async (_where, leak) => {
+    const run = await startTool(
+      tool(async (ctx) => {
+        await leak(ctx, ctx.event("paid").url);
+        return "leaked";
+      }),
+    );
+    expect(JSON.stringify([run.error, run.text])).toMatch(/EVENT_TOKEN_MISPLACED|holds the token of an event/);
+    expect(JSON.stringify([run.task, run.feed])).not.toMatch(/parley\.test\/events/);
+  });
+
+  test("does not stand in the result, nor in an error", async () => {
+    const telling = tool(async (ctx) => ctx.event("paid").url);
+    expect((await runTool(telling)).error).toMatchObject({ data: { code: "EVENT_TOKEN_MISPLACED" } });
+    const failing = tool(async (ctx) => {
+      const { url } = ctx.event("paid");
+      await ctx.step("checkout", () => {
+        throw new Error(`cannot reach ${url}`);
+      });
+      return "";
+    });
+    const { text } = await runTool(failing);
+    expect(text).toContain("cannot reach https://parley.test/events/[event token]");
+  });
+});
+
+describe("a page that an event completes", () => {
+  const visiting = tool(async (ctx) => {
+    const paid = ctx.event("paid", { schema: PAID, timeout: "1 day" });
+    const page = await ctx.step("checkout", () => "https://pay.example/1");
+    const { amount } = await ctx.url("pay", { message: "Please pay.", url: page, completedBy: paid });
+    return `paid ${amount}`;
+  });
+
+  test("is done when the event was told, whether the client said so before or never", async () => {
+    for (const agrees of [true, false]) {
+      const run = await startTool(visiting);
+      expect(run.task).toMatchObject({ status: "input_required", asks: [{ key: "pay", request: { url: "https://pay.example/1" } }] });
+      if (agrees) await run.answer({ pay: accept });
+      expect(run.text).toBe("");
+      await run.tell("paid", { amount: 12 });
+      expect(run.text).toBe("paid 12");
+    }
+  });
+
+  test("that the person declines gives the event up", async () => {
+    const run = await startTool(visiting);
+    await run.answer({ pay: decline });
+    expect(run.text).toBe('The user declined to answer "pay". The tool stopped there.');
+    await expect(run.tell("paid", { amount: 12 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+  });
+
+  test("ends with the event's time", async () => {
+    const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: timeout } });
+    expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
+  });
+
+  test("comes to the same wherever the worker dies", async () => {
+    for (const interrupt of [1, 2, 3, 4, true]) {
+      const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, interrupt });
+      expect(run.text).toBe("paid 12");
+    }
+  });
+});
+
+test("a dry run goes on with what is told, and stops where nothing could be made up", async () => {
+  expect(await dryRun(checkout(), {}, { answers: { paid: { amount: 1 } } })).toEqual({ asks: [], steps: ["checkout", "ship"] });
+  expect(await dryRun(checkout())).toMatchObject({ stopped: expect.stringContaining('"paid"') });
+});

@@ -1,0 +1,123 @@
+/** `ctx.event`: waiting for what another system tells of, over core's `event`. */
+import {
+  type Answer,
+  type Duration,
+  type EventOptions as CoreOptions,
+  type Effects,
+  type Json,
+  type JsonObject,
+  ParleyError,
+} from "@parley/core";
+import { describeViolations, parseDuration } from "@parley/core";
+import { DefinitionError, throwUnheard } from "./failures.ts";
+import { present } from "./present.ts";
+import { check, type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
+
+export interface EventOptions<S extends Schema | JsonObject> {
+  /**
+   * What the other system sends, as a Standard Schema or JSON Schema; anything unless said otherwise. The front end judges by its JSON Schema, and who
+   * sends what does not fit is told so. What JSON Schema cannot say, such as a `refine`, is judged in the run, where it throws INVALID_EVENT.
+   */
+  readonly schema?: S;
+  /** How long the event is waited for: `"2 days"`. The deployment's default for questions is a week. */
+  readonly timeout?: Duration;
+  /** `"throw"` (the default): `received` throws TimedOut. `"fail"`: the task fails. Or what is taken to have been told. */
+  readonly onTimeout?: "throw" | "fail" | { readonly default: S extends Schema ? InputOf<S> : Json };
+  /** Aborting it gives the event up: who tells of it then is told that it comes late, and `received` throws Withdrawn. */
+  readonly signal?: AbortSignal;
+}
+
+export type BodyOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : Json;
+
+/** An event that the tool waits for. Hand `url` (or `token`) to the other system inside a step, and nowhere else. */
+export interface TaskEvent<T> {
+  readonly name: string;
+  /** Where the other system tells of it: `POST`, with a body of JSON. Whoever knows it may. */
+  readonly url: string;
+  /** The last part of the address. */
+  readonly token: string;
+  /** Waits for it. Throws TimedOut, Withdrawn, and ParleyError INVALID_EVENT. */
+  received(): Promise<T>;
+}
+
+/** With what `ctx.url` needs of it. */
+interface Given<T> extends TaskEvent<T> {
+  readonly giveUp: () => void;
+}
+
+const given = new WeakMap<TaskEvent<unknown>, Given<unknown>>();
+
+export function createEvent(effects: Pick<Effects, "event">) {
+  return <S extends Schema | JsonObject>(name: string, options: EventOptions<S> = {}): TaskEvent<unknown> => {
+    const { schema, json } = schemaOf(name, options.schema);
+    const giveUp = new AbortController();
+    const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal;
+    const { token, url, answer } = effects.event(name, { type: "event", schema: json }, coreOptions(options, signal));
+    const received = async () => await bodyOf(name, schema, await answer);
+    const event = { name, url, token, received };
+    given.set(event, { ...event, giveUp: () => giveUp.abort() });
+    return event;
+  };
+}
+
+/**
+ * Waits for `event` while `visit` is open: whichever comes to something first. The other one is given up. What `visit` resolves with is what became of
+ * the question, which no client can settle by agreeing to it.
+ */
+export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSignal) => Promise<never>): Promise<T> {
+  const known = given.get(event);
+  if (!known) throw new TypeError("completedBy takes what ctx.event gave");
+  const done = new AbortController();
+  const visited = visit(done.signal);
+  const received = event.received();
+  // The one that is given up throws that it was.
+  for (const each of [visited, received]) each.catch(() => undefined);
+  try {
+    return await Promise.race([received, visited]);
+  } finally {
+    done.abort();
+    known.giveUp();
+  }
+}
+
+function coreOptions({ timeout, onTimeout }: EventOptions<Schema | JsonObject>, signal: AbortSignal): CoreOptions {
+  const policy =
+    typeof onTimeout === "object" ? { default: { body: onTimeout.default as Json } } : onTimeout === "fail" ? onTimeout : undefined;
+  return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout: policy, signal });
+}
+
+async function bodyOf(name: string, schema: Schema, answer: Answer): Promise<unknown> {
+  if (answer.action !== "accept") return throwUnheard(name, answer.action === "withdrawn" ? "withdrawn" : "timeout");
+  const read = await check(schema, answer.content?.["body"]);
+  if (read.ok) return read.value;
+  const { violations } = read;
+  throw new ParleyError("INVALID_EVENT", `what was told of the event "${name}" does not fit: ${describeViolations(violations)}`, {
+    violations,
+  });
+}
+
+interface EventSchema {
+  readonly schema: Schema;
+  readonly json: JsonObject;
+}
+
+const ANYTHING: EventSchema = { schema: jsonSchema<Json>({}), json: {} };
+
+/** A schema that is a constant is converted once. */
+const known = new WeakMap<object, EventSchema>();
+
+function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
+  if (schema === undefined) return ANYTHING;
+  const before = "~standard" in schema ? known.get(schema) : undefined;
+  if (before) return before;
+  try {
+    const standard = "~standard" in schema ? (schema as Schema) : jsonSchema(schema);
+    const made = { schema: standard, json: jsonOf(`the event "${name}"`, standard, "input") };
+    known.set(standard, made);
+    return made;
+  } catch (error) {
+    if (!(error instanceof DefinitionError)) throw error;
+    const violations = error.violations ?? [{ path: "", message: error.message }];
+    throw new ParleyError("INVALID_ASK", error.message, { violations, cause: error });
+  }
+}

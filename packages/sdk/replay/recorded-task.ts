@@ -1,0 +1,255 @@
+/**
+ * A waiting task as `parley export` writes it, one object a line: what replay needs and nothing else. Secrets that were left on pages are in no
+ * journal, and so in no export.
+ */
+import {
+  type Ask,
+  type AskRequest,
+  type AwaitedEvent,
+  type CallFacts,
+  canonicalJson,
+  type Entry,
+  type EntryOutcome,
+  type Json,
+  type JsonObject,
+  type Journal,
+  type Open,
+  type TaskAtWork,
+  type TaskStatus,
+} from "@parley/core";
+import { present } from "../present.ts";
+import { textDigest } from "../testing-ports.ts";
+
+export const EXPORT_FORMAT = 1;
+
+export interface RecordedTask {
+  readonly format: typeof EXPORT_FORMAT;
+  readonly taskId: string;
+  /** When it was exported, in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly status: TaskStatus;
+  readonly generation: number;
+  readonly run: number;
+  readonly call: Pick<CallFacts, "kind" | "name" | "principal" | "tenant" | "capabilities" | "createdAtMs"> & {
+    readonly arguments: JsonObject;
+    readonly replies?: JsonObject;
+    /** What uuids and random numbers are derived from; absent where content is redacted. */
+    readonly seed?: string;
+  };
+  /** Open questions. The digest is "" where it cannot be compared. */
+  readonly asks: readonly Ask[];
+  /** What is waited for from outside. */
+  readonly events?: readonly AwaitedEvent[];
+  /** By entry key. The digest of a question is "" where it cannot be compared. */
+  readonly journal: Readonly<Record<string, Entry>>;
+  /** Texts and numbers that people and services gave stand there as placeholders. */
+  readonly isRedacted: boolean;
+  /** What was said is sealed in the deployment, so what was asked can only be compared where the question is still open. */
+  readonly isSealed: boolean;
+}
+
+/** A task that could not be read. */
+export interface UnreadableTask {
+  readonly format: typeof EXPORT_FORMAT;
+  readonly taskId: string;
+  readonly unreadable: string;
+}
+
+/** Throws an Error that says what is wrong with a line of an export. */
+export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new Error("is not JSON: the line was changed, or cut off");
+  }
+  if (!isObject(value) || typeof value["taskId"] !== "string") throw new Error("is no exported task: it lacks `taskId`");
+  const { format } = value;
+  if (format !== EXPORT_FORMAT) throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}`);
+  if (typeof value["unreadable"] === "string") return value as unknown as UnreadableTask;
+  const { call, asks, events = [], journal } = value;
+  const problem =
+    (!isObject(call) || typeof call["name"] !== "string" || !isObject(call["arguments"]) ? "`call`" : undefined) ??
+    (Array.isArray(asks) && asks.every(isAsk) ? undefined : "`asks`") ??
+    (Array.isArray(events) && events.every(isAsk) ? undefined : "`events`") ??
+    (isObject(journal) && Object.entries(journal).every(isEntry) ? undefined : "`journal`") ??
+    (typeof value["atMs"] === "number" && typeof value["generation"] === "number" ? undefined : "`atMs` or `generation`");
+  if (problem !== undefined) throw new Error(`is no exported task: ${problem} is missing or has another form`);
+  return value as unknown as RecordedTask;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const CALLED_AT = /^\d+o?(:[\d.]+)?$/;
+
+function isAsk(ask: unknown): boolean {
+  return isObject(ask) && typeof ask["key"] === "string" && isObject(ask["request"]) && CALLED_AT.test(String(ask["calledAt"]));
+}
+
+function isEntry([key, entry]: readonly [string, unknown]): boolean {
+  if (!key.includes(":") || !isObject(entry) || !CALLED_AT.test(String(entry["calledAt"]))) return false;
+  const { place } = entry;
+  return isObject(entry["outcome"]) && (place === undefined || (Number.isSafeInteger(place) && Number(place) >= 1));
+}
+
+export interface ToRecord {
+  readonly atMs: number;
+  readonly redaction: Redaction;
+  /** Whether the task's content is sealed: its digests take a key that leaves the deployment with nobody. */
+  readonly isSealed: boolean;
+}
+
+/** A task as it is exported. Secrets are in neither of its parts: what was left on pages stands beside the journal. */
+export function toRecordedTask(
+  { task, journal }: { readonly task: TaskAtWork; readonly journal: Journal },
+  { atMs, redaction, isSealed }: ToRecord,
+): RecordedTask {
+  const { kind, name, principal, tenant, capabilities, createdAtMs, arguments: args, replies, seed } = task.call;
+  const { withContent } = redaction;
+  const redacted = <T extends Json>(value: T) => redactJson(value, redaction) as T;
+  return {
+    format: EXPORT_FORMAT,
+    taskId: task.id,
+    atMs,
+    status: task.status,
+    generation: task.generation,
+    run: task.run,
+    call: {
+      kind,
+      name,
+      principal: withContent ? principal : "redacted",
+      capabilities,
+      createdAtMs,
+      arguments: redacted(args),
+      ...(replies && { replies: redacted(replies) }),
+      ...(withContent && { seed, ...present({ tenant }) }),
+    },
+    asks: task.asks.map((ask) => recordedAsk(ask, { redaction, isSealed })),
+    ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
+    journal: Object.fromEntries(
+      [...journal].map(([key, entry]) => [
+        key,
+        {
+          ...entry,
+          digest: isSealed ? "" : entry.digest,
+          outcome: key.startsWith("step:") || key.startsWith("ask:") ? redactOutcome(entry.outcome, redaction) : entry.outcome,
+        },
+      ]),
+    ),
+    isRedacted: !withContent || redaction.fields.length > 0,
+    isSealed,
+  };
+}
+
+type How = Pick<ToRecord, "redaction" | "isSealed">;
+
+function recordedAsk(ask: Ask, how: How): Ask {
+  const { request, audience } = ask;
+  const { withContent } = how.redaction;
+  return { ...awaited(ask, how), request: withContent ? request : redactRequest(request), ...(withContent && audience && { audience }) };
+}
+
+function recordedEvent(event: AwaitedEvent, how: How): AwaitedEvent {
+  return { ...awaited(event, how), request: how.redaction.withContent ? event.request : { type: "event", schema: {} } };
+}
+
+function awaited(
+  { key, calledAt, digest, askedAtMs, deadlineMs, onTimeout, request }: Open,
+  { redaction: { withContent }, isSealed }: How,
+) {
+  // Of what is open its text is at hand.
+  const own = isSealed && withContent ? textDigest(canonicalJson(request)) : "";
+  return {
+    key,
+    calledAt,
+    digest: isSealed ? own : digest,
+    askedAtMs,
+    deadlineMs,
+    onTimeout: withContent ? onTimeout : ("cancel" as const),
+  };
+}
+
+/** What it is, and nothing of what it says: a question may quote anything. */
+function redactRequest(request: AskRequest): AskRequest {
+  switch (request.type) {
+    case "form":
+      return { type: "form", message: redactText(request.message), schema: { type: "object", properties: {} } };
+    case "url":
+      return { type: "url", message: redactText(request.message), url: "https://example.com/" };
+    case "sampling":
+      return { type: "sampling", params: {} };
+    case "roots":
+      return request;
+  }
+}
+
+function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcome {
+  switch (outcome.type) {
+    case "value":
+      return outcome.value === undefined ? outcome : { type: "value", value: redactJson(outcome.value, redaction) };
+    case "answer": {
+      const { answer } = outcome;
+      const content = answer.action === "accept" ? answer.content : undefined;
+      if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject } };
+      if (answer.action === "reply")
+        return { type: "answer", answer: { action: "reply", result: redactJson(answer.result, redaction) as JsonObject } };
+      return { type: "answer", answer };
+    }
+    case "error":
+      return { ...outcome, message: redaction.withContent ? outcome.message : redactText(outcome.message) };
+    case "begun":
+    case "closed":
+    case "withdrawn":
+      return outcome;
+  }
+}
+
+/** Which values stay readable. */
+export interface Redaction {
+  /** All, but those of `fields`. Otherwise texts and numbers give way to placeholders. */
+  readonly withContent: boolean;
+  /** Names of members that give way in any case, wherever they stand. */
+  readonly fields: readonly string[];
+}
+
+/**
+ * Placeholders for what people, callers and services gave. What decides the way of a handler stays as far as it tells nothing: actions, booleans,
+ * null, empty texts and lists, 0, and the choices of a form. Other texts keep their length and their kind of characters, or their format (a date
+ * is another date), so that schemas take them; other numbers become 1, or 0.5.
+ */
+export function redactJson(value: Json, { withContent, fields }: Redaction, isWithin = false): Json {
+  const isHidden = !withContent || isWithin;
+  if (typeof value === "string") return isHidden ? redactText(value) : value;
+  if (typeof value === "number") return isHidden ? redactNumber(value) : value;
+  if (Array.isArray(value)) return value.map((each) => redactJson(each, { withContent, fields }, isWithin));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, redactJson(each, { withContent, fields }, isWithin || fields.includes(name))]),
+  );
+}
+
+function redactNumber(value: number): number {
+  if (value === 0) return 0;
+  return Math.sign(value) * (Number.isInteger(value) ? 1 : 0.5);
+}
+
+const FORMATS: readonly (readonly [RegExp, string])[] = [
+  [/^\d{4}-\d\d-\d\d$/, "2000-01-01"],
+  [/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/, "2000-01-01T00:00:00Z"],
+  [/^\d\d:\d\d$/, "12:00"],
+  [/^\d\d:\d\d:\d\d$/, "12:00:00"],
+  [/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, "00000000-0000-4000-8000-000000000000"],
+  [/^[^@\s]+@[^@\s]+\.[^@\s]+$/, "redacted@example.com"],
+  [/^https?:\/\/\S+$/, "https://example.com/"],
+];
+
+function redactText(text: string): string {
+  const format = FORMATS.find(([pattern]) => pattern.test(text));
+  if (format) return format[1];
+  return text
+    .replaceAll(/\p{Lu}/gu, "X")
+    .replaceAll(/(?!X)\p{L}/gu, "x")
+    .replaceAll(/\p{N}/gu, "1");
+}

@@ -1,0 +1,291 @@
+/**
+ * Does this code still replay that task? The real engine runs the handler against what was recorded, in no store and with no worker.
+ *
+ *   recorded task ──▶ replay ──▶ continues: and what it would do next
+ *                            ──▶ diverges: what was recorded, and what the code does instead
+ *                            ──▶ fails: the code ends the task with an error
+ *                            ──▶ unknown: it cannot be told, and why
+ *
+ * No step is done: where the handler comes to one that is not recorded, the replay stops. Code outside of steps runs, as in every replay.
+ */
+import {
+  type Answer,
+  type AskRequest,
+  type EventRequest,
+  canonicalJson,
+  DEFAULT_SETTINGS,
+  type Effects,
+  entryKey,
+  errorName,
+  errorText,
+  type Journal,
+  openOf,
+  ParleyError,
+  type Prompt,
+  replay,
+  type RunEnd,
+  settledBefore,
+  type TaskAtWork,
+  type Tool,
+} from "@parley/core";
+import { leastContent } from "../dry-run.ts";
+import { createTestScope, textDigest } from "../testing-ports.ts";
+import { validateJson } from "../validate-json.ts";
+import { present } from "../present.ts";
+import { createIdleClock } from "./idle-clock.ts";
+import type { RecordedTask } from "./recorded-task.ts";
+
+export type Verdict = "continues" | "diverges" | "fails" | "unknown";
+
+export interface Replayed {
+  readonly verdict: Verdict;
+  /** What the code does once it has caught up: `waits for ask:party-size`, `does step:charge`, `ends`. Absent where it does not get so far. */
+  readonly next?: string;
+  /** Why not `continues`, as a sentence. */
+  readonly reason?: string;
+  /** Entry keys that were recorded, in the order of their calls as far as that is known; open questions are among them. */
+  readonly recorded: readonly string[];
+  /** Entry keys that the code called, in order. */
+  readonly found: readonly string[];
+  /** The question that is another one than was put, where both are known. */
+  readonly changed?: ChangedQuestion;
+  /** Questions, as the code puts them, by key. */
+  readonly questions: ReadonlyMap<string, Asked>;
+}
+
+/** What is asked of a person, or waited for from outside. */
+type Asked = AskRequest | EventRequest;
+
+export interface ChangedQuestion {
+  readonly key: string;
+  readonly recorded: Asked | undefined;
+  readonly found: Asked;
+}
+
+export interface ReplayOptions {
+  /**
+   * The code that the tasks run on now. Where values are redacted, or what was asked is sealed, the changed code is compared with what this code
+   * makes of the same task.
+   */
+  readonly baseline?: Tool | Prompt;
+  /** How long the handler may wait for something outside ctx; 10,000 by default. */
+  readonly patienceMs?: number;
+}
+
+const PATIENCE_MS = 10_000;
+
+/** Replays one task against `tool`. Does not throw for what the tool does. */
+export async function replayRecorded(tool: Tool | Prompt, recorded: RecordedTask, options: ReplayOptions = {}): Promise<Replayed> {
+  const { baseline, patienceMs = PATIENCE_MS } = options;
+  if (!baseline) return judged(await attempt(tool, recorded, { patienceMs }), recorded, undefined);
+  const before = await attempt(baseline, recorded, { patienceMs, expected: "any" });
+  if (before.verdict !== "continues") {
+    const reason = `the baseline does not replay the task itself (${before.reason ?? before.verdict})`;
+    return { ...before, verdict: "unknown", reason };
+  }
+  const after = await attempt(tool, recorded, { patienceMs, expected: before.questions });
+  return judged(after, recorded, before);
+}
+
+interface Attempt extends Replayed {
+  /** Questions whose text could not be compared with what was put. */
+  readonly uncompared: readonly string[];
+}
+
+/** What cannot be told from redacted values alone. */
+function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, baseline: Replayed | undefined): Replayed {
+  if (baseline) return result;
+  if (uncompared.length > 0 && result.verdict === "continues") {
+    const why = recorded.isSealed ? "what was asked is sealed in the deployment" : "values were redacted that may stand in it";
+    const reason = `whether ${uncompared.join(", ")} is the question that was put, since ${why}; give the code that the task runs on as baseline`;
+    return { ...result, verdict: "unknown", reason };
+  }
+  if (recorded.isRedacted && (result.verdict === "diverges" || result.verdict === "fails")) {
+    const reason = `whether this comes of the change or of redacted values; give the code that the task runs on as baseline. The replay ${result.verdict}: ${result.reason ?? ""}`;
+    return { ...result, verdict: "unknown", reason };
+  }
+  return result;
+}
+
+interface Expecting {
+  readonly patienceMs: number;
+  /** Questions as another replay put them; `any`: whatever is asked counts as what was asked. Absent: what was recorded. */
+  readonly expected?: ReadonlyMap<string, Asked> | "any";
+}
+
+async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs, expected }: Expecting): Promise<Attempt> {
+  const journal: Journal = new Map(Object.entries(recorded.journal));
+  const open = new Map(openOf(recorded).map((each) => [each.key, each]));
+  const found: string[] = [];
+  const questions = new Map<string, Asked>();
+  const uncompared: string[] = [];
+  let changed: ChangedQuestion | undefined;
+  let thrown: { readonly error: unknown } | undefined;
+  let stoppedAt: string | undefined;
+  const scope = createTestScope();
+  const clock = createIdleClock(recorded.atMs, scope);
+  const over = new AbortController();
+
+  /** The recorded digest says that the question is the one that was put. */
+  function askDigest(key: string, request: Asked): string {
+    questions.set(key, request);
+    const own = textDigest(canonicalJson(request));
+    const before = open.get(key)?.digest ?? journal.get(entryKey("ask", key))?.digest;
+    if (before === undefined || expected === "any") return before ?? own;
+    const other = expected?.get(key);
+    const isSame = other ? textDigest(canonicalJson(other)) === own : before === own;
+    if (isSame) return before;
+    if (!other && (before === "" || recorded.isRedacted)) {
+      uncompared.push(entryKey("ask", key));
+      return before;
+    }
+    changed = { key, recorded: other ?? (recorded.isRedacted ? undefined : open.get(key)?.request), found: request };
+    return own;
+  }
+
+  const handler = async (effects: Effects) => {
+    const step: Effects["step"] = (name, _work, options) => {
+      const running = effects.step(
+        name,
+        () => {
+          stoppedAt ??= id;
+          over.abort();
+          return new Promise(() => undefined);
+        },
+        options,
+      );
+      // Work never begins within the call.
+      const id = found.at(-1) ?? entryKey("step", name);
+      return running;
+    };
+    const ask: Effects["ask"] = async (name, request, how) => fitting(await effects.ask(name, request, how), request);
+    try {
+      return await tool.run(recorded.call.arguments, { ...effects, step, ...(recorded.isRedacted && { ask }) });
+    } catch (error) {
+      thrown = { error };
+      throw error;
+    }
+  };
+
+  let end: RunEnd | { readonly type: "broken"; readonly error: unknown } | undefined;
+  replay({
+    task: taskOf(recorded),
+    journal,
+    journalSize: 0,
+    handler,
+    signal: over.signal,
+    // Every sleep parks: none is waited for.
+    settings: { ...DEFAULT_SETTINGS, inlineSleepMaxMs: 0 },
+    ports: {
+      clock,
+      scope,
+      digest: textDigest,
+      validate: validateJson,
+      askDigest,
+      called: (id) => void found.push(id),
+      isHeld: () => true,
+      record: async () => undefined,
+      deposit: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was left on pages is not exported")),
+      openFile: () => Promise.reject(new ParleyError("FILE_GONE", "files are not exported")),
+      stepFailed: () => undefined,
+      // Other systems were told the recorded one, within steps.
+      tokenOf: () => ({ token: "token", url: "https://example.com/events/token" }),
+      report: async () => undefined,
+      announce: async () => undefined,
+    },
+  }).then(
+    (ended) => (end ??= ended),
+    (error: unknown) => (end ??= { type: "broken", error }),
+  );
+  void clock.sleep(tool.settings.runTimeoutMs, over.signal).then(() => over.abort());
+  const passed = await clock.pass({ isOver: () => end !== undefined || stoppedAt !== undefined, patienceMs });
+  over.abort();
+  const told = { recorded: inCallOrder(recorded, found), found, questions, uncompared, ...present({ changed }) };
+  if (stoppedAt !== undefined) return { ...told, verdict: "continues", next: `does ${stoppedAt}` };
+  if (typeof passed === "object") {
+    const reason = `the handler waits for something outside ctx (${passed.outside.join(", ")}) for more than ${patienceMs} ms`;
+    return { ...told, verdict: "unknown", reason };
+  }
+  return { ...told, ...verdictOf(end, { recorded, thrown, changed }) };
+}
+
+interface Circumstances {
+  readonly recorded: RecordedTask;
+  readonly thrown: { readonly error: unknown } | undefined;
+  readonly changed: ChangedQuestion | undefined;
+}
+
+function verdictOf(end: RunEnd | { readonly type: "broken"; readonly error: unknown } | undefined, how: Circumstances) {
+  const { recorded, thrown, changed } = how;
+  switch (end?.type) {
+    case "returned":
+      return { verdict: "continues", next: "ends" } as const;
+    case "restarted":
+      return { verdict: "continues", next: "begins again" } as const;
+    case "parked": {
+      const known = new Set(recorded.asks.map(({ key }) => key));
+      const waits = end.asks.map(({ key }) => `${known.has(key) ? "waits for" : "asks"} ${entryKey("ask", key)}`);
+      return { verdict: "continues", next: waits.join(", ") || "sleeps" } as const;
+    }
+    case "diverged": {
+      if (changed) return { verdict: "diverges", reason: `the question "${changed.key}" is another one than was put` } as const;
+      const { recorded: was, found } = end.error.data as { readonly recorded: string; readonly found: string };
+      const error = thrown ? `, with the error ${messageOf(thrown.error)}` : "";
+      return { verdict: "diverges", reason: `recorded ${was}, found ${found}${error}` } as const;
+    }
+    case "aborted":
+      if (end.diverging) return { verdict: "diverges", reason: sentenceOf(end.diverging) } as const;
+      return { verdict: "fails", reason: "the handler waits for something that never comes, until its runTimeout" } as const;
+    case "threw":
+    case "broken":
+      return { verdict: "fails", reason: `the code ends the task with the error ${messageOf(end.error)}` } as const;
+    case undefined:
+      return { verdict: "fails", reason: "the handler waits for something that never comes" } as const;
+  }
+}
+
+function sentenceOf({ data }: ParleyError): string {
+  const { recorded, found } = (data ?? {}) as { readonly recorded?: string; readonly found?: string };
+  return `recorded ${recorded}, found ${found}`;
+}
+
+function messageOf(error: unknown): string {
+  return `${errorName(error)}: ${errorText(error)}`;
+}
+
+/** A placeholder is rarely one of the choices of a form: where it does not fit, the least that fits stands for it. */
+function fitting(answer: Answer, request: AskRequest): Answer {
+  if (answer.action !== "accept" || !answer.content || request.type !== "form") return answer;
+  const { schema } = request;
+  const wrong = new Set(validateJson(schema, answer.content).map(({ path }) => path.split("/")[1] ?? ""));
+  if (wrong.size === 0) return answer;
+  const kept = Object.entries(answer.content).filter(([name]) => !wrong.has(name) && !wrong.has(""));
+  return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
+}
+
+function taskOf({ taskId, call, status, run, generation, atMs, asks, events }: RecordedTask): TaskAtWork {
+  return {
+    id: taskId,
+    call: { retentionMs: 0, hidden: false, seed: "redacted", ...call },
+    status: status === "input_required" ? "working" : status,
+    revision: 1,
+    run: run + 1,
+    generation,
+    updatedAtMs: atMs,
+    asks,
+    ...(events && { events }),
+  };
+}
+
+/** By the settlement that each call followed from; of those that followed from one, in the order in which they were found. */
+function inCallOrder({ journal, ...open }: RecordedTask, found: readonly string[]): readonly string[] {
+  const calledAts = new Map(Object.entries(journal).map(([id, { calledAt }]) => [id, calledAt]));
+  for (const { key, calledAt } of openOf(open)) calledAts.set(entryKey("ask", key), calledAt);
+  const position = new Map(found.map((id, index) => [id, index]));
+  return [...calledAts]
+    .toSorted(
+      ([a, atA], [b, atB]) =>
+        settledBefore(atA) - settledBefore(atB) || (position.get(a) ?? found.length) - (position.get(b) ?? found.length),
+    )
+    .map(([id]) => id);
+}

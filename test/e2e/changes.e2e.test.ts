@@ -1,0 +1,116 @@
+/** From tasks that wait in a sealed deployment of several partitions to a verdict on changed code: as a platform team runs it in CI. */
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
+import { aContentKey } from "../contract/content-keys.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { parley } from "../support/parley.ts";
+import { until } from "../support/until.ts";
+
+const GREET = join(import.meta.dirname, "tools/greet.ts");
+const sealing = { PARLEY_CONTENT_KEYS: aContentKey(), PARLEY_PARTITIONS: "3", PARLEY_AUDIT: "true" };
+let deployment: Deployment;
+let folder: string;
+let changed: string;
+let reworded: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-changes-"));
+  deployment = await startDeployment({ frontEnds: 1, workers: 1, tools: [GREET], env: sealing });
+  const source = await readFile(GREET, "utf8");
+  [changed, reworded] = [join(import.meta.dirname, "tools/.changed.ts"), join(import.meta.dirname, "tools/.reworded.ts")];
+  await copyFile(GREET, changed);
+  await writeFile(changed, source.replace("const { name }", 'await ctx.step("look-up", () => 1);\n    const { name }'));
+  await writeFile(reworded, source.replace("Who is greeted", "Who will be greeted"));
+});
+afterAll(async () => {
+  await deployment.close();
+  await Promise.all([changed, reworded].map((file) => rm(file, { force: true })));
+  await rm(folder, { recursive: true });
+});
+
+const operator = (...args: string[]) =>
+  parley(args, { env: { ...sealing, REDIS_URL: deployment.redis.url, PARLEY_PREFIX: deployment.redis.prefix } });
+/** Anywhere: without Redis, and without keys. */
+const inCi = (...args: string[]) => parley(["replay", ...args]);
+
+test("waiting tasks are exported, and replayed elsewhere against changed code, redacted or not", async () => {
+  const client = createClient(deployment.url, 8);
+  const calls = await Promise.all(Array.from({ length: 8 }, (_, index) => client.call("greet", { greeting: `MARKER ${index}` })));
+  await until(async () => {
+    const states = await Promise.all(calls.map(({ taskId }) => client.get(taskId)));
+    return states.every(({ status }) => status === "input_required");
+  });
+  await client.answer(calls[0]?.taskId ?? "", { name: { action: "accept", content: { name: "MARKER" } } });
+  await until(async () => (await client.get(calls[0]?.taskId ?? "")).status === "completed");
+  client.close();
+
+  const redacted = join(folder, "redacted.jsonl");
+  expect(await operator("export", "--tool", "greet", "--out", redacted)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`7 waiting tasks written to ${redacted}, redacted`),
+  });
+  const text = await readFile(redacted, "utf8");
+  expect(text.trimEnd().split("\n")).toHaveLength(7);
+  expect(text).not.toContain("MARKER");
+  expect((await stat(redacted)).mode & 0o777).toBe(0o600);
+  expect(await operator("export", "--all", "--out", redacted)).toMatchObject({ code: 1, stderr: expect.stringContaining("exists") });
+  expect(await operator("export", "--all", "--limit", "7")).toMatchObject({ code: 0 });
+  expect(await operator("export", "--all", "--limit", "6")).toMatchObject({ code: 1, stderr: expect.stringContaining("there are more") });
+  expect(await operator("export", "--tool", "unheard-of")).toMatchObject({ code: 0, stdout: "" });
+  expect(await operator("export", calls[0]?.taskId ?? "")).toMatchObject({ code: 1, stderr: expect.stringContaining("it has ended") });
+  expect(await operator("export")).toMatchObject({ code: 1, stderr: expect.stringContaining("say which tasks") });
+
+  // With content: the open question of a sealed task can be compared.
+  const full = join(folder, "full.jsonl");
+  expect(await operator("export", calls[1]?.taskId ?? "", "--with-content", "--out", full)).toMatchObject({ code: 0 });
+  expect(await readFile(full, "utf8")).toContain("MARKER 1");
+  expect(await inCi(full, "--tools", GREET)).toMatchObject({ code: 0, stdout: expect.stringContaining("waits for ask:name") });
+  const diff = await inCi(full, "--tools", reworded);
+  expect(diff.code).toBe(1);
+  expect(diff.stdout).toContain('-   "message": "Who is greeted with MARKER 1?"');
+  expect(diff.stdout).toContain('+   "message": "Who will be greeted with MARKER 1?"');
+  const added = await inCi(full, "--tools", changed, "--json");
+  expect(added.code).toBe(1);
+  const [first = "", last = ""] = added.stdout.trimEnd().split("\n");
+  expect(JSON.parse(first)).toMatchObject({
+    taskId: calls[1]?.taskId,
+    tool: "greet",
+    verdict: "diverges",
+    reason: "recorded ask:name (not called again), found new step:look-up",
+    recorded: ["ask:name"],
+    found: ["step:look-up"],
+  });
+  expect(JSON.parse(last)).toEqual({ tasks: 1, continues: 0, diverges: 1, fails: 0, unknown: 0 });
+
+  // Redacted: by the code that the tasks run on.
+  expect(await inCi(redacted, "--tools", GREET)).toMatchObject({ code: 1, stdout: expect.stringContaining("of 7 it cannot be told") });
+  expect(await inCi(redacted, "--tools", GREET, "--baseline", GREET)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("7 tasks: 7 continue"),
+  });
+  expect(await inCi(redacted, "--tools", reworded, "--baseline", GREET)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("7 diverge"),
+  });
+
+  const trail = join(folder, "audit.jsonl");
+  await operator("audit", "export", "--out", trail);
+  expect(await readFile(trail, "utf8")).toMatch(/"action":"export".*"taskId":".*"verdict":"1 exported with content"/);
+});
+
+test("a file that is no export, and modules that do not load, are refused with where and why", async () => {
+  const file = join(folder, "bad.jsonl");
+  await writeFile(file, '{"taskId":"0-x","format":1,"unreadable":"erased"}\n{"taskId":\n');
+  expect(await inCi(file, "--tools", GREET)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("could not be read when it was exported: erased"),
+    stderr: expect.stringContaining(`${file}:2: is not JSON`),
+  });
+  expect(await inCi(join(folder, "none.jsonl"), "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("ENOENT") });
+  expect(await inCi(file, "--tools", "./none.ts")).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be loaded") });
+  await writeFile(file, "\n");
+  expect(await inCi(file, "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("holds no task") });
+});

@@ -1,0 +1,121 @@
+/** An upstream that misbehaves in every way: each ends in one clear error or in nothing at all, and the gateway stays up. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Client, createClient, type TaskState } from "../../bench/client.ts";
+import { freePorts } from "../support/balancer.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+import { type RunningUpstream, startUpstream, writeUpstreams } from "../support/upstream.ts";
+
+let directory: string;
+let hostile: RunningUpstream;
+let deployment: Deployment;
+let client: Client;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parley-hostile-"));
+  hostile = await startUpstream("hostile.ts", []);
+  const [nobody = 0] = await freePorts(1);
+  const file = await writeUpstreams(directory, [
+    { name: "bad", url: hostile.url, revisions: "sessions", callTimeout: "3s", connectTimeout: "20s" },
+    { name: "pouring", url: hostile.url, revisions: "sessions", callTimeout: "60s", include: ["endless-stream"] },
+    { name: "away", url: `http://127.0.0.1:${nobody}/mcp`, connectTimeout: "1s" },
+  ]);
+  deployment = await startDeployment({ frontEnds: 1, workers: 1, env: { PARLEY_UPSTREAMS: file } });
+  client = createClient(deployment.url, 5);
+  await until(async () => (await client.call("bad_plain", {})).taskId, { timeoutMs: 30_000 });
+}, 120_000);
+
+afterAll(async () => {
+  client?.close();
+  await deployment?.close();
+  await hostile?.kill();
+  await rm(directory, { recursive: true });
+});
+
+/** The worker is the one that was started, and serves. */
+afterEach(async () => {
+  expect(deployment.workers[0]!.logs.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
+  expect(said(await run("bad_plain"))).toBe("plain");
+});
+
+async function run(tool: string): Promise<TaskState> {
+  const { taskId } = await client.call(tool, {});
+  return await until(
+    async () => {
+      const task = await client.get(taskId);
+      return ["completed", "failed", "cancelled"].includes(task.status) && task;
+    },
+    { timeoutMs: 60_000, everyMs: 50 },
+  );
+}
+
+const said = ({ result }: TaskState) => JSON.parse(result?.content?.[0]?.text ?? "null") as unknown;
+
+describe("questions", () => {
+  test("that are malformed are refused one by one, and the upstream is told", async () => {
+    expect(said(await run("bad_malformed"))).toEqual(Array.from({ length: 6 }, () => -32602));
+  });
+
+  test("that are nested five hundred deep are refused", async () => {
+    expect(said(await run("bad_nested"))).toBe(-32602);
+  });
+
+  test("with one id end the call: nobody could tell their answers apart", async () => {
+    expect(await run("bad_one-id")).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringContaining("two questions with one id"), data: { code: "UPSTREAM_INVALID", upstream: "bad" } },
+    });
+  });
+
+  test("after the end of their call are asked of nobody", async () => {
+    const task = await run("bad_after-end");
+    expect(said(task)).toBe("ended");
+    expect(task.inputRequests).toBeUndefined();
+  });
+
+  test("of a method that MCP does not have are refused", async () => {
+    expect(said(await run("bad_unknown-method"))).toBe(-32601);
+  });
+});
+
+describe("answers of an upstream", () => {
+  test.each([
+    ["bad_other-result", "yours"],
+    ["bad_two-results", "first"],
+    ["bad_not-json", "after all"],
+    ["bad_large-log", "told"],
+  ])("%s: what does not belong to the call is dropped", async (tool, expected) => {
+    expect(said(await run(tool))).toBe(expected);
+  });
+
+  test.each([
+    ["bad_no-result", "UPSTREAM_LOST"],
+    ["bad_wrong-result", "UPSTREAM_INVALID"],
+    ["bad_endless-event", "UPSTREAM_LOST"],
+    ["pouring_endless-stream", "UPSTREAM_LOST"],
+    ["bad_unreadable", "UPSTREAM_TIMEOUT"],
+    ["bad_slow-bytes", "UPSTREAM_TIMEOUT"],
+  ])("%s: the call fails as %s", async (tool, code) => {
+    expect(await run(tool)).toMatchObject({ status: "failed", error: { data: { code, upstream: tool.split("_")[0] } } });
+  });
+});
+
+describe("lists", () => {
+  test("that are said to have changed five thousand times are read once a second at most, and are another one each time", async () => {
+    const readings = async () => Number(await (await fetch(new URL("/readings", hostile.url))).text());
+    const [before, startedMs] = [await readings(), Date.now()];
+    await (await fetch(new URL("/flood", hostile.url))).text();
+    await until(async () => (await readings()) > before);
+    expect((await readings()) - before).toBeLessThanOrEqual((Date.now() - startedMs) / 1_000 + 1);
+    const only = await readings();
+    await until(async () => (await client.call(`bad_only-${only}`, {})).taskId);
+  });
+
+  test("of an upstream that nobody reaches are empty, and the log says so", () => {
+    const line = deployment.workers[0]!.logs.find(({ msg, upstream }) => msg === "upstream could not be listed" && upstream === "away");
+    expect(line).toMatchObject({ problem: expect.stringContaining("ECONNREFUSED") });
+  });
+});
