@@ -20,6 +20,7 @@ import { connectRedis, type Consumer, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { announceVersions } from "./announce-versions.ts";
 import { createDeposits } from "./deposits.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
@@ -66,6 +67,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       gateway?.begun(begun.task.id, begun.task.call.name);
     }),
     suspects: createSuspects(systemClock),
+    serving: redis.serving,
     ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
     eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
@@ -78,8 +80,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
   let operator: string | undefined;
+  let stopAnnouncing: (() => void) | undefined;
 
   async function stopWatching(): Promise<void> {
+    stopAnnouncing?.();
     stopCatching();
     await loop?.close();
   }
@@ -121,6 +125,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       catalogues = gateway.offer;
       await gateway.open(work);
     }
+    stopAnnouncing = await announceVersions(redis.serving, own, log);
     consumer = await redis.consumeRuns({
       concurrency,
       run: (run) => gateway?.run(run, work) ?? work(run),

@@ -24,6 +24,9 @@ export interface Settings {
   readonly missingToolRetryMs: number;
   /** How long a task waits for a worker that serves its tool before it fails. */
   readonly missingToolTimeoutMs: number;
+  /** How long a task waits for a worker that serves its version of the tool, and what becomes of it then. */
+  readonly missingVersionTimeoutMs: number;
+  readonly missingVersion: "newest" | "fail";
   /** How often in a row a task is taken over from a worker that died under it, without progress, before it fails. */
   readonly takeoversMax: number;
   /** How many overdue tasks one sweep takes. */
@@ -73,6 +76,8 @@ export const DEFAULT_SETTINGS: Settings = {
   divergenceWaitMs: 5 * SECOND,
   missingToolRetryMs: 30 * SECOND,
   missingToolTimeoutMs: 7 * DAY,
+  missingVersionTimeoutMs: DAY,
+  missingVersion: "newest",
   takeoversMax: 4,
   sweepLimit: 1_000,
   storedValueMax: 256 * 1_024,

@@ -41,6 +41,8 @@ export interface CallFacts {
   readonly hidden: boolean;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
+  /** Of the tool, when the task was made, or that it moved to; absent for a tool without versions. */
+  readonly version?: string;
   /** Digest of what was called with which arguments, for the audit of its answers; absent while nothing is audited. */
   readonly binding?: string;
   /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */

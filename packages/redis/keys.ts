@@ -16,6 +16,7 @@
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
+ *   parley:serving                          versions of tools that workers serve: see serving.ts
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
@@ -69,6 +70,7 @@ export interface Keys {
     channel(process: string): string;
     lister(upstream: string): string;
   };
+  readonly serving: string;
   readonly announcements: string;
   readonly secret: string;
   /** Data keys, wrapped: see content/data-keys.ts. */
@@ -106,6 +108,7 @@ export function createKeys(prefix = "parley"): Keys {
       channel: (process) => `${prefix}:gateway:runs:${process}`,
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
     },
+    serving: `${prefix}:serving`,
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,

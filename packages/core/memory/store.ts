@@ -180,9 +180,10 @@ export function createMemoryStore({
       return "renewed";
     },
 
-    async report({ items, message, immediateResponse, nowMs, ...fence }) {
+    async report({ items, message, immediateResponse, version, nowMs, ...fence }) {
       const task = held(fence);
       if (!task) return "refused";
+      move(task, version);
       for (const item of items) task.feed.push({ position: ++feedPosition, item: structuredClone(item) });
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
       if (message !== undefined) task.message = message;
@@ -196,6 +197,7 @@ export function createMemoryStore({
       if (!task?.hold) return { type: "refused" };
       if (restarted) {
         restart(task, restarted.arguments, nowMs);
+        move(task, restarted.version);
         task.dueAtMs = nowMs + graceMs;
         return { type: "due", run: task.run + 1 };
       }
@@ -387,6 +389,13 @@ export function createMemoryStore({
       opened = true;
     }
     return opened;
+  }
+
+  /** To another version of its tool; `""` is the one without. */
+  function move(task: Stored, version: string | undefined): void {
+    if (version === undefined) return;
+    const { version: _, ...call } = task.call;
+    task.call = version === "" ? call : { ...call, version };
   }
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {

@@ -8,7 +8,7 @@ import { checkAsk } from "../ask-policy.ts";
 import type { AskOptions, Withdrawable } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
-import type { Clock, Digest, ValidateSchema } from "../ports.ts";
+import type { Clock, ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type AskRequest, type EventRequest, type Open, openOf, type TaskAtWork } from "../task.ts";
