@@ -28,7 +28,9 @@ export async function testUpstreams(file: string | undefined, name: string | und
     upstreams.map(async (upstream) => {
       try {
         const { listing, ms, revision } = await look(upstream);
-        process.stdout.write(`✓ ${upstream.name}: ${listing.tools.length} tools, revision ${revision}, ${ms} ms\n`);
+        process.stdout.write(
+          `✓ ${upstream.name}: ${listing.tools.length} tools, ${listing.prompts.length} prompts, revision ${revision}, ${ms} ms\n`,
+        );
         for (const left of listing.leftOut) process.stdout.write(`    left out: ${left}\n`);
         return true;
       } catch (error) {

@@ -57,6 +57,9 @@ const COURSES: readonly Course[] = [
     answers: { pay: timeout },
     events: { paid: { status: "paid", reference: "4711" } },
   },
+  { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: true } },
+  { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: false } },
+  { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: timeout } },
 ];
 
 afterEach(() => {

@@ -18,6 +18,7 @@ import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
 import { collectPayment } from "./13-collect-payment.ts";
+import { planRetreat } from "./14-plan-retreat.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -34,7 +35,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of thirteen tools", () => {
+test("the gallery is a catalogue of fourteen tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -49,6 +50,7 @@ test("the gallery is a catalogue of thirteen tools", () => {
     "plan_trip",
     "compare_offers",
     "collect_payment",
+    "plan_retreat",
   ]);
 });
 
@@ -60,7 +62,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 13, total: 13 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 14, total: 14 });
   });
 });
 
@@ -410,5 +412,29 @@ describe("collect_payment", () => {
   test("ends when nobody pays within a day", async () => {
     const run = await runTool(collectPayment, bill, { answers: { pay: timeout }, events: { paid: timeout } });
     expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
+  });
+});
+
+describe("plan_retreat", () => {
+  const retreat = { team: "web", people: 8 };
+  const booked = async () => (await readdir(join(dir, "retreats", "web"))).toSorted();
+
+  test("keeps what was booked when it is approved", async () => {
+    const run = await runTool(planRetreat, retreat, { answers: { approve: true }, interrupt: true });
+    expect(run.text).toBe("The retreat of web is booked for 8.");
+    expect(await booked()).toEqual(["bus.json", "catering.json", "venue.json"]);
+  });
+
+  test("releases everything when it is cancelled, declined or nobody answers, wherever the worker dies", async () => {
+    for (const interrupt of [false, 1, 2, 3, 4, 5, 6, true]) {
+      const run = await startTool(planRetreat, retreat, { interrupt });
+      expect(await booked()).toHaveLength(3);
+      await run.cancel();
+      expect([interrupt, await booked(), run.task.status]).toEqual([interrupt, [], "cancelled"]);
+    }
+    for (const approve of [decline, timeout, false] as const) {
+      const run = await runTool(planRetreat, retreat, { answers: { approve } });
+      expect([await booked(), run.result?.["isError"]]).toEqual([[], true]);
+    }
   });
 });

@@ -12,6 +12,7 @@ import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
 import { collectPayment } from "./13-collect-payment.ts";
+import { planRetreat } from "./14-plan-retreat.ts";
 
 export default [
   research,
@@ -27,4 +28,5 @@ export default [
   planTrip,
   compareOffers,
   collectPayment,
+  planRetreat,
 ];

@@ -15,7 +15,7 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
-import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
+import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
 import { filesEnvironment, uploadEnvironment } from "@parley/files";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
@@ -82,7 +82,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_IDLE_TIMEOUT: duration("75s").describe(
     "How long a connection is kept between requests: longer than the load balancer in front keeps it.",
   ),
-  PARLEY_POLL_INTERVAL: duration("1s").describe("pollIntervalMs: how often clients are told to ask for a task's state."),
+  PARLEY_POLL_INTERVAL: duration("1s").describe(
+    "pollIntervalMs: how long clients are told to wait before they ask for a task's state again. It grows to a tenth of the time for which nothing has happened to the task.",
+  ),
+  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("How far it grows; no more than PARLEY_POLL_INTERVAL: not at all."),
   PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
   PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
 
@@ -146,7 +149,7 @@ export interface ServerConfig {
   readonly host: string;
   readonly port: number;
   readonly tools: readonly string[];
-  readonly upstreams: readonly Upstream[];
+  readonly upstreams: UpstreamsFile | undefined;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
@@ -178,7 +181,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS),
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? undefined : openUpstreamsFile(environment.PARLEY_UPSTREAMS),
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,
@@ -226,6 +229,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       requestTimeoutMs: environment.PARLEY_REQUEST_TIMEOUT,
       idleTimeoutMs: environment.PARLEY_IDLE_TIMEOUT,
       pollIntervalMs: environment.PARLEY_POLL_INTERVAL,
+      pollIntervalMaxMs: environment.PARLEY_POLL_INTERVAL_MAX,
       listTtlMs: environment.PARLEY_LIST_TTL,
       sessionTtlMs: environment.PARLEY_SESSION_TTL,
       resumableAfterMs: environment.PARLEY_RESUMABLE_AFTER,

@@ -15,6 +15,7 @@ import {
 import type { Login } from "@parley/identity";
 import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
 import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
+import { growingPollInterval } from "@parley/protocol";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
@@ -135,7 +136,13 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       services,
       sessions,
       catalogues,
-      facts: { name: "parley", version: "0", pollIntervalMs: 1_000, listTtlMs: 60_000, pageSize: DEFAULTS.pageSize },
+      facts: {
+        name: "parley",
+        version: "0",
+        pollInterval: growingPollInterval({ shortestMs: 1_000, longestMs: 300_000, now: clock.now }),
+        listTtlMs: 60_000,
+        pageSize: DEFAULTS.pageSize,
+      },
       keys: KEYS,
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },

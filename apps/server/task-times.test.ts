@@ -46,3 +46,42 @@ describe("ttlMs of a task that waits", () => {
     }
   });
 });
+
+describe("how long a client is told to wait before it asks again", () => {
+  const MINUTE = 60_000;
+
+  test("grows to a tenth of the wait, to five minutes, and is a second again when something has happened to the task", async () => {
+    const { here, there, skip } = await twoFronts();
+    const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"]!;
+    const read = async (front: typeof here) => (await rpc(front, "tasks/get", { taskId })).result!;
+    await until(async () => (await read(here))["status"] === "input_required");
+    expect((await read(here))["pollIntervalMs"]).toBe(1_000);
+    const listening = await stream(there, "subscriptions/listen", { notifications: { taskIds: [taskId] } });
+    await listening.next();
+    await listening.next();
+
+    skip(10 * MINUTE);
+    expect((await read(there))["pollIntervalMs"]).toSatisfy((ms: number) => ms >= MINUTE && ms < MINUTE + 1_000);
+    skip(24 * 60 * MINUTE);
+    expect((await read(here))["pollIntervalMs"]).toBe(5 * MINUTE);
+
+    await rpc(here, "tasks/update", { taskId, inputResponses: { who: { action: "accept", content: { name: "Ada" } } } });
+    // Who listens is told with the change, who polls with the next look.
+    expect((await listening.next()).params).toMatchObject({ taskId, pollIntervalMs: 1_000 });
+    expect((await read(there))["pollIntervalMs"]).toBe(1_000);
+    listening.close();
+  });
+
+  test("grows for the tasks of a session too, in their list as well", async () => {
+    const { here, there, skip } = await twoFronts();
+    const client = await openSession(here);
+    const ask = async (front: typeof here, method: string, params: object) =>
+      (await client.request(front, method, params)).messages.at(-1)!.result!;
+    const { taskId } = await ask(here, "tools/call", { name: "greet", arguments: {}, task: {} });
+    await until(async () => (await ask(here, "tasks/get", { taskId }))["status"] === "input_required");
+    expect((await ask(here, "tasks/get", { taskId }))["pollInterval"]).toBe(1_000);
+    skip(55 * MINUTE); // sessions end after an hour
+    expect((await ask(there, "tasks/get", { taskId }))["pollInterval"]).toBe(5 * MINUTE);
+    expect((await ask(there, "tasks/list", {}))["tasks"]).toEqual([expect.objectContaining({ taskId, pollInterval: 5 * MINUTE })]);
+  });
+});

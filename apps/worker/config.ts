@@ -1,5 +1,5 @@
 /** Every setting of a worker. */
-import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
+import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
 import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { filesEnvironment } from "@parley/files";
 import { redisSettings, toRedisSettings } from "@parley/redis";
@@ -27,6 +27,9 @@ export const WORKER_SETTINGS = z.object({
     .describe(
       "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
     ),
+  PARLEY_WORKER_PARTITIONS: whole(64, { min: 0, max: 1_024 }).describe(
+    "Of how many partitions one worker takes runs, about; of more where each would not have two workers otherwise. 0: of all.",
+  ),
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
     "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
   ),
@@ -49,10 +52,14 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     publicUrl: environment.PARLEY_PUBLIC_URL,
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
+    partitionShare: environment.PARLEY_WORKER_PARTITIONS,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+    upstreams:
+      environment.PARLEY_UPSTREAMS === undefined
+        ? undefined
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env }),
     gateway: gatewaySettings(environment),
   } as const;
 }

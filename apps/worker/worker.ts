@@ -1,6 +1,6 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
 import {
@@ -49,6 +49,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const files = fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
+  const stopping = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
   const secrets = await agreedSecrets(config.secrets, redis.secret);
   const services: Services = {
@@ -64,8 +65,9 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     settings: core,
     observer: runs.follow(telemetry.observer, (begun) => {
       watched.begun(begun);
-      gateway?.begun(begun.task.id, begun.task.call.name);
+      gateway?.begun(begun.task.id, begun.task.call);
     }),
+    stopping: stopping.signal,
     suspects: createSuspects(systemClock),
     serving: redis.serving,
     ...(files && { files }),
@@ -81,9 +83,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let loop: EventLoopWatch | undefined;
   let operator: string | undefined;
   let stopAnnouncing: (() => void) | undefined;
+  let stopWatchingFile: (() => void) | undefined;
 
   async function stopWatching(): Promise<void> {
     stopAnnouncing?.();
+    stopWatchingFile?.();
     stopCatching();
     await loop?.close();
   }
@@ -108,8 +112,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       onFree: watched.blocked,
     });
     runs.tell(loop);
-    if (config.upstreams.length > 0) {
-      const { upstreams } = config;
+    if (config.upstreams) {
+      const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
       const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
       gateway = await createGateway({
@@ -123,11 +127,18 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         ...(observer && { observer }),
       });
       catalogues = gateway.offer;
+      const replace = gateway.replace;
+      stopWatchingFile = config.upstreams.watch({
+        log,
+        onChange: (others) =>
+          void replace(others).catch((error: unknown) => log.warn(describeError(error), "change of upstreams could not be announced")),
+      });
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);
     consumer = await redis.consumeRuns({
       concurrency,
+      share: config.partitionShare,
       run: (run) => gateway?.run(run, work) ?? work(run),
       sweep: (partition) => watched.sweep(partition, () => sweep(services, { partition })),
     });
@@ -138,7 +149,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     await redis.close();
     throw error;
   }
-  log.info({ operator, tools: catalogues.runnable().tools.size, concurrency, partitions: redis.partitions.length }, "worker ready");
+  log.info(
+    { operator, tools: catalogues.runnable().tools.size, concurrency, worker: consumer.id, partitions: consumer.partitions.length },
+    "worker ready",
+  );
 
   return {
     broken,
@@ -146,6 +160,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
+      // What is still at work then has the rest of the time to stop, and is put back for others.
+      void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
       const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
@@ -157,6 +173,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   };
 }
 
+/** How much of the drain timeout runs may work on for. */
+const STOP_SHARE = 0.75;
 /** How much of the drain timeout calls of upstreams are held for. */
 const HOLD_SHARE = 0.75;
 

@@ -5,7 +5,7 @@
  */
 import type { Caller } from "./caller.ts";
 import type { Effects } from "./effects.ts";
-import type { ClientCapabilities, JsonObject, Violation } from "./task.ts";
+import type { ClientCapabilities, Json, JsonObject, Owed, Violation } from "./task.ts";
 
 /**
  * What is offered at this moment. Tools come and go, and callers may see different ones, so nothing keeps a catalogue for longer than one
@@ -50,6 +50,18 @@ export interface Runnable {
   readArguments(args: JsonObject): ArgumentsRead | Promise<ArgumentsRead>;
   /** Runs the handler from its start. Returns MCP's result (`CallToolResult` / `GetPromptResult`) without `resultType`. */
   run(args: JsonObject, effects: Effects): Promise<JsonObject>;
+  /**
+   * Undoes what was done, once the task has ended without its result: a last run with a journal of its own. Only steps and facts may be used of `effects`.
+   * Throws what has to be tried again.
+   */
+  compensate?(args: JsonObject, effects: Effects, ended: EndedWithout): Promise<void>;
+}
+
+/** What a compensation knows of the task. */
+export interface EndedWithout {
+  readonly why: Owed;
+  /** Results of steps that were recorded, in the order in which they settled. */
+  readonly done: readonly { readonly key: string; readonly value?: Json }[];
 }
 
 export type ArgumentsRead =

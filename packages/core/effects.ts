@@ -9,7 +9,7 @@ import type { Answer, AskRequest, Audience, Call, EventRequest, FeedItem, Json, 
 export interface Effects {
   readonly taskId: string;
   readonly call: Call;
-  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  /** Aborted when the task is cancelled, the run times out or ends, or another worker took the task over; with a RunStopped. */
   readonly signal: AbortSignal;
 
   /**

@@ -24,6 +24,7 @@ export { type Strays, straysOf } from "./replay/flow.ts";
 export { FEED_LENGTH_MAX } from "./replay/reports.ts";
 export * from "./reply.ts";
 export * from "./schema-violation.ts";
+export * from "./run-stopped.ts";
 export * from "./scopes.ts";
 export * from "./session.ts";
 export * from "./settings.ts";

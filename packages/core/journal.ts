@@ -64,8 +64,18 @@ export function inOrder(lines: readonly JournalLine[]): JournalLine[] {
   const last = Number.POSITIVE_INFINITY;
   return lines.toSorted(
     (a, b) =>
-      compare(a.place ?? last, b.place ?? last) || compare(a.arrivedAtMs ?? last, b.arrivedAtMs ?? last) || (a.key < b.key ? -1 : 1),
+      Number(isOfCompensation(a.key)) - Number(isOfCompensation(b.key)) ||
+      compare(a.place ?? last, b.place ?? last) ||
+      compare(a.arrivedAtMs ?? last, b.arrivedAtMs ?? last) ||
+      (a.key < b.key ? -1 : 1),
   );
+}
+
+/** Before the names of what a compensation does, apart from what it undoes. No name of a handler has a colon. */
+export const COMPENSATION = "compensation:/";
+
+export function isOfCompensation(key: string): boolean {
+  return key.startsWith(COMPENSATION, key.indexOf(":") + 1);
 }
 
 function compare(a: number, b: number): number {

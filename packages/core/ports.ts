@@ -8,14 +8,28 @@ import type { AuditFact } from "./audit.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
-import type { Answer, Ask, Call, FeedItem, JsonObject, Open, Outcome, Receipt, Task, TaskAtWork, Unreadable, Violation } from "./task.ts";
+import type {
+  Answer,
+  Ask,
+  Call,
+  FeedItem,
+  JsonObject,
+  Open,
+  Outcome,
+  Owed,
+  Receipt,
+  Task,
+  TaskAtWork,
+  Unreadable,
+  Violation,
+} from "./task.ts";
 
 export interface TaskStore {
   /**
    * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
-   * it would be beyond a quota.
+   * it would be beyond a quota, nor where there is a task of the same `once`.
    */
-  create(request: CreateRequest): Promise<"created" | "exists" | Over>;
+  create(request: CreateRequest): Promise<"created" | "exists" | Over | Known>;
 
   /** The task as a client may see it. One round trip. */
   load(taskId: string): Promise<Task | undefined>;
@@ -31,18 +45,20 @@ export interface TaskStore {
    * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
    * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
    */
-  record(request: RecordRequest): Promise<"recorded" | Refused>;
+  record(request: RecordRequest): Promise<"recorded" | Cancelled | Refused>;
 
   /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
-  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Refused>;
+  renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Cancelled | Refused>;
 
   /** What the run reports while it works: feed items, status message, text for the model. */
-  report(request: Fenced & Report): Promise<"reported" | Refused>;
+  report(request: Fenced & Report): Promise<"reported" | Cancelled | Refused>;
 
   /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both; or begins anew (`restart`). Clears the fence. */
   park(request: ParkRequest): Promise<Parked>;
 
-  /** Ends the run and the task. Open asks are closed. Clears the fence. */
+  /**
+   * Ends the run and the task. Open asks are closed. Clears the fence. With `owes` the task stays due until it was compensated (`settle`).
+   */
   finish(request: Fenced & Finish): Promise<"finished" | Refused>;
 
   /**
@@ -69,11 +85,18 @@ export interface TaskStore {
   /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
   postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
-  /** Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). */
+  /** Ends the last run of a task that was owed one, done or given up. From here on the task is forgotten as any other. Clears the fence. */
+  settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
+
+  /**
+   * Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
+   * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
+   */
   cancel(request: {
     readonly taskId: string;
     readonly nowMs: number;
     readonly message: string;
+    readonly owes?: boolean;
     readonly audit?: AuditFact;
   }): Promise<"cancelled" | "finished" | "unknown">;
 
@@ -106,6 +129,20 @@ export interface TaskStore {
   recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
 
+/** A key under which there is one task, for as long as there is that task. The task's id is drawn for it (`Ids.taskId`). */
+export interface Once {
+  /** Digest of the key and of whose it is. */
+  readonly key: string;
+  /** Digest of what is called with which arguments. */
+  readonly fingerprint: string;
+}
+
+/** The task that was created with that key before, and with what. */
+export interface Known {
+  readonly known: string;
+  readonly fingerprint: string;
+}
+
 export type TaskRecord =
   | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
   | { readonly type: "unreadable"; readonly reason: Unreadable };
@@ -113,6 +150,7 @@ export type TaskRecord =
 export interface CreateRequest {
   readonly taskId: string;
   readonly call: Call;
+  readonly once?: Once;
   /** How long nothing may happen before the sweep looks after the first run. */
   readonly graceMs: number;
   /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
@@ -139,6 +177,8 @@ export type RunCause = "created" | "answered" | "overtaken" | "overdue";
 export type RunReport =
   | { readonly type: "refused"; readonly reason: RefusedReason | "deferred" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
+  /** `compensated`: the last run has undone what was done. `given-up`: it could not, and an operator has to look. */
+  | { readonly type: "compensated" | "given-up" }
   /**
    * `unserved`: this worker does not have the tool, the task was put back; `version_unserved`: no worker has its version; `passed_on`: another worker
    * has it. `fenced`: another worker has the task.
@@ -178,7 +218,10 @@ export interface Fenced {
   readonly nowMs: number;
 }
 
-/** The writer no longer holds the task: it was taken over, cancelled, finished or forgotten (I5). */
+/** The task was cancelled: the writer has to stop. What it wrote was taken if the task is owed its last run, and only then. */
+export type Cancelled = "cancelled";
+
+/** The writer no longer holds the task: it was taken over, finished or forgotten (I5). */
 export type Refused = "refused";
 
 export interface Report {
@@ -222,6 +265,7 @@ export interface Finish {
   readonly entries: readonly KeyedEntry[];
   readonly outcome: Outcome;
   readonly message?: string;
+  readonly owes?: Exclude<Owed, "cancelled">;
 }
 
 export interface AnswerRequest {
@@ -244,6 +288,8 @@ export interface AnswerRequest {
   readonly page?: { readonly deposit?: string };
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
+  /** Where a worker listens (RunQueue.lane): the store tells it of the run that the answer makes due. `nextRun` is absent when it heard. */
+  readonly lane?: string;
   /** Written with what became of the answer, in one change. */
   readonly audit?: AuditFact;
 }
@@ -282,6 +328,11 @@ export interface RunQueue {
    * for: runs of new tasks come behind all others, and among themselves in turns of those who share a place (`shareOf`).
    */
   add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
+  /**
+   * The name of a worker's ear for runs of the task that are due, for the store to tell it with the change that makes them due; undefined where
+   * there is none. Faster than a queue, and as little the truth: a run that is told and not begun is found by the sweep.
+   */
+  lane?(taskId: string): string | undefined;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
@@ -327,8 +378,11 @@ export interface Scope {
 }
 
 export interface Ids {
-  /** A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Throws CONTENT_KEY_MISSING. */
-  taskId(tenant?: string): string | Promise<string>;
+  /**
+   * A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Ids that are drawn for the same key
+   * (`Once`) are of one partition. Throws CONTENT_KEY_MISSING.
+   */
+  taskId(tenant?: string, once?: string): string | Promise<string>;
   /** A fencing token, unique for the deployment's life. */
   token(): string;
   uuid(): string;

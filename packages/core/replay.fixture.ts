@@ -118,7 +118,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           announce: async () => undefined,
         },
       });
-      if ("entries" in end) save(end.entries);
+      // A run that was stopped has lost its task.
+      if ("entries" in end && end.type !== "aborted") save(end.entries);
       if (end.type === "parked") end.asks.forEach((ask) => !journal.has(`ask:${ask.key}`) && open.set(ask.key, ask));
       if (end.type === "restarted") {
         generation += 1;

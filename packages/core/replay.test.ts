@@ -435,7 +435,7 @@ describe("the end of a run", () => {
     });
     const end = task.run(stop.signal);
     stop.abort();
-    expect(await end).toEqual({ type: "aborted" });
+    expect(await end).toEqual({ type: "aborted", entries: [] });
     gate.resolve();
     await systemClock.idle();
     await systemClock.idle();

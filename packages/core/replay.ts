@@ -36,9 +36,10 @@ import { canonicalJson, throughJson } from "./canonical-json.ts";
 import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
 import { ParleyError, StepFailed, ToolError } from "./errors.ts";
 import { hasEventToken } from "./event-token.ts";
-import { entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
+import { COMPENSATION, entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "./ports.ts";
+import { stopped } from "./run-stopped.ts";
 import { createCourse, isFromOutside } from "./replay/course.ts";
 import { derivedRandom, derivedUuid } from "./replay/derived.ts";
 import { type EffectPromise, forever, type Pending, pendingEffect } from "./replay/effect-promise.ts";
@@ -49,7 +50,7 @@ import { createPatches } from "./replay/patches.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
-import { type FailedTry, HEED_SIGNAL_MS, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
+import { type FailedTry, HEED_SIGNAL_MS, isFinal, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
 import { type Asked, createWaits } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
 import { type Answer, type AskRequest, type EventRequest, type Json, type JsonObject, type Open, openOf, type TaskAtWork } from "./task.ts";
@@ -64,6 +65,8 @@ export interface ReplayRequest {
   readonly handler: (effects: Effects) => Promise<JsonObject>;
   /** Aborted when the run must stop; the run then ends as `aborted`. */
   readonly signal: AbortSignal;
+  /** The last run of a task that ended without its result: names of its effects are apart from those of the runs before. */
+  readonly compensation?: { /** No further try follows: steps that fail are recorded as failed. */ readonly isLastTry: boolean };
   readonly ports: ReportPorts & {
     readonly clock: Clock;
     readonly scope: Scope;
@@ -102,19 +105,21 @@ const PATIENCE_OUTSIDE = 12;
 const CATCH_UP_FIRST_MS = 10;
 const CATCH_UP_MAX_MS = 1_000;
 
-export async function replay({ task, journal, journalSize, handler, signal, ports, settings }: ReplayRequest): Promise<RunEnd> {
-  if (signal.aborted) return { type: "aborted" };
+export async function replay(request: ReplayRequest): Promise<RunEnd> {
+  const { task, journal, journalSize, handler, signal, ports, settings, compensation } = request;
+  if (signal.aborted) return { type: "aborted", entries: [] };
   const { clock, digest, scope } = ports;
   const ending = createEnding();
   const { isOver } = ending;
   /** Aborted when the run is over: timers end, and what is in flight is told to stop. */
   const over = new AbortController();
 
-  const flow = Flow.start({
+  const started = Flow.start({
     rejected: (promise, error) => void unhandled.set(promise, error),
     handled: (promise) => void unhandled.delete(promise),
     threw: (error) => stop(unhandledError("a callback threw", error)),
   });
+  const flow = compensation ? started.inBranch(COMPENSATION) : started;
   const course = createCourse(clock, () => {
     settling.drained();
     touched();
@@ -317,6 +322,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
       records.mustBeSaved();
     }
+    let failedWith: unknown;
     const outcome = await tryStep({
       key,
       options,
@@ -325,7 +331,10 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       work: (attempt) => scope.run(inStep, () => work(attempt)),
       signal: over.signal,
       checked: (value) => checked(`the result of step ${key}`, value),
-      failed: (failure) => ports.stepFailed({ ...failure, step: key, defectId: defectIdOf(call) }),
+      failed(failure) {
+        failedWith = failure.error;
+        ports.stepFailed({ ...failure, step: key, defectId: defectIdOf(call) });
+      },
       mayAct() {
         if (isOver()) return false;
         // Other branches settle, and read the clock, while this one waits: each wait is followed by another look (R3).
@@ -335,6 +344,9 @@ export async function replay({ task, journal, journalSize, handler, signal, port
       },
     });
     if (outcome === undefined) return;
+    // The compensation is tried again, and this step with it.
+    if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
+      return stop(stepError(call.key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
     if (!isOver()) settling.add({ id, entry, isStep: true });
     else if (outcome.type === "value") outlived.push({ id, entry });
@@ -468,7 +480,7 @@ export async function replay({ task, journal, journalSize, handler, signal, port
 
   const onAbort = () => {
     const diverging = settling.isLive() ? undefined : divergence(settling.missing(), unrecorded ?? "nothing new");
-    ending.with({ type: "aborted", ...(diverging && { diverging }) });
+    ending.with({ type: "aborted", ...(diverging && { diverging }), entries: [] });
   };
   signal.addEventListener("abort", onAbort, { once: true });
 
@@ -504,12 +516,13 @@ export async function replay({ task, journal, journalSize, handler, signal, port
 
   try {
     const end = await ending.end;
-    over.abort(OVER);
+    over.abort(whyOf(end, signal));
     hasEnded();
     await landed();
     await reports.told();
     if (!("entries" in end)) return end;
-    await writing;
+    // A run that was stopped may not be able to write: what was settled goes with the write that is on its way.
+    if (end.type !== "aborted") await writing;
     // They have settled for no handler: the next run finds them like answers that came.
     const arrived = { atMs: clock.now(), revision: 0 };
     const left = [...settling.leftOver(), ...outlived].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
@@ -545,6 +558,11 @@ function stepError(name: string, outcome: EntryOutcome, defectId: string): Error
   if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
   if (outcome.name === TOOL_ERROR) return new ToolError(outcome.message);
   return new StepFailed(name, outcome.message, { defectId, isForCaller: outcome.name === PARLEY_ERROR });
+}
+
+function whyOf(end: RunEnd, signal: AbortSignal): unknown {
+  if (end.type === "aborted") return signal.reason;
+  return stopped(end.type === "returned" || end.type === "restarted" || end.type === "parked" ? "ended" : "failed");
 }
 
 function unhandledError(what: string, cause: unknown): ParleyError {

@@ -29,6 +29,8 @@ export interface Settings {
   readonly missingVersion: "newest" | "fail";
   /** How often in a row a task is taken over from a worker that died under it, without progress, before it fails. */
   readonly takeoversMax: number;
+  /** How often a compensation is tried, in all, before it is given up; it waits a second after the first try, then twice as long each time, an hour at most. */
+  readonly compensationAttempts: number;
   /** How many overdue tasks one sweep takes. */
   readonly sweepLimit: number;
   /** Largest stored arguments, question, step result, answer or outcome, in characters of JSON. */
@@ -79,6 +81,7 @@ export const DEFAULT_SETTINGS: Settings = {
   missingVersionTimeoutMs: DAY,
   missingVersion: "newest",
   takeoversMax: 4,
+  compensationAttempts: 10,
   sweepLimit: 1_000,
   storedValueMax: 256 * 1_024,
   journalEntriesMax: 2_000,

@@ -43,11 +43,16 @@ export interface CallFacts {
   readonly traceparent?: string;
   /** Of the tool, when the task was made, or that it moved to; absent for a tool without versions. */
   readonly version?: string;
+  /** Its tool says how to undo what was done, should the task not come to its result (Runnable.compensate). */
+  readonly compensates?: true;
   /** Digest of what was called with which arguments, for the audit of its answers; absent while nothing is audited. */
   readonly binding?: string;
   /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
+
+/** Why a task came to its end without its result. */
+export type Owed = "cancelled" | "failed" | "timeout";
 
 /** The call with what its runs alone need, which may be large. */
 export interface Call extends CallFacts {
@@ -70,6 +75,8 @@ export interface Task {
   readonly updatedAtMs: number;
   /** How often the handler has restarted itself with an empty journal. */
   readonly generation: number;
+  /** Present while a task that has ended has still to be compensated: why. Nobody's client is told of it. */
+  readonly owed?: Owed;
   /** How often in a row it was taken over without anything having been recorded or parked; absent for 0. */
   readonly takeovers?: number;
   /** When the store may forget the task; absent while the task is unfinished, which is never forgotten (I7). */

@@ -46,6 +46,9 @@ export interface Calls {
   /** Keys of questions that were put for the task and that nobody waits for any more. */
   abandoned(taskId: string): ReadonlySet<string>;
   has(taskId: string): boolean;
+  /** Whether something has to be done when the task ends: an upstream waits for it, or has a task of its own for it. */
+  isNeeded(taskId: string): boolean;
+  /** Those whose upstream is at work or waits: they are lost with this process. */
   taskIds(): readonly string[];
   /** The task needs its call no more, or is another's. */
   drop(taskId: string): Promise<void>;
@@ -82,8 +85,10 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
   const ofUpstream = new Map<string, Gate>();
 
   function enter({ name, concurrency }: CallRequest["upstream"]): (() => void) | undefined {
-    const own = ofUpstream.get(name) ?? gate(concurrency);
-    ofUpstream.set(name, own);
+    // The file may say another number one day.
+    const key = `${name} ${concurrency}`;
+    const own = ofUpstream.get(key) ?? gate(concurrency);
+    ofUpstream.set(key, own);
     const leaveOwn = own.enter();
     const leave = leaveOwn && all.enter();
     if (!leave) leaveOwn?.();
@@ -101,12 +106,20 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     await end(taskId);
   }
 
-  async function end(taskId: string): Promise<void> {
+  async function end(taskId: string, continues = false): Promise<void> {
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
     one.leaves();
-    await Promise.all([one.call.close(), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
+    await Promise.all([one.call.close({ continues }), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
+  }
+
+  /** What calls came to is small, and still bounded: those of tasks that nobody ends. */
+  function forgetOldest(): void {
+    for (const [taskId, { call }] of held) {
+      if (held.size <= 2 * callsMax) return;
+      if (call.isOver()) held.delete(taskId);
+    }
   }
 
   async function start({ taskId, callId, mayRepeat, request }: Lead): Promise<Held | UpstreamEvent> {
@@ -119,10 +132,13 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
     const call = startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) });
     const startedMs = performance.now();
+    let hasLeft = false;
     const one = {
       call,
       isClaimed: false,
       leaves() {
+        if (hasLeft) return;
+        hasLeft = true;
         leaves();
         onEnded?.(request.upstream.name, performance.now() - startedMs);
       },
@@ -140,10 +156,15 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     async lead(lead) {
       const { taskId, callId, mayRepeat, request, given } = lead;
       // That of an earlier round has ended, and came to what this one begins with.
-      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId);
+      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId, true);
       const one = held.get(taskId) ?? (await start(lead));
       if ("type" in one) return one;
       const event = await one.call.next(given, lead);
+      // What it came to is kept (G3), and takes no room of others.
+      if (event.type !== "asked") {
+        one.leaves();
+        forgetOldest();
+      }
       if (event.type === "asked") {
         const longestMs = Math.max(...event.questions.map(({ timeoutMs }) => timeoutMs));
         one.isClaimed = true;
@@ -158,8 +179,12 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     },
     abandoned: (taskId) => held.get(taskId)?.call.abandoned() ?? NONE,
     has: (taskId) => held.has(taskId),
-    taskIds: () => [...held.keys()],
+    isNeeded: (taskId) => held.get(taskId)?.call.isNeeded() ?? false,
+    taskIds: () => [...held].flatMap(([taskId, { call }]) => (call.isOver() ? [] : [taskId])),
     drop,
-    counts: () => ({ waiting: [...held.values()].filter(({ call }) => call.isWaiting()).length, all: held.size }),
+    counts: () => ({
+      waiting: [...held.values()].filter(({ call }) => call.isWaiting()).length,
+      all: [...held.values()].filter(({ call }) => !call.isOver()).length,
+    }),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * A tool of an upstream as a tool of Parley. Its handler leads the call: what happens at the upstream is the result of a step, what the
+ * A tool of an upstream as a tool of Parley, and a prompt as a prompt. Its handler leads the call: what happens at the upstream is the result of a step, what the
  * upstream asks is an ask, and so it waits as long as any question does, and is answered by any door.
  */
 import {
@@ -10,12 +10,13 @@ import {
   type Json,
   type JsonObject,
   ParleyError,
+  type Prompt,
   RpcFailure,
   type RunSettings,
   type Tool,
 } from "@parley/core";
 import type { Calls } from "./calls.ts";
-import type { ListedTool } from "./listing.ts";
+import type { ListedPrompt, ListedTool } from "./listing.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { CallRequest, Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-call.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -30,6 +31,8 @@ export interface GatewayToolDeps {
 const RETENTION_MS = 24 * 60 * 60 * 1_000;
 /** What a run needs beside the upstream's own time. */
 const RUN_MARGIN_MS = 30_000;
+/** How soon a task is looked at again whose upstream was away. */
+const RETRY_MS = 1_000;
 /** How often one call may want other things first (input_required, −32042). */
 const ROUNDS_MAX = 50;
 
@@ -37,16 +40,10 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
   const { upstream } = deps;
   const { title, description, outputSchema, annotations, icons, _meta: meta } = listed;
   const name = `${upstream.prefix}${listed.name}`;
-  const settings: RunSettings = {
-    attempts: 1,
-    backoffMs: 1_000,
-    runTimeoutMs: upstream.connectTimeoutMs + upstream.callTimeoutMs + RUN_MARGIN_MS,
-    retentionMs: RETENTION_MS,
-  };
   return {
     kind: "tool",
     name,
-    settings,
+    settings: settingsOf(upstream),
     inputSchema: listed.inputSchema,
     task: "optional",
     askFirst: false,
@@ -61,11 +58,37 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     // The upstream judges its arguments: a schema of somebody else is not compiled here.
     readArguments: (args) => ({ ok: true, args }),
     run(args, effects) {
-      const { calls, elicitation } = deps;
-      if (!calls || !elicitation) throw new Error(`${name} is listed here and runs elsewhere`);
-      return leadCall(effects, { listed, args, upstream, calls, elicitation });
+      return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });
     },
   };
+}
+
+/** Getting a prompt does nothing, so it may be done again. */
+export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prompt {
+  const { upstream } = deps;
+  const { title, description } = listed;
+  const name = `${upstream.prefix}${listed.name}`;
+  return {
+    kind: "prompt",
+    name,
+    settings: settingsOf(upstream),
+    earlyReplies: false,
+    arguments: (listed.arguments ?? []).map(({ required = false, ...rest }) => ({ ...rest, required })),
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    readArguments: (args) => ({ ok: true, args }),
+    run: (args, effects) => leadCall(effects, { kind: "prompt", listed, args, mayRepeat: true, ...atWork(name, deps) }),
+  };
+}
+
+function settingsOf({ connectTimeoutMs, callTimeoutMs }: Upstream): RunSettings {
+  return { attempts: 1, backoffMs: 1_000, runTimeoutMs: connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS, retentionMs: RETENTION_MS };
+}
+
+/** Throws where it is only listed. */
+function atWork(name: string, { upstream, calls, elicitation }: GatewayToolDeps): Pick<LeadCall, "upstream" | "calls" | "elicitation"> {
+  if (!calls || !elicitation) throw new Error(`${name} is listed here and runs elsewhere`);
+  return { upstream, calls, elicitation };
 }
 
 /** Whether a call may be made a second time when nobody knows what became of the first. */
@@ -74,15 +97,22 @@ export function mayRepeat({ repeatable }: Upstream, { name, annotations }: Liste
   return repeatable(name) ?? (readOnlyHint === true || idempotentHint === true);
 }
 
+type Led = Pick<LeadCall, "kind" | "listed">;
+
 interface LeadCall {
-  readonly listed: ListedTool;
+  readonly kind: "tool" | "prompt";
+  readonly listed: { readonly name: string };
+  readonly mayRepeat: boolean;
   readonly args: JsonObject;
   readonly upstream: Upstream;
   readonly calls: Calls;
   readonly elicitation: Pick<ElicitationSettings, "timeoutMs" | "blockingTimeoutMs">;
 }
 
-async function leadCall(effects: Effects, { listed, args, upstream, calls, elicitation }: LeadCall): Promise<JsonObject> {
+async function leadCall(
+  effects: Effects,
+  { kind, listed, args, mayRepeat: isRepeatedFreely, upstream, calls, elicitation }: LeadCall,
+): Promise<JsonObject> {
   const { taskId, call } = effects;
   const given: Given[] = [];
   let round: CallRequest["round"];
@@ -98,12 +128,31 @@ async function leadCall(effects: Effects, { listed, args, upstream, calls, elici
     return one;
   }
 
-  for (let rounds = 1; rounds <= ROUNDS_MAX; rounds += 1) {
-    const opened = await effects.step("open", () => ({ callId: calls.permit(taskId), mayRepeat: mayRepeat(upstream, listed) }));
-    const { callId, mayRepeat: isRepeatable } = opened as { callId: string; mayRepeat: boolean };
+  let rounds = 0;
+  let waitedMs = 0;
+
+  /** It is looked at ever less often, so that a long task neither fills the journal nor is noticed late in proportion. */
+  async function waitForTask(pollMs: number): Promise<void> {
+    const waitMs = Math.max(pollMs, Math.floor(waitedMs / 10));
+    waitedMs += waitMs;
+    if (waitedMs > upstream.callTimeoutMs) {
+      throw failureOf({ type: "timeout", message: `neither asked nor ended within ${upstream.callTimeoutMs} ms` }, upstream, {
+        kind,
+        listed,
+      });
+    }
+    await effects.sleep("poll", waitMs);
+  }
+
+  while (rounds < ROUNDS_MAX) {
+    const opened = await effects.step("open", () => ({ callId: calls.permit(taskId), mayRepeat: isRepeatedFreely }));
+    const { callId, mayRepeat: isCallRepeatable } = opened as { callId: string; mayRepeat: boolean };
+    // A look at a task begins nothing, and its answers count once.
+    const isRepeatable = isCallRepeatable || round?.task !== undefined;
     const lead = async (name: string): Promise<UpstreamEvent> => {
       const request: CallRequest = {
         upstream,
+        kind,
         tool: listed.name,
         args,
         principal: call.principal,
@@ -134,16 +183,32 @@ async function leadCall(effects: Effects, { listed, args, upstream, calls, elici
       event = await lead("continue");
     }
     if (event.type === "result") return event.result;
-    if (event.type !== "required") throw failureOf(event, upstream, listed);
-    const { refused, questions, state } = event;
+    // The task is there still when its upstream is away for a while.
+    if (round?.task && (event.type === "unavailable" || event.type === "lost" || event.type === "busy")) {
+      await waitForTask(RETRY_MS);
+      continue;
+    }
+    if (event.type !== "required") throw failureOf(event, upstream, { kind, listed });
+    const { refused, questions, state, task } = event;
+    if (task && questions.length === 0) {
+      await waitForTask(task.pollMs);
+      round = { responses: {}, task: { id: task.id, asked: round?.task?.asked ?? [] } };
+      continue;
+    }
+    rounds += 1;
+    waitedMs = 0;
     const answers = await Promise.all(questions.map(answered));
     if (refused && answers.some(({ answer }) => answer.action !== "accept")) throw rpcFailure(refused);
     round = {
       ...(state !== undefined && { state }),
+      ...(task && { task: { id: task.id, asked: [...(round?.task?.asked ?? []), ...questions.map(({ id }) => id)] } }),
       responses: refused ? {} : Object.fromEntries(answers.map(({ question, answer }): [string, Answer] => [question.id, answer])),
     };
   }
-  throw new ParleyError("UPSTREAM_INVALID", `${about(upstream, listed)} wants something first again and again (${ROUNDS_MAX} times)`);
+  throw new ParleyError(
+    "UPSTREAM_INVALID",
+    `${about(upstream, { kind, listed })} wants something first again and again (${ROUNDS_MAX} times)`,
+  );
 }
 
 /**
@@ -154,11 +219,7 @@ export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities"
   return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
 }
 
-function failureOf(
-  event: Exclude<UpstreamEvent, { type: "asked" | "required" | "result" }>,
-  upstream: Upstream,
-  listed: ListedTool,
-): Error {
+function failureOf(event: Exclude<UpstreamEvent, { type: "asked" | "required" | "result" }>, upstream: Upstream, led: Led): Error {
   if (event.type === "error") return rpcFailure(event.error);
   const code = (
     {
@@ -171,11 +232,11 @@ function failureOf(
     } as const
   )[event.type];
   const data = { upstream: upstream.name, ...(event.type === "busy" && { retryAfterMs: 1_000 }) };
-  return new ParleyError(code, `${about(upstream, listed)}: ${event.message}`, { data });
+  return new ParleyError(code, `${about(upstream, led)}: ${event.message}`, { data });
 }
 
-function about({ name }: Upstream, { name: tool }: ListedTool): string {
-  return `tool ${tool} of upstream ${name}`;
+function about({ name }: Upstream, { kind, listed }: Led): string {
+  return `${kind} ${listed.name} of upstream ${name}`;
 }
 
 function rpcFailure({ code, message, data }: UpstreamFailure): RpcFailure {

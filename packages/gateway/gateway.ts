@@ -11,7 +11,7 @@
  * A question that the upstream does not wait for any more is closed as withdrawn, by its holder, or by anybody once the holder is dead and the
  * call cannot be made again. That is an answer like any other (I2), and the run that it leads to says what became of the call.
  */
-import { type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
+import { type Call, type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
 import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
@@ -67,10 +67,12 @@ export interface GatewayObserver {
 
 export interface Gateway {
   readonly offer: Offer;
+  /** Other upstreams from now on; calls that are here continue at theirs. */
+  replace(upstreams: readonly Upstream[]): Promise<void>;
   /** Does a run, or sends it to where it belongs. Resolves when its slot is free. `work` is called at most once. */
   run(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
-  /** The run holds its task, and runs that tool. */
-  begun(taskId: string, tool: string): void;
+  /** The run holds its task, and runs that tool or prompt. */
+  begun(taskId: string, call: Pick<Call, "kind" | "name">): void;
   /** Takes runs that other processes send. */
   open(work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
   /** Calls that wait for an answer, and all. */
@@ -96,6 +98,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   /** Tasks whose run ended in an unclear way: whether they still need their call is looked at with each beat. */
   const unclear = new Set<string>();
   const beside = new Set<Promise<void>>();
+  /** Lists that are kept, until all is over: nobody waits for these before. */
+  const keeping = new Set<Promise<void>>();
 
   const { openMax, principalMax } = settings.elicitation;
   const calls = createCalls({
@@ -148,6 +152,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     if (report?.type === "finished") return await drop(taskId);
     if (!calls.has(taskId)) return;
     if (report?.type === "parked") {
+      // An upstream that holds nothing: all that came of the call is in the task.
+      if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
       watch(taskId);
       return await settle(taskId);
     }
@@ -197,11 +203,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     }
   }
 
-  function inBackground(work: Promise<void>): void {
+  function inBackground(work: Promise<void>, among = beside): void {
     const done = work
       .catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"))
-      .finally(() => void beside.delete(done));
-    beside.add(done);
+      .finally(() => void among.delete(done));
+    among.add(done);
   }
 
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -223,23 +229,49 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);
   beats.unref();
   await beat();
-  const listers = upstreams.map((upstream) =>
-    keepListed({
-      upstream,
-      connector,
-      listings,
-      lease: share.lease,
-      announce: (announcement) => events.announce(announcement),
-      log,
-      signal: over.signal,
-      onStatus: (name, isUp) => observer?.listed(name, isUp),
-    }),
-  );
+  const listers = new Map<string, { readonly upstream: Upstream; readonly stops: AbortController }>();
+
+  /** Begins to keep the lists of those that are new or another, and ends it for those that are gone. */
+  function keepLists(given: readonly Upstream[]): void {
+    const wanted = new Map(given.map((upstream) => [upstream.name, upstream]));
+    for (const [name, { upstream, stops }] of listers) {
+      if (wanted.get(name)?.fingerprint === upstream.fingerprint) continue;
+      stops.abort();
+      listers.delete(name);
+      connector.forget(upstream);
+      observer?.listed(name, undefined);
+    }
+    for (const [name, upstream] of wanted) {
+      if (listers.has(name)) continue;
+      const stops = new AbortController();
+      listers.set(name, { upstream, stops });
+      inBackground(
+        keepListed({
+          upstream,
+          connector,
+          listings,
+          lease: share.lease,
+          announce: (announcement) => events.announce(announcement),
+          log,
+          signal: AbortSignal.any([stops.signal, over.signal]),
+          onStatus: (of, isUp) => observer?.listed(of, isUp),
+        }),
+        keeping,
+      );
+    }
+  }
+
+  keepLists(upstreams);
   let stopTaking: (() => void) | undefined;
 
   return {
     offer,
     counts: calls.counts,
+    async replace(given) {
+      keepLists(given);
+      await offer.replace(given);
+      for (const type of ["tools", "prompts"] as const) await events.announce({ type });
+    },
     async run(run, work) {
       const { taskId, cause, isSecondHand } = run;
       if ((cause !== "created" || isSecondHand) && !calls.has(taskId)) {
@@ -257,8 +289,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       // Nobody waits for it any more: what it throws is told here, and its lease brings it back.
       if (isFree) inBackground(done);
     },
-    begun(taskId, tool) {
-      if (offer.isUpstreams(tool)) slots.get(taskId)?.();
+    begun(taskId, { kind, name }) {
+      if (offer.isUpstreams(kind, name)) slots.get(taskId)?.();
     },
     async open(work) {
       stopTaking = await share.onSent((text) => {
@@ -278,7 +310,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       offer.close();
       await share.leave().catch(() => undefined);
       for (const taskId of left) inBackground(withdraw(taskId, () => true));
-      await Promise.all([...left.map(drop), ...beside, ...listers, prepared.close()]);
+      await Promise.all([...left.map(drop), ...beside, ...keeping, prepared.close()]);
       await closeFetch();
       return left.length === 0;
     },

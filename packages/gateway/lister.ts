@@ -38,6 +38,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
+  let lastPrompts = "[]";
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -64,11 +65,15 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
 
   async function keep(listing: Listing): Promise<void> {
     const said = JSON.stringify(listing);
-    if (said === last) return;
+    // What is read still by one that was stopped is not of the upstream as the file has it now.
+    if (said === last || signal.aborted) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
-    log.info({ upstream: name, tools: listing.tools.length, leftOut: listing.leftOut }, "upstream listed");
+    log.info({ upstream: name, tools: listing.tools.length, prompts: listing.prompts.length, leftOut: listing.leftOut }, "upstream listed");
     await deps.announce({ type: "tools" });
+    const prompts = JSON.stringify(listing.prompts);
+    if (prompts !== lastPrompts) await deps.announce({ type: "prompts" });
+    lastPrompts = prompts;
   }
 
   async function open(): Promise<UpstreamSession> {
@@ -77,7 +82,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       // Some servers list a tool only to clients that can do what it needs.
       capabilities: EVERYTHING,
       signal,
-      options: { listChanged: { tools: { autoRefresh: false, onChanged } } },
+      options: { listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } } },
     });
     opened.client.onclose = () => {
       if (session === opened) session = undefined;

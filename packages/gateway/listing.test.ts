@@ -1,6 +1,6 @@
 /** What an upstream lists, within bounds. */
 import { expect, test } from "vitest";
-import { boundedListing, LISTING_CHARS_MAX, type ListedTool, TOOLS_MAX } from "./listing.ts";
+import { ARGUMENTS_MAX, boundedListing, LISTING_CHARS_MAX, type ListedPrompt, type ListedTool, PROMPTS_MAX, TOOLS_MAX } from "./listing.ts";
 import { parseUpstreams } from "./upstreams.ts";
 
 const [UPSTREAM] = parseUpstreams(
@@ -8,11 +8,11 @@ const [UPSTREAM] = parseUpstreams(
   JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", exclude: ["hidden"] }] }),
 );
 const tool = (name: string, rest: Partial<ListedTool> = {}): ListedTool => ({ name, inputSchema: { type: "object" }, ...rest });
-const listing = (tools: readonly ListedTool[]) => boundedListing(tools, UPSTREAM!);
+const listing = (tools: readonly ListedTool[], prompts: readonly ListedPrompt[] = []) => boundedListing({ tools, prompts }, UPSTREAM!);
 
 test("it is kept as it is, without what the file leaves out and what is not of a tool", () => {
   const whole = tool("a", { title: "A", annotations: { readOnlyHint: true }, icons: [{ src: "x" }], _meta: { y: 1 } });
-  expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ tools: [whole], leftOut: [] });
+  expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ tools: [whole], prompts: [], leftOut: [] });
 });
 
 test("tools of one name, or without a name that a tool may have, are left out and told", () => {
@@ -31,5 +31,17 @@ test("they have as many characters as a listing may have, and one more is left o
   const empty = JSON.stringify(tool("a", { description: "" })).length;
   const large = (extra: number) => listing([tool("a", { description: "x".repeat(LISTING_CHARS_MAX - empty + extra) })]);
   expect(large(0).tools).toHaveLength(1);
-  expect(large(1)).toEqual({ tools: [], leftOut: [expect.stringContaining("a is beyond")] });
+  expect(large(1)).toEqual({ tools: [], prompts: [], leftOut: [expect.stringContaining("a is beyond")] });
+});
+
+test("prompts are kept as they are, as many as an upstream may have, and as many arguments as a prompt may have", () => {
+  const whole: ListedPrompt = { name: "p", title: "P", description: "Says p.", arguments: [{ name: "x", required: true }] };
+  expect(listing([], [{ ...whole, _meta: {} } as ListedPrompt, { name: "hidden" }])).toEqual({ tools: [], prompts: [whole], leftOut: [] });
+  const many = Array.from({ length: PROMPTS_MAX + 1 }, (_, index) => ({ name: `p${index}` }));
+  const { prompts, leftOut } = listing([], many);
+  expect(prompts).toHaveLength(PROMPTS_MAX);
+  expect(leftOut).toEqual([expect.stringContaining(`p${PROMPTS_MAX} is beyond`)]);
+  const wide = (length: number) => listing([], [{ name: "p", arguments: Array.from({ length }, (_, index) => ({ name: `a${index}` })) }]);
+  expect(wide(ARGUMENTS_MAX).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
+  expect(wide(ARGUMENTS_MAX + 1).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
 });

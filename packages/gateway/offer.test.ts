@@ -62,8 +62,8 @@ test("there is the deployment's own while nothing is listed; then what is listed
   await list("a", ["x", "hidden"]);
   await until(() => names(current(offer)).includes("a_x"));
   expect(names(current(offer))).toEqual(["a_mine", "a_x", "b_x"]);
-  expect(offer.isUpstreams("a_x")).toBe(true);
-  expect(offer.isUpstreams("a_mine")).toBe(false);
+  expect(offer.isUpstreams("tool", "a_x")).toBe(true);
+  expect(offer.isUpstreams("tool", "a_mine")).toBe(false);
   offer.close();
 });
 

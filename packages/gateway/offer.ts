@@ -2,10 +2,10 @@
  * What front ends offer and workers run: the deployment's own catalogue, and behind it what upstreams list. The lists are in Redis, so that a
  * front end needs no connection to an upstream, and starts while all of them are down.
  */
-import type { Announcement, Catalogue, Catalogues, Log, Tool } from "@parley/core";
+import type { Announcement, Catalogue, Catalogues, Log, Prompt, Tool } from "@parley/core";
 import { describeError } from "@parley/core";
-import { gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
-import type { ListedTool, Listing } from "./listing.ts";
+import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
+import type { Listing } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What is kept of each upstream. */
@@ -31,8 +31,10 @@ export interface OfferDeps extends Omit<GatewayToolDeps, "upstream"> {
 }
 
 export interface Offer extends Catalogues {
-  /** Whether it is a tool of an upstream. */
-  isUpstreams(tool: string): boolean;
+  /** Whether it is a tool or a prompt of an upstream. */
+  isUpstreams(kind: "tool" | "prompt", name: string): boolean;
+  /** Other upstreams from now on. Resolves when they are offered, as far as they are listed. */
+  replace(upstreams: readonly Upstream[]): Promise<void>;
   close(): void;
 }
 
@@ -41,79 +43,100 @@ const FORMER_MAX = 10_000;
 /** Announcements can be lost with a connection. */
 const LOOK_EVERY_MS = 15_000;
 
-export async function createOffer({ own, upstreams, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
-  const known = new Map<string, { readonly revision: string; readonly tools: readonly Tool[] }>();
+export async function createOffer({ own, upstreams: first, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
+  const known = new Map<string, { readonly revision: string; readonly tools: readonly Tool[]; readonly prompts: readonly Prompt[] }>();
+  let upstreams = first;
+  let isReplaced = false;
   let offered = own;
   let runnable = own;
-  /** Tools that were listed since this process began: tasks of one that is not listed any more may wait, or hold a call. */
-  const former = new Map<string, Tool>();
+  /** What was listed since this process began: tasks of what is not listed any more may wait, or hold a call. */
+  const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
 
   async function look(): Promise<void> {
     const revisions = new Map(upstreams.map(({ name }) => [name, known.get(name)?.revision ?? ""]));
     const found = await listings.read(revisions);
-    let isChanged = false;
+    let isChanged = isReplaced;
+    isReplaced = false;
     for (const upstream of upstreams) {
       const listing = found.get(upstream.name);
       if (!listing?.text) continue;
-      const { tools } = JSON.parse(listing.text) as StoredListing;
+      const { tools, prompts = [] } = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
+      const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
       // A file that was changed counts from now on, whatever the list was read by.
-      known.set(upstream.name, { revision: listing.revision, tools: tools.flatMap((tool) => made(upstream, tool)) });
+      known.set(upstream.name, {
+        revision: listing.revision,
+        tools: tools.filter(offers).map((tool) => gatewayTool(tool, { ...deps, upstream })),
+        prompts: prompts.filter(offers).map((prompt) => gatewayPrompt(prompt, { ...deps, upstream })),
+      });
       isChanged = true;
     }
     if (!isChanged) return;
     offered = merged();
-    for (const [name, tool] of offered.tools) {
-      if (own.tools.has(name)) continue;
-      former.delete(name);
-      former.set(name, tool);
-    }
-    for (const name of former.keys()) if (former.size > FORMER_MAX && !offered.tools.has(name)) former.delete(name);
-    runnable = { ...offered, tools: new Map([...former, ...offered.tools]) };
-  }
-
-  function made(upstream: Upstream, tool: ListedTool): Tool[] {
-    return upstream.offers(tool.name) ? [gatewayTool(tool, { ...deps, upstream })] : [];
+    const tools = withFormer(former.tools, offered.tools, own.tools);
+    runnable = { ...offered, tools, prompts: withFormer(former.prompts, offered.prompts, own.prompts) };
   }
 
   function merged(): Catalogue {
     const tools = new Map(own.tools);
+    const prompts = new Map(own.prompts);
     for (const { name } of upstreams) {
-      for (const tool of known.get(name)?.tools ?? []) {
-        if (tools.has(tool.name))
-          log.warn({ upstream: name, tool: tool.name }, "tool of an upstream has the name of another one, left out");
-        else tools.set(tool.name, tool);
+      for (const one of [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])]) {
+        const others: Map<string, Tool | Prompt> = one.kind === "tool" ? tools : prompts;
+        if (others.has(one.name))
+          log.warn({ upstream: name, [one.kind]: one.name }, `${one.kind} of an upstream has the name of another one, left out`);
+        else others.set(one.name, one);
       }
     }
-    return { ...own, tools };
+    return { ...own, tools, prompts };
   }
 
   let looking: Promise<void> | undefined;
   let isLate = false;
   /** One look at a time; what changes during one is seen by the next. */
-  function lookAgain(): void {
+  function lookAgain(): Promise<void> {
     isLate = true;
-    looking ??= (async () => {
+    return (looking ??= (async () => {
       while (isLate) {
         isLate = false;
         await look().catch((error: unknown) => log.warn(describeError(error), "lists of upstreams could not be read"));
       }
       looking = undefined;
-    })();
+    })());
   }
 
   const stop = await onAnnouncement(({ type }) => {
-    if (type === "tools") lookAgain();
+    if (type === "tools") void lookAgain();
   });
   await look();
-  const timer = setInterval(lookAgain, LOOK_EVERY_MS);
+  const timer = setInterval(() => void lookAgain(), LOOK_EVERY_MS);
   timer.unref();
   return {
     current: () => offered,
     runnable: () => runnable,
-    isUpstreams: (tool) => runnable.tools.has(tool) && !own.tools.has(tool),
+    isUpstreams: (kind, name) =>
+      kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name),
+    replace(given) {
+      const before = new Map(upstreams.map(({ name, fingerprint }) => [name, fingerprint]));
+      const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));
+      for (const name of known.keys()) if (!stays.has(name)) known.delete(name);
+      upstreams = given;
+      isReplaced = true;
+      return lookAgain();
+    },
     close() {
       clearInterval(timer);
       stop();
     },
   };
+}
+
+/** What is offered now, and before it what was once. */
+function withFormer<One>(former: Map<string, One>, offered: ReadonlyMap<string, One>, own: ReadonlyMap<string, One>): Map<string, One> {
+  for (const [name, one] of offered) {
+    if (own.has(name)) continue;
+    former.delete(name);
+    former.set(name, one);
+  }
+  for (const name of former.keys()) if (former.size > FORMER_MAX && !offered.has(name)) former.delete(name);
+  return new Map([...former, ...offered]);
 }

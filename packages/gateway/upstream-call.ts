@@ -2,7 +2,7 @@
  * One call at an upstream, from its start to its end, with the questions in between.
  *
  *   next(given) ─▶ asked      the upstream asks and waits: give the answers, and call next again
- *               ─▶ required   nothing is held: start another call with the answers
+ *               ─▶ required   nothing is held: start another call with the answers, or look at the upstream's task again later
  *               ─▶ result · error · timeout · invalid
  *
  * The run that leads a call comes and goes: it parks while people think, is taken over, or is replayed. So this is told everything that was
@@ -27,6 +27,7 @@ import type { Gate } from "./gate.ts";
 import { digestOf, NOT_SUPPORTED, type QuestionMethod, readQuestion, REFUSED } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
+import { readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 import type { Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
@@ -50,10 +51,22 @@ export interface Given {
 export type UpstreamEvent =
   | { readonly type: "asked"; readonly questions: readonly Question[] }
   /** `state` is the upstream's own, to be sent back as it is; with `refused` the call was none, and is made anew (−32042). */
-  | { readonly type: "required"; readonly questions: readonly Question[]; readonly state?: string; readonly refused?: UpstreamFailure }
+  | {
+      readonly type: "required";
+      readonly questions: readonly Question[];
+      readonly state?: string;
+      readonly refused?: UpstreamFailure;
+      readonly task?: FollowedTask;
+    }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
   | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
+
+/** A task of the upstream: it is looked at again with the answers, or when `pollMs` are over. */
+export interface FollowedTask {
+  readonly id: string;
+  readonly pollMs: number;
+}
 
 /** A JSON-RPC error of the upstream, as it came. */
 export interface UpstreamFailure {
@@ -64,6 +77,7 @@ export interface UpstreamFailure {
 
 export interface CallRequest {
   readonly upstream: Upstream;
+  readonly kind: "tool" | "prompt";
   /** As the upstream names it. */
   readonly tool: string;
   readonly args: JsonObject;
@@ -77,7 +91,14 @@ export interface CallRequest {
   /** Answers to a call that was lost, for the same questions of this one. */
   readonly given: readonly Given[];
   /** With the answers to what a call required. */
-  readonly round?: { readonly state?: string; readonly responses: Readonly<Record<string, Answer>> };
+  readonly round?: Round;
+}
+
+export interface Round {
+  readonly state?: string;
+  readonly responses: Readonly<Record<string, Answer>>;
+  /** The upstream's task to look at; its questions by those ids have been asked. */
+  readonly task?: { readonly id: string; readonly asked: readonly string[] };
 }
 
 export interface UpstreamCall {
@@ -90,8 +111,12 @@ export interface UpstreamCall {
   abandoned(): ReadonlySet<string>;
   /** Whether it waits for somebody's answer. */
   isWaiting(): boolean;
-  /** Tells the upstream to stop, and lets it go. */
-  close(): Promise<void>;
+  /** Whether the upstream has to be told when nobody wants its result any more. */
+  isNeeded(): boolean;
+  /** Whether there is nothing left of it but what it came to. */
+  isOver(): boolean;
+  /** Tells the upstream to stop, and lets it go. With `continues` another call looks after the upstream's task. */
+  close(options?: { readonly continues?: boolean }): Promise<void>;
 }
 
 export interface Leading {
@@ -130,6 +155,10 @@ const NEVER_MS = 2_147_483_647;
 const PROGRESS_EVERY_MS = 10_000;
 const CUT_GRACE_MS = 250;
 const URL_REQUIRED = -32042;
+/** When a task of an upstream is looked at again: what the upstream says, else this; never sooner than the least. */
+const POLL_MS = 1_000;
+const POLL_MIN_MS = 100;
+const NO_REASON: UpstreamFailure = { code: -32603, message: "the task of the upstream failed" };
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
   const { upstream, principal, questionTimeoutMs } = request;
@@ -345,6 +374,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         prepare,
         signal: stop.signal,
         isFresh,
+        onNotification: told,
         // A result that came just before the end is on its way through the client.
         onCallCut: () =>
           setTimeout(() => end({ type: "lost", message: "the upstream ended the stream of the call before its result" }), CUT_GRACE_MS),
@@ -360,13 +390,16 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     };
     clock();
     try {
-      const result = await opened.client.callTool(callParams(request) as never, {
+      if (opened.tasks && request.kind === "tool") return end(await followed(opened.tasks));
+      const { client } = opened;
+      const options = {
         timeout: NEVER_MS,
         signal: stop.signal,
         allowInputRequired: true,
-        onprogress: ({ progress, total, message }) =>
-          report?.({ type: "progress", progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }),
-      });
+        onprogress: (progress: unknown) => told("notifications/progress", progress),
+      } as const;
+      const params = callParams(request) as never;
+      const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
       end(isInputRequiredResult(result) ? required(result) : { type: "result", result: withoutKind(result) });
     } catch (error) {
       if (!isPrepared || ended || asked > 0 || !wasNotTaken(error)) return end(failure(error));
@@ -376,16 +409,70 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
   }
 
-  /** Questions of an upstream that holds nothing (MRTR), judged as all others are. */
-  function required({ inputRequests = {}, requestState }: { inputRequests?: object; requestState?: string }): UpstreamEvent {
+  function told(method: string, params: unknown): void {
+    if (method !== "notifications/progress") return;
+    const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
+    if (typeof progress !== "number") return;
+    report?.({
+      type: "progress",
+      progress,
+      ...(typeof total === "number" && { total }),
+      ...(typeof message === "string" && { message }),
+    });
+  }
+
+  /** A call of an upstream that may answer with a task, or a look at that task, with the answers to what it asked. */
+  async function followed(tasks: TaskRequests): Promise<UpstreamEvent> {
+    const { signal } = stop;
+    const { round } = request;
+    if (round?.task) {
+      const { id } = round.task;
+      if (Object.keys(round.responses).length > 0) await tasks.update(id, responses(round.responses), signal);
+      return looked(await tasks.get(id, signal));
+    }
+    const params = callParams(request) as JsonObject;
+    const result = await tasks.call({ ...params, _meta: { ...(params["_meta"] as object | undefined), progressToken: callId } }, signal);
+    if (result["resultType"] === "task") return looked(readTask(result));
+    if (result["resultType"] === "input_required") return required(result);
+    return completed(result);
+  }
+
+  function looked({ taskId, status, pollIntervalMs = POLL_MS, inputRequests, result, error }: UpstreamTask): UpstreamEvent {
+    switch (status) {
+      case "completed":
+        return completed(result ?? {});
+      case "failed":
+        return { type: "error", error: error ? failureOf(new ProtocolError(error.code, error.message, error.data)) : NO_REASON };
+      case "cancelled":
+        return { type: "error", error: { code: REFUSED, message: "the upstream has cancelled its task" } };
+      case "working":
+      case "input_required": {
+        const isNew = ([key]: [string, unknown]) => request.round?.task?.asked.includes(key) !== true;
+        const event = required({ inputRequests: Object.fromEntries(Object.entries(inputRequests ?? {}).filter(isNew)) });
+        return event.type === "required" ? { ...event, task: { id: taskId, pollMs: Math.max(pollIntervalMs, POLL_MIN_MS) } } : event;
+      }
+    }
+  }
+
+  /** The client, which judges other results, has not seen it. */
+  function completed(result: object): UpstreamEvent {
+    const { content } = result as { content?: unknown };
+    const isResult = Array.isArray(content) && content.every((block) => typeof (block as { type?: unknown } | null)?.type === "string");
+    return isResult
+      ? { type: "result", result: withoutKind(result) }
+      : { type: "invalid", message: "answered with a result that MCP does not allow" };
+  }
+
+  /** Questions of an upstream that holds nothing, judged as all others are. */
+  function required({ inputRequests = {}, requestState }: { inputRequests?: unknown; requestState?: unknown }): UpstreamEvent {
     try {
-      const questions = Object.entries(inputRequests).map(
-        ([id, { method, params }]: [string, { method: QuestionMethod; params?: unknown }]) => ({
+      const questions = Object.entries(inputRequests as Record<string, { method: QuestionMethod; params?: unknown }>).map(
+        ([id, { method, params }]) => ({
           ...admit(method, params),
           id,
         }),
       );
-      return { type: "required", questions, ...(requestState !== undefined && { state: requestState }) };
+      return { type: "required", questions, ...(typeof requestState === "string" && { state: requestState }) };
     } catch (error) {
       return { type: "invalid", message: error instanceof Error ? error.message : "its questions cannot be read" };
     }
@@ -421,6 +508,17 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return () => clearInterval(timer);
   }
 
+  /** The run's task has ended, and so that of the upstream has no purpose any more, if it has not ended itself. */
+  async function cancelTask(id: string): Promise<void> {
+    const signal = AbortSignal.timeout(upstream.connectTimeoutMs);
+    try {
+      const opened = await deps.connector.open(upstream, { capabilities: mcpCapabilities(request, elicitation), signal });
+      await opened.tasks?.cancel(id, signal);
+    } catch {
+      // It ends there by itself.
+    }
+  }
+
   void run();
 
   return {
@@ -428,6 +526,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     give,
     abandoned: () => abandoned,
     isWaiting: () => waiting.size > 0,
+    isNeeded: () => ended === undefined || (ended.type === "required" && ended.task !== undefined),
+    isOver: () => ended !== undefined,
     async next(given, leading) {
       give(given);
       ({ report } = leading);
@@ -454,7 +554,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         report = undefined;
       }
     },
-    async close() {
+    async close({ continues = false } = {}) {
+      if (ended?.type === "required" && ended.task && !continues) return await cancelTask(ended.task.id);
       end({ type: "lost", message: "the gateway has ended the call" });
       await release();
     },

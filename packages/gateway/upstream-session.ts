@@ -17,13 +17,17 @@ import {
   type FetchLike,
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import type { JsonObject } from "@parley/core";
 import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
-import type { Upstream } from "./upstreams.ts";
+import { createTaskRequests, type TaskRequests, TASKS_EXTENSION } from "./upstream-tasks.ts";
+import type { ByUrl, Upstream } from "./upstreams.ts";
 
 export interface UpstreamSession {
   readonly client: Client;
   /** Whether the upstream asks by `input_required`, so that nothing has to be held while a person thinks. */
   readonly isStateless: boolean;
+  /** Where the upstream may answer a call with a task. */
+  readonly tasks?: TaskRequests;
   /** It was opened before it was wanted (prepared.ts): the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
   /** Resolves once no process or connection of it is left. Never throws. */
@@ -38,6 +42,8 @@ export interface OpenSession {
   readonly prepare?: (client: Client) => void;
   readonly signal?: AbortSignal;
   readonly options?: Pick<ClientOptions, "listChanged">;
+  /** Notifications that come with the replies to `tasks`. */
+  readonly onNotification?: (method: string, params: unknown) => void;
   /** Not one that was prepared. */
   readonly isFresh?: boolean;
 }
@@ -59,6 +65,7 @@ export interface ConnectorOptions {
   readonly deployment: string;
 }
 
+const CLIENT_NAME = "parley-gateway";
 export const GATEWAY_HEADER = "parley-gateway";
 
 export function createConnector({ fetch, version, deployment }: ConnectorOptions): UpstreamConnector {
@@ -67,13 +74,13 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
 
   async function open(
     upstream: Upstream,
-    { capabilities, prepare, signal, onCallCut, options = {} }: OpenSession,
+    { capabilities, prepare, signal, onCallCut, onNotification, options = {} }: OpenSession,
   ): Promise<UpstreamSession> {
     const { name, reached, revisions, connectTimeoutMs } = upstream;
     const before = known.get(name);
     const attempt = async (isSse: boolean): Promise<UpstreamSession> => {
       const client = new Client(
-        { name: "parley-gateway", version },
+        { name: CLIENT_NAME, version },
         {
           ...options,
           capabilities,
@@ -94,7 +101,19 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
       const discover = client.getDiscoverResult();
       const isSilent = before?.isSilent === true || !(await listening.opened(connectTimeoutMs / 2));
       known.set(name, { isSse, isSilent, prior: discover ? { kind: "modern", discover } : { kind: "legacy" } });
-      return { client, isStateless: client.getProtocolEra() === "modern", close: () => close(client) };
+      const isStateless = client.getProtocolEra() === "modern";
+      const hasTasks = isStateless && reached.by === "url" && client.getServerCapabilities()?.extensions?.[TASKS_EXTENSION] !== undefined;
+      const tasks =
+        hasTasks &&
+        createTaskRequests({
+          url: reached.url,
+          headers: headersTo(name, reached),
+          fetch,
+          clientInfo: { name: CLIENT_NAME, version },
+          capabilities: capabilities as JsonObject,
+          ...(onNotification && { onNotification }),
+        });
+      return { client, isStateless, ...(tasks && { tasks }), close: () => close(client) };
     };
     try {
       return await attempt(before?.isSse ?? false);
@@ -109,6 +128,10 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
     }
   }
 
+  function headersTo(name: string, { headers }: ByUrl): Readonly<Record<string, string>> {
+    return { ...headers, [GATEWAY_HEADER]: `${deployment}/${name}` };
+  }
+
   function transportTo({ reached, name }: Upstream, { isSse, onCallCut, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
@@ -121,7 +144,7 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
         ...(cwd !== undefined && { cwd }),
       });
     }
-    const requestInit = { headers: { ...reached.headers, [GATEWAY_HEADER]: `${deployment}/${name}` } };
+    const requestInit = { headers: headersTo(name, reached) };
     const url = new URL(reached.url);
     // A stream that breaks is told at once: nobody knows whether the rest of it can be had again.
     const reconnectionOptions = {
@@ -175,6 +198,8 @@ function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
   };
 }
 
+const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"]);
+
 /** The client waits for ever for a result whose stream has ended: only its transport knows of that. */
 class CallTransport extends StreamableHTTPClientTransport {
   readonly #onCut: (() => void) | undefined;
@@ -186,7 +211,7 @@ class CallTransport extends StreamableHTTPClientTransport {
 
   override async send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
     const onRequestStreamEnd = this.#onCut;
-    const isCall = !Array.isArray(message) && "method" in message && message.method === "tools/call";
+    const isCall = !Array.isArray(message) && "method" in message && CALLS.has(message.method);
     await super.send(message, isCall && onRequestStreamEnd ? { ...options, onRequestStreamEnd } : options);
   }
 }

@@ -65,6 +65,7 @@ export function aRequest(given: Partial<CallRequest> = {}): CallRequest {
   if (!UPSTREAM) throw new Error("the fixture has an upstream");
   return {
     upstream: UPSTREAM,
+    kind: "tool",
     tool: "tool",
     args: {},
     principal: "ann",

@@ -41,6 +41,9 @@ export const coreEnvironment = {
   PARLEY_TAKEOVERS_MAX: whole(DEFAULT_SETTINGS.takeoversMax).describe(
     "Workers that may die in a row under a task that makes no progress, before the task fails.",
   ),
+  PARLEY_COMPENSATION_ATTEMPTS: whole(DEFAULT_SETTINGS.compensationAttempts).describe(
+    "How often the compensation of a task that ended without its result is tried, in all, before it is given up.",
+  ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
     "Largest stored arguments, question, answer, step result or outcome, in characters of JSON.",
@@ -106,6 +109,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     missingVersionTimeoutMs: environment.PARLEY_MISSING_VERSION_TIMEOUT,
     missingVersion: environment.PARLEY_MISSING_VERSION,
     takeoversMax: environment.PARLEY_TAKEOVERS_MAX,
+    compensationAttempts: environment.PARLEY_COMPENSATION_ATTEMPTS,
     sweepLimit: environment.PARLEY_SWEEP_LIMIT,
     storedValueMax: environment.PARLEY_STORED_VALUE_MAX,
     journalEntriesMax: environment.PARLEY_JOURNAL_ENTRIES_MAX,

@@ -14,6 +14,7 @@ export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
 export { type JsonExtent, jsonExceeds } from "./json-extent.ts";
+export { IDEMPOTENCY_KEY } from "./params.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,
@@ -38,5 +39,6 @@ export {
   shapeOf,
   type Wire,
 } from "./json-rpc.ts";
+export { growingPollInterval } from "./poll-interval.ts";
 export type { ServerFacts } from "./server-facts.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

@@ -1,11 +1,13 @@
+import type { PollInterval } from "./poll-interval.ts";
+
 /** What a deployment says about itself, the same in every reply. */
 export interface ServerFacts {
   readonly name: string;
   readonly version: string;
   readonly title?: string;
   readonly instructions?: string;
-  /** How often a client may ask for a task's state. */
-  readonly pollIntervalMs: number;
+  /** What clients are told of how often to ask for a task's state. */
+  readonly pollInterval: PollInterval;
   /** How long clients may keep lists and `server/discover`. */
   readonly listTtlMs: number;
   /** Entries per page of a list. */

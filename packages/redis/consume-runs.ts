@@ -1,15 +1,22 @@
 /**
- * The worker's side of the queues: takes runs, and sweeps.
+ * The worker's side of the queues: takes runs, and sweeps, of the partitions that are its own (live-workers.ts).
  *
  * Sweeping is what makes runs certain; the run queue only makes them fast. So the sweep's job scheduler is put in order again and again by
  * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second, a worker whose clock was ahead and put the
  * next sweep as far ahead), it would stay so.
  */
-import type { Log, RunCause, RunRef } from "@parley/core";
+import { randomBytes } from "node:crypto";
+import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { type Job, Queue, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
+import type { RedisEvents } from "./events.ts";
+import { framesOf } from "./frames-of.ts";
 import { type Keys, RUN_QUEUE, SWEEP_QUEUE } from "./keys.ts";
+import { openLane } from "./lane.ts";
+import { BEAT_EVERY_MS, type LiveWorker, type LiveWorkers, serving } from "./live-workers.ts";
+import { createPlaces, type Places } from "./places.ts";
 import { EVENTS_KEPT, KEEP_NO_JOBS, runOfJob } from "./queue.ts";
+import { reached } from "./unavailable.ts";
 
 /**
  * The job of a worker that died is free again after 5 to 7 seconds; BullMQ's defaults take 50. If the task's lease still holds then, the run is
@@ -32,7 +39,8 @@ export interface TakenRun extends RunRef {
 }
 
 export interface ConsumeRuns {
-  readonly partitions: readonly number[];
+  /** How many of the partitions this worker is to serve, those that live-workers.ts gives it; 0, the default: all of them. */
+  readonly share?: number;
   /** Runs at once in this process, shared evenly by the partitions, at least one each. */
   readonly concurrency: number;
   /** One run. What it throws is logged; the task's lease and the sweep bring the run back. */
@@ -42,67 +50,151 @@ export interface ConsumeRuns {
 }
 
 export interface Consumer {
+  /** Under which it is told from other workers. */
+  readonly id: string;
+  /** Those that are served now. */
+  readonly partitions: readonly number[];
   /** Takes no more runs and resolves when those at work have ended. Whoever cannot wait lets the process end: others take over. */
   close(): Promise<void>;
 }
 
 export interface ConsumeOptions extends ConsumeRuns {
+  readonly partitions: readonly number[];
   /** Opened with `maxRetriesPerRequest: null` and without autopipelining, which slows workers down. Workers duplicate it to block on. */
   readonly redis: Redis;
   readonly keys: Keys;
   readonly log: Log;
+  readonly workers: LiveWorkers;
+  readonly events: Pick<RedisEvents, "listen">;
+  readonly queue: Pick<RunQueue, "add">;
   readonly telemetry?: Telemetry | undefined;
 }
 
-export async function consumeRuns({ redis, keys, log, telemetry, partitions, concurrency, run, sweep }: ConsumeOptions): Promise<Consumer> {
-  const each = Math.max(1, Math.ceil(concurrency / partitions.length));
-  const parts = partitions.map((partition) => {
-    const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
-    const runs = new PatientWorker(RUN_QUEUE, async (job) => void (await run(runOf(job))), {
-      ...shared,
-      ...WORKER_SETTINGS,
-      concurrency: each,
-      ...(telemetry && { telemetry }),
-    });
-    const sweeps = new PatientWorker(SWEEP_QUEUE, async () => void (await sweep(partition)), {
-      ...shared,
-      ...WORKER_SETTINGS,
-      concurrency: 1,
-    });
-    const schedule = new Queue(SWEEP_QUEUE, { ...shared, defaultJobOptions: KEEP_NO_JOBS, streams: { events: { maxLen: EVENTS_KEPT } } });
+/** A partition that is not this worker's any more is served so long: until then every other one has seen that it is theirs. */
+const LEAVE_AFTER_MS = 2 * BEAT_EVERY_MS;
 
-    const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
-    schedule.on("error", inTrouble);
-    for (const worker of [runs, sweeps]) {
-      worker.on("error", inTrouble);
-      worker.on("failed", (job, error) =>
-        log.error({ partition, queue: worker.name, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"),
-      );
-      worker.on("stalled", (job) => log.warn({ partition, queue: worker.name, job }, "job taken over from a silent worker"));
+interface Part {
+  leaveAtMs?: number;
+  /** How many runs of its queue are at work at once. */
+  resize(concurrency: number): void;
+  mendSweep(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
+  const { partitions, concurrency, share = 0, log, workers } = options;
+  const self: LiveWorker = { id: randomBytes(6).toString("base64url"), share };
+  const parts = new Map<number, Part>();
+  const leaving = new Set<Promise<unknown>>();
+  const resize = () => {
+    for (const part of parts.values()) part.resize(places.perQueue());
+  };
+  const places = createPlaces({ concurrency, queues: () => parts.size, changed: resize });
+
+  /** Serves what is this worker's, and a little longer what is not any more. */
+  async function serve(living: readonly LiveWorker[]): Promise<void> {
+    // This worker's own word may be older than it thinks, while Redis is slow.
+    const all = living.some(({ id }) => id === self.id) ? living : [...living, self];
+    const mine = new Set(partitions.filter((partition) => serving(partition, all, partitions.length).some(({ id }) => id === self.id)));
+    const opened: Part[] = [];
+    for (const partition of mine) {
+      if (parts.has(partition)) continue;
+      const part = openPart(partition, { ...options, worker: self.id, places });
+      parts.set(partition, part);
+      opened.push(part);
     }
-    return { runs, sweeps, schedule };
-  });
-
-  async function mendSweep(schedule: Queue): Promise<void> {
-    // Putting a scheduler in order keeps the time of its next job, however far ahead: only a new one begins now.
-    const nextMs = (await schedule.getJobScheduler("sweep"))?.next ?? 0;
-    if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS) await schedule.removeJobScheduler("sweep");
-    await schedule.upsertJobScheduler("sweep", { every: SWEEP_EVERY_MS }, { name: "sweep", opts: KEEP_NO_JOBS });
+    resize();
+    const nowMs = performance.now();
+    for (const [partition, part] of parts) {
+      if (mine.has(partition)) delete part.leaveAtMs;
+      else if ((part.leaveAtMs ??= nowMs + LEAVE_AFTER_MS) <= nowMs) leave(partition, part);
+    }
+    await Promise.all(opened.map((part) => part.mendSweep()));
+    if (opened.length > 0) log.debug({ worker: self.id, partitions: mine.size, workers: all.length }, "partitions served");
   }
-  const mendSweeps = () => Promise.all(parts.map(({ schedule }) => mendSweep(schedule)));
 
-  await mendSweeps();
-  const mending = setInterval(() => {
-    // Its failure is the connection's, which is logged already; the next round tries again.
-    mendSweeps().catch(() => undefined);
-  }, MEND_SWEEP_EVERY_MS);
-  mending.unref();
+  function leave(partition: number, part: Part): void {
+    parts.delete(partition);
+    const left = part.close().finally(() => leaving.delete(left));
+    leaving.add(left);
+  }
+
+  // Its failure is the connection's, which is logged already; the next round tries again.
+  const beat = () =>
+    void workers
+      .beat(self)
+      .then(serve)
+      .catch(() => undefined);
+  const mendSweeps = () => void Promise.all([...parts.values()].map((part) => part.mendSweep())).catch(() => undefined);
+
+  await serve(await reached(workers.beat(self)));
+  const timers = [setInterval(beat, BEAT_EVERY_MS), setInterval(mendSweeps, MEND_SWEEP_EVERY_MS)];
+  for (const timer of timers) timer.unref();
 
   return {
+    id: self.id,
+    get partitions() {
+      return [...parts.keys()].toSorted((one, other) => one - other);
+    },
     async close() {
-      clearInterval(mending);
-      await Promise.all(parts.flatMap(({ runs, sweeps }) => [runs.close(), sweeps.close()]));
-      await Promise.all(parts.map(({ schedule }) => schedule.close()));
+      for (const timer of timers) clearInterval(timer);
+      for (const [partition, part] of parts) leave(partition, part);
+      await workers.leave(self).catch(() => undefined); // it counts as dead a little later then
+      await Promise.all(leaving);
+    },
+  };
+}
+
+/** One partition's runs, sweeps and lane. */
+function openPart(
+  partition: number,
+  { redis, keys, log, telemetry, worker, events, queue, places, run, sweep }: ConsumeOptions & { worker: string; places: Places },
+): Part {
+  const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
+  const runs = new PatientWorker(
+    RUN_QUEUE,
+    async (job) => {
+      places.entered();
+      try {
+        await run(runOf(job));
+      } finally {
+        places.left();
+      }
+    },
+    { ...shared, ...WORKER_SETTINGS, concurrency: places.perQueue(), ...(telemetry && { telemetry }) },
+  );
+  const sweeps = new PatientWorker(SWEEP_QUEUE, async () => void (await sweep(partition)), {
+    ...shared,
+    ...WORKER_SETTINGS,
+    concurrency: 1,
+  });
+  const schedule = new Queue(SWEEP_QUEUE, { ...shared, defaultJobOptions: KEEP_NO_JOBS, streams: { events: { maxLen: EVENTS_KEPT } } });
+
+  const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
+  schedule.on("error", inTrouble);
+  for (const each of [runs, sweeps]) {
+    each.on("error", inTrouble);
+    each.on("failed", (job, error) =>
+      log.error({ partition, queue: each.name, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"),
+    );
+    each.on("stalled", (job) => log.warn({ partition, queue: each.name, job }, "job taken over from a silent worker"));
+  }
+
+  const lane = openLane({ channel: keys.lane(partition, worker), events, log, places, run, queue });
+
+  return {
+    resize(each) {
+      if (runs.concurrency !== each) runs.concurrency = each;
+    },
+    async mendSweep() {
+      // Putting a scheduler in order keeps the time of its next job, however far ahead: only a new one begins now.
+      const nextMs = (await schedule.getJobScheduler("sweep"))?.next ?? 0;
+      if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS) await schedule.removeJobScheduler("sweep");
+      await schedule.upsertJobScheduler("sweep", { every: SWEEP_EVERY_MS }, { name: "sweep", opts: KEEP_NO_JOBS });
+    },
+    async close() {
+      await Promise.all([lane.close(), runs.close(), sweeps.close()]);
+      await schedule.close();
     },
   };
 }
@@ -125,12 +217,4 @@ class PatientWorker extends Worker {
 function runOf({ id = "", name, timestamp, attemptsStarted }: Job): TakenRun {
   const cause = name as RunCause;
   return { ...runOfJob(id), cause, queuedAtMs: timestamp, isSecondHand: cause === "overdue" || attemptsStarted > 1 };
-}
-
-/** Where it came from, without its message: that can hold what a person answered. */
-function framesOf(error: Error): string[] {
-  return (error.stack ?? "")
-    .split("\n")
-    .filter((line) => line.startsWith("    at "))
-    .map((line) => line.trim());
 }

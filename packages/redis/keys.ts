@@ -9,6 +9,7 @@
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:audit                       records for auditors
  *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
@@ -17,6 +18,8 @@
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:serving                          versions of tools that workers serve: see serving.ts
+ *   parley:workers                          which workers live: see live-workers.ts
+ *   parley:{p0}:lane:<worker>               a channel: runs that are handed to a worker directly
  *   parley:announcements                    a channel
  *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState, when no operator gave a secret
@@ -54,6 +57,7 @@ export interface Keys {
   census(partition: number): string;
   audit(partition: number): string;
   owner(partition: number, principal: string): string;
+  once(partition: number, digest: string): string;
   /** `who` is `principal:…` or `tenant:…`. */
   rate(who: string): string;
   /** BullMQ's `prefix`. */
@@ -71,6 +75,10 @@ export interface Keys {
     lister(upstream: string): string;
   };
   readonly serving: string;
+  /** Where a worker hears of runs of the partition that are due. */
+  lane(partition: number, worker: string): string;
+  /** Which workers live. */
+  readonly workers: string;
   readonly announcements: string;
   readonly secret: string;
   /** Data keys, wrapped: see content/data-keys.ts. */
@@ -92,6 +100,7 @@ export function createKeys(prefix = "parley"): Keys {
     due: (partition) => `${slot(partition)}:due`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
@@ -109,6 +118,8 @@ export function createKeys(prefix = "parley"): Keys {
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
     },
     serving: `${prefix}:serving`,
+    lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,
+    workers: `${prefix}:workers`,
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,

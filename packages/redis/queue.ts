@@ -2,6 +2,7 @@ import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
+import type { LiveWorkers } from "./live-workers.ts";
 import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
@@ -48,6 +49,7 @@ export interface RedisQueueOptions {
   readonly keys: Keys;
   readonly log: Log;
   readonly turns: Turns;
+  readonly workers: Pick<LiveWorkers, "next">;
   /** BullMQ's own interface for traces. */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -56,7 +58,7 @@ export interface RedisQueueOptions {
  * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
  * order. The job's id says which run it is (see jobIdOf), its name why it was added, it has no data.
  */
-export function createRedisQueue({ redis, keys, log, turns, telemetry }: RedisQueueOptions): RedisQueue {
+export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
 
   function queueOf(partition: number): Promise<Queue> {
@@ -92,6 +94,12 @@ export function createRedisQueue({ redis, keys, log, turns, telemetry }: RedisQu
       const order = cause === "created" ? { priority: share === undefined ? BEHIND_ANSWERS : turns.next({ taskId, share }) } : {};
       const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
+    },
+    lane(taskId) {
+      const partition = partitionOf(taskId);
+      if (partition === undefined) return undefined;
+      const worker = workers.next(partition);
+      return worker === undefined ? undefined : keys.lane(partition, worker);
     },
     async counts(partition) {
       const { wait = 0, prioritized = 0, active = 0 } = await (await queueOf(partition)).getJobCounts("wait", "prioritized", "active");

@@ -2,11 +2,10 @@
 import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
-import type { Encoding } from "./content/codec.ts";
-import { type Argument, loadScripts } from "./load-scripts.ts";
+import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Those that have more keys than a task's own: the owner's list, the audit. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 6, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 7, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
   "create",
@@ -18,6 +17,7 @@ const SCRIPTS = [
   "agree",
   "refuse",
   "finish",
+  "settle",
   "cancel",
   "postpone",
   "note",
@@ -32,13 +32,13 @@ export type Pair = readonly [key: string, value: string];
 export type PackedOpen = readonly [key: string, digest: string, ask: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, auditKey: string, args: CreateArguments): Promise<CreateReply>;
+  create(keys: TaskKeys, beside: CreateKeys, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
     args: { taskId: string; token: string; nowMs: number; dueAtMs: number; entries: readonly Pair[]; asks: readonly PackedOpen[] },
-  ): Promise<"recorded" | "refused">;
-  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "refused">;
+  ): Promise<"recorded" | "cancelled" | "refused">;
+  report(keys: TaskKeys, args: ReportArguments): Promise<"reported" | "cancelled" | "refused">;
   park(keys: TaskKeys, args: ParkArguments): Promise<[type: "parked" | "refused"] | [type: "due", run: number]>;
   answer(
     keys: TaskKeys,
@@ -50,10 +50,11 @@ export interface Scripts {
   /** `dueKey` stands in for the keys of a task; it has the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
+  settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
   cancel(
     keys: TaskKeys,
     auditKey: string,
-    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined },
+    args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
@@ -67,7 +68,10 @@ export type BeginReply = [type: "begun", task: readonly string[], journal: reado
 
 export type CreateReply =
   /** With how many tasks of its share never ran, if it is counted. */
-  [type: "created", waiting?: number] | [type: "exists" | "expired"] | [type: "over", what: Over["over"], of: Over["of"]];
+  | [type: "created", waiting?: number]
+  | [type: "exists" | "expired"]
+  | [type: "known", taskId: string, fingerprint: string]
+  | [type: "over", what: Over["over"], of: Over["of"]];
 
 /** As it is stored, and how many records the stream keeps; undefined: none is written. */
 export type AuditRecord = { readonly text: string; readonly lengthMax: number } | undefined;
@@ -87,7 +91,15 @@ export interface RefuseArguments {
   readonly audit: AuditRecord;
 }
 
+export interface CreateKeys {
+  readonly owner: string;
+  readonly audit: string;
+  /** Not looked at without an idempotency key. */
+  readonly once: string;
+}
+
 export interface CreateArguments {
+  readonly once: { readonly key: string; readonly fingerprint: string } | undefined;
   readonly audit: AuditRecord;
   readonly taskId: string;
   readonly facts: string;
@@ -141,6 +153,7 @@ export interface AnswerArguments {
   readonly token: string | undefined;
   /** Sealed. */
   readonly deposit: string | undefined;
+  readonly lane: string | undefined;
 }
 
 export interface FinishArguments {
@@ -150,28 +163,30 @@ export interface FinishArguments {
   readonly status: "completed" | "failed";
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
+  readonly owes: string | undefined;
 }
 
-export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
+export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
   const run = loadScripts(redis, {
     names: SCRIPTS,
     folder: "",
     shared: "task",
     keyCount: (name) => KEY_COUNTS[name] ?? 4,
-    encoding,
+    ...(encoding && { encoding }),
+    ...(sharded && { sharded }),
   });
 
   return {
     create: (
       keys,
-      ownerKey,
-      auditKey,
-      { audit, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+      { owner, audit: auditKey, once: onceKey },
+      { audit, once, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
     ) =>
       run.create([
         ...keys,
-        ownerKey,
+        owner,
         auditKey,
+        onceKey,
         taskId,
         facts,
         given,
@@ -182,6 +197,8 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         ownerLengthMax,
         notAfterMs ?? "",
         ...record(audit),
+        once?.key ?? "",
+        once?.fingerprint ?? "",
         ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
@@ -193,7 +210,7 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit }) =>
+    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane }) =>
       run.answer([
         ...keys,
         auditKey,
@@ -208,15 +225,17 @@ export function defineScripts(redis: Redis, encoding: Encoding): Scripts {
         token ?? "",
         ...record(audit),
         deposit ?? "",
+        lane ?? "",
       ]) as never,
     agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries }) =>
-      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries)]) as never,
-    cancel: (keys, auditKey, { taskId, nowMs, message, audit }) =>
-      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit)]) as never,
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes }) =>
+      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), owes ?? ""]) as never,
+    settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
+    cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
+      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
     // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,

@@ -94,7 +94,8 @@ describe("the task store on Redis", () => {
     const redis = new Redis(opened.url);
     const keys = createKeys(opened.prefix);
     const store = createRedisStore({ redis, keys, partitions: 1 });
-    const queue = createRedisQueue({ turns: createTurns({ weights: new Map(), now: Date.now }), redis, keys, log: silent });
+    const turns = createTurns({ weights: new Map(), now: Date.now });
+    const queue = createRedisQueue({ turns, workers: { next: () => undefined }, redis, keys, log: silent });
     const createAndAdd = (taskId: string) =>
       Promise.all([store.create({ taskId, call: aCall(), graceMs: GRACE_MS }), queue.add({ taskId, run: 1 })]);
     await createAndAdd(newTaskId()); // opens the connection and the queue

@@ -17,6 +17,7 @@ import {
   type KeyedEntry,
   type Over,
   type Log,
+  type Once,
   ParleyError,
   problemOf,
   type RunRef,
@@ -72,6 +73,8 @@ export interface RedisStoreOptions {
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
+  /** Whether wake-ups stay on the task's node of a Cluster. */
+  readonly sharded?: boolean;
   /** Audit records that each partition keeps. */
   readonly auditLengthMax?: number;
 }
@@ -85,9 +88,10 @@ export function createRedisStore({
   turns,
   codec = plainContent,
   log,
+  sharded = false,
   auditLengthMax = DEFAULT_REDIS_SETTINGS.auditLengthMax,
 }: RedisStoreOptions): TaskStore {
-  const scripts = defineScripts(redis, codec.encoding);
+  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded });
   const reads = createReads(redis, codec.encoding);
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
@@ -177,6 +181,12 @@ export function createRedisStore({
 
   const auditKey = (taskId: string) => keys.audit(partitionOf(taskId) ?? 0);
 
+  const createKeys = (taskId: string, principal: string, once: Once | undefined) => ({
+    owner: ownerList.key(taskId, principal),
+    audit: auditKey(taskId),
+    once: keys.once(partitionOf(taskId) ?? 0, once?.key ?? ""),
+  });
+
   function auditRecord(content: Content, fact: AuditFact | undefined): AuditRecord {
     return fact && { text: content.toStored(JSON.stringify(fact)), lengthMax: auditLengthMax };
   }
@@ -184,13 +194,14 @@ export function createRedisStore({
   return {
     load,
 
-    async create({ taskId, call, graceMs, quotas, audit }) {
+    async create({ taskId, call, graceMs, quotas, audit, once }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
       const [created, ...more] = await withContent(taskId, (content) =>
         acknowledge(
-          scripts.create(taskKeys, ownerList.key(taskId, principal), auditKey(taskId), {
+          scripts.create(taskKeys, createKeys(taskId, principal, once), {
+            once,
             audit: auditRecord(content, audit),
             taskId,
             ...packCall(content, call),
@@ -205,6 +216,7 @@ export function createRedisStore({
         ),
       );
       if (created === "expired") throw new ParleyError("UNAVAILABLE", "Redis: the task came too late to be created");
+      if (created === "known") return { known: String(more[0]), fingerprint: String(more[1]) };
       if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
       if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
       return created;
@@ -284,7 +296,7 @@ export function createRedisStore({
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
     },
 
-    async finish({ taskId, token, nowMs, entries, outcome, message }) {
+    async finish({ taskId, token, nowMs, entries, outcome, message, owes }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
@@ -293,11 +305,20 @@ export function createRedisStore({
         if (access === "key_missing") throw unreadableError(taskId, access);
         // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
-        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed }));
+        // Nor can what was done be undone then.
+        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: access === "open" ? owes : undefined }));
       });
     },
 
-    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, audit }) {
+    async settle({ taskId, token, entries }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "refused";
+      return await withAccess(taskId, (content, access) =>
+        reached(scripts.settle(taskKeys, { taskId, token, entries: access === "open" ? packEntries(content, entries) : [] })),
+      );
+    },
+
+    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
@@ -317,6 +338,7 @@ export function createRedisStore({
             nowMs,
             readyAtMs: nowMs + graceMs,
             token,
+            lane,
             deposit: deposit === undefined ? undefined : content.seal(`deposit ${key}`, deposit),
           }),
         );
@@ -359,13 +381,13 @@ export function createRedisStore({
       return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
     },
 
-    async cancel({ taskId, nowMs, message, audit }) {
+    async cancel({ taskId, nowMs, message, owes = false, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
       return await withAccess(taskId, (content, access) => {
         const sealed = access === "open" ? content.seal("message", message) : undefined;
         return acknowledge(
-          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, audit: auditRecord(content, audit) }),
+          scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, owes, audit: auditRecord(content, audit) }),
         );
       });
     },

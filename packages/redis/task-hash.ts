@@ -18,6 +18,7 @@ import {
   type Open,
   type Page,
   type Outcome,
+  type Owed,
   split,
   type Task,
   type TaskAtWork,
@@ -38,7 +39,8 @@ type PackedFacts = [
   /** With its tenant, if that is not the default one. */
   owner: string | [principal: string, tenant: string],
   createdAtMs: number,
-  hidden: 0 | 1,
+  /** 1 for a hidden task, and 2 more for one that compensates. */
+  flags: number,
   capabilities: string,
   seed: string,
   traceparent?: string | null,
@@ -47,6 +49,9 @@ type PackedFacts = [
   binding?: string | null,
   version?: string,
 ];
+const HIDDEN = 1;
+const COMPENSATES = 2;
+
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is put to others than the owner. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
@@ -66,6 +71,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     tenant,
     createdAtMs,
     hidden,
+    compensates,
     capabilities,
     seed,
     arguments: args,
@@ -77,7 +83,15 @@ export function packCall(content: Content, call: Call): { readonly facts: string
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
-  const facts: PackedFacts = [kind, name, owner, createdAtMs, hidden ? 1 : 0, letters, content.sealWord("seed", seed)];
+  const facts: PackedFacts = [
+    kind,
+    name,
+    owner,
+    createdAtMs,
+    (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0),
+    letters,
+    content.sealWord("seed", seed),
+  ];
   const rest = [traceparent, request?.id, request?.progressToken, binding, version];
   // Those at the end that are not there take no room.
   const last = rest.findLastIndex((each) => each !== undefined);
@@ -225,7 +239,7 @@ export interface UnpackedTask {
 
 /** What was said is left out of a task that is unreadable. Undefined for an empty hash, which is how Redis shows a key that is not there. */
 export function unpackTask(content: Content, id: string, fields: Fields, unreadable?: Unreadable): UnpackedTask | undefined {
-  const { state, call, message, immediate, outcome } = fields;
+  const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
   const { seed: _, ...facts } = withVersion(unpackFacts(content, call), fields["version"]);
@@ -237,6 +251,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
     run,
     updatedAtMs,
     generation,
+    ...(owed !== undefined && { owed: owed.split(" ")[0] as Owed }),
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
   };
@@ -321,7 +336,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, hidden, capabilities, seed, traceparent, id, progressToken, binding, version] = JSON.parse(
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version] = JSON.parse(
     content.fromStored(facts),
   ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
@@ -332,7 +347,8 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(tenant !== undefined && { tenant }),
     capabilities: unpackCapabilities(capabilities),
     createdAtMs,
-    hidden: hidden === 1,
+    hidden: (flags & HIDDEN) !== 0,
+    ...((flags & COMPENSATES) !== 0 && { compensates: true as const }),
     seed,
     ...(typeof traceparent === "string" && { traceparent }),
     ...(typeof binding === "string" && { binding }),

@@ -113,7 +113,10 @@ export interface Context extends Shorthands {
   readonly principal: string;
   /** What the client can be asked for. */
   readonly capabilities: ClientCapabilities;
-  /** Aborted when the task is cancelled, the run times out, or another worker took the task over. */
+  /**
+   * Aborted when the run ends, as are the signals of steps. Its `reason` is a RunStopped that says `why`: `cancelled` by the client, `timeout`, `failed`
+   * (another branch), `ended`, `draining` (the worker), `lost` (another worker has the task).
+   */
   readonly signal: AbortSignal;
   /** The same on every run of this task: hand it to services that take one. Steps get one each, see `step`. */
   readonly idempotencyKey: string;

@@ -1,5 +1,5 @@
 /** What tool authors import. */
-export { type Duration, ParleyError, RpcFailure, StepFailed, ToolError } from "@parley/core";
+export { type Duration, ParleyError, RpcFailure, RunStopped, StepFailed, type StopReason, ToolError } from "@parley/core";
 export type {
   Announcement,
   Ask,
@@ -27,6 +27,7 @@ export type {
   VisitOptions,
 } from "./asks/options.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
+export type { CompensationContext, Done } from "./compensation.ts";
 export * from "./content.ts";
 export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
 export type { Definition } from "./definition.ts";

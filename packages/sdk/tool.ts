@@ -1,8 +1,9 @@
 /**
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
-import type { ArgumentsRead, ClientCapabilities, Effects, JsonObject, RunSettings, Tool } from "@parley/core";
-import { type Duration, ParleyError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
+import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, RunSettings, Tool } from "@parley/core";
+import { type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
+import { type CompensationContext, compensationContext } from "./compensation.ts";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
@@ -82,6 +83,13 @@ interface ToolFacts<I extends Schema> extends RunOptions {
    * Only where the server requires access tokens.
    */
   readonly scopes?: readonly string[];
+  /**
+   * Undoes what the tool did, once its task has ended without its result: cancelled by its client, out of time, or since `run` threw, also a ToolError
+   * or a question that nobody answered. Runs once to its end, on any
+   * worker, after what was in flight has stopped; it is tried again when it throws (PARLEY_COMPENSATION_ATTEMPTS). The task's end is seen by clients at
+   * once and does not wait for it. A ToolError is final: the log says that the compensation was given up.
+   */
+  compensate?(args: OutputOf<I>, ctx: CompensationContext): void | Promise<void>;
 }
 
 /** A tool that answers with text or content. */
@@ -127,21 +135,26 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
   }
   const outputSchema = output ? jsonOf(`the output of tool ${name}`, output, "output") : undefined;
 
-  async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
+  async function given(args: JsonObject): Promise<unknown> {
     const read = input ? await check(input, args) : { ok: true as const, value: args };
-    if (!read.ok) {
-      const { violations } = read;
-      throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for tool ${name}: ${describeViolations(violations)}`, { violations });
-    }
+    if (read.ok) return read.value;
+    const { violations } = read;
+    throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for tool ${name}: ${describeViolations(violations)}`, { violations });
+  }
+
+  async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
+    const value = await given(args);
     try {
       const ctx = createContext(effects);
-      const running = definition.run(read.value, ctx);
+      const running = definition.run(value, ctx);
       if (isGenerator(running)) return await generated(running, ctx);
       const returned = await running;
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
-      if (isForModel(error)) return errorResult(error.message);
-      throw error;
+      if (!isForModel(error)) throw error;
+      // The same result, as the end of a task that has something to undo.
+      if (definition.compensate) throw new ToolError(error.message);
+      return errorResult(error.message);
     }
   }
 
@@ -178,6 +191,11 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       return read.ok ? { ok: true, args: await withoutDropped(input, args, read.value) } : read;
     },
     run,
+    ...(definition.compensate && {
+      async compensate(args: JsonObject, effects: Effects, ended: EndedWithout) {
+        await definition.compensate?.(await given(args), compensationContext(effects, ended));
+      },
+    }),
   } satisfies Tool);
 }
 

@@ -53,7 +53,7 @@ export function createMetrics() {
     // Workers.
     runs: histogram(
       "parley_run_seconds",
-      "Runs by tool and end (parked, completed, failed, retrying, unserved, version_unserved, passed_on, fenced, broken), from holding the task to writing down the end.",
+      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, fenced, broken), from holding the task to writing down the end.",
       RUN,
       ["tool", "end"],
     ),
@@ -74,6 +74,11 @@ export function createMetrics() {
     divergences: counter("parley_divergences_total", "Tasks that failed because their tool no longer asks what it asked before, by tool.", [
       "tool",
     ]),
+    givenUp: counter(
+      "parley_compensations_given_up_total",
+      "Compensations that were given up, by tool: what their tasks did was not undone.",
+      ["tool"],
+    ),
     errors: counter("parley_tasks_failed_total", "Tasks that ended with a JSON-RPC error, by tool and error code.", ["tool", "code"]),
     takeovers: counter("parley_takeovers_total", "Runs that were taken over from a worker that died or fell silent, by tool.", ["tool"]),
     nearLimit: counter(

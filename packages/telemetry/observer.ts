@@ -61,6 +61,7 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
         const part = { name: `run ${task.call.name}`, traceparent: task.call.traceparent, attributes };
         const report = await told(part, work, (of) => ({ "parley.end": endOf(of), ...("code" in of && { "error.type": of.code }) }));
         end = endOf(report);
+        if (report.type === "given-up") metrics?.givenUp.inc({ tool: toolLabel(task.call) });
         if (metrics && report.type === "finished" && report.code !== undefined) {
           metrics.errors.inc({ tool: toolLabel(task.call), code: report.code });
           if (report.code === "REPLAY_DIVERGED") metrics.divergences.inc({ tool: toolLabel(task.call) });

@@ -68,6 +68,7 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
         const tool = toolLabel(each);
         metrics?.divergences.inc({ tool }, 0);
         metrics?.nearLimit.inc({ tool }, 0);
+        metrics?.givenUp.inc({ tool }, 0);
         for (const code of ALERTED) metrics?.errors.inc({ tool, code }, 0);
       }
       return tracing ? watchedSteps(catalogue, tracing) : catalogue;

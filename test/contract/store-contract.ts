@@ -20,6 +20,7 @@ import {
   type TaskStore,
 } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { until } from "../support/until.ts";
 import {
   accept,
   aCall,
@@ -501,6 +502,167 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         const request = { taskId, token: old, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [], asks: [anEvent("paid")] };
         expect(await store.record(request)).toBe("refused");
         expect((await life.load(taskId)).events).toBeUndefined();
+      });
+    });
+
+    describe("create with a key", () => {
+      const create = (taskId: string, key: string, fingerprint = "print", call: Partial<Call> = {}) =>
+        store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, once: { key, fingerprint } });
+
+      test("is one task for as long as there is that task, and says which and of what call it is", async () => {
+        const [first, second, other] = [newTaskId(), newTaskId(), newTaskId()];
+        const key = newToken();
+        expect(await create(first, key)).toBe("created");
+        expect(await create(second, key, "another print")).toEqual({ known: first, fingerprint: "print" });
+        expect(await store.load(second)).toBeUndefined();
+        expect(await create(other, newToken())).toBe("created");
+        await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+        expect(await create(second, key)).toEqual({ known: first, fingerprint: "print" });
+      });
+
+      test("that is sent twice changes nothing the second time", async () => {
+        const [taskId, key] = [newTaskId(), newToken()];
+        expect([await create(taskId, key), await create(taskId, key)]).toEqual(["created", "exists"]);
+      });
+
+      test("of twenty at once makes one task", async () => {
+        const key = newToken();
+        const taskIds = Array.from({ length: 20 }, newTaskId);
+        const became = await Promise.all(taskIds.map((taskId) => create(taskId, key)));
+        const created = taskIds[became.indexOf("created")];
+        expect(became.filter((each) => each !== "created")).toEqual(
+          Array.from({ length: 19 }, () => ({ known: created, fingerprint: "print" })),
+        );
+      });
+
+      test("is free again when the task is forgotten (I7)", async () => {
+        const [first, second, key] = [newTaskId(), newTaskId(), newToken()];
+        await create(first, key, "print", { retentionMs: 1 });
+        await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+        await until(async () => (await store.load(first)) === undefined);
+        expect(await create(second, key, "another print")).toBe("created");
+      });
+    });
+
+    describe("a task that has to be compensated", () => {
+      const soon = () => Date.now() + 60_000;
+      const settle = (taskId: string, token: string, ...entries: KeyedEntry[]) =>
+        store.settle({ taskId, token, nowMs: Date.now(), entries });
+      const cancelOwing = (taskId: string) => store.cancel({ taskId, nowMs: Date.now(), message: "over", owes: true });
+      const fail = (taskId: string, token: string, owes?: "failed" | "timeout") =>
+        store.finish({
+          taskId,
+          token,
+          nowMs: Date.now(),
+          entries: [aStep("hold", 1)],
+          outcome: { type: "error", error: { code: -1, message: "no" } },
+          ...(owes && { owes }),
+        });
+
+      test("is seen as ended at once, and is due until its last run is settled", async () => {
+        const taskId = await life.parked([anAsk("size")]);
+        expect(await cancelOwing(taskId)).toBe("cancelled");
+        const seen = await life.load(taskId);
+        expect(seen).toMatchObject({ status: "cancelled", asks: [], owed: "cancelled", message: "over" });
+        expect(await overdueAt(soon(), taskId)).toBe(2);
+
+        const token = await life.begin({ taskId, run: 2 });
+        expect(await record(taskId, token, aStep("compensation:/undo", 1))).toBe("recorded");
+        expect(await settle(taskId, token)).toBe("settled");
+        const { owed: _, run: __, ...rest } = seen;
+        expect(await life.load(taskId)).toEqual({ ...rest, run: 2 });
+        expect(await overdueAt(soon() + WEEK_MS, taskId)).toBeUndefined();
+        expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "finished" });
+        expect(await cancelOwing(taskId)).toBe("finished");
+      });
+
+      test("that failed, or ran out of time, says so to its last run, which is given what was recorded", async () => {
+        for (const owes of ["failed", "timeout"] as const) {
+          const taskId = await life.create();
+          expect(await fail(taskId, await life.begin({ taskId, run: 1 }), owes)).toBe("finished");
+          const begun = await begin(taskId, 2);
+          expect(begun).toMatchObject({ type: "begun", attempt: 0, task: { status: "failed", owed: owes } });
+          expect(begun.type === "begun" && [...begun.journal.keys()]).toEqual(["step:hold"]);
+        }
+      });
+
+      test("that never ran is owed nothing", async () => {
+        const taskId = await life.create();
+        await cancelOwing(taskId);
+        expect((await life.load(taskId)).owed).toBeUndefined();
+        expect(await overdueAt(soon(), taskId)).toBeUndefined();
+      });
+
+      test("cancelled under its run: the run is told, notes what it has in flight, and lets go; only then the last run begins", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await cancelOwing(taskId);
+        const before = await life.load(taskId);
+        expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
+        expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "held" });
+        expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "working" })).toBe("cancelled");
+        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
+        expect(await record(taskId, token, aStep("hold", 1))).toBe("cancelled");
+        expect(await settle(taskId, token)).toBe("refused");
+        expect(await life.finish(taskId, token)).toBe("refused");
+        const request = { taskId, token, nowMs: Date.now(), asks: [anAsk("size")], attempt: 3, graceMs: GRACE_MS };
+        expect(await store.park({ ...request, entries: [aStep("pay", 2)], dueAtMs: Date.now() + HOUR_MS, message: "parked" })).toEqual({
+          type: "parked",
+        });
+        // I1: nobody sees anything of it.
+        expect(await life.load(taskId)).toEqual(before);
+        const begun = await begin(taskId, 2);
+        expect(begun).toMatchObject({ type: "begun", attempt: 0 });
+        expect(begun.type === "begun" && [...begun.journal.keys()].toSorted()).toEqual(["step:hold", "step:pay"]);
+      });
+
+      test("cancelled under a worker that dies is begun by another one when the lease has run out", async () => {
+        const taskId = await life.create();
+        const old = await life.begin({ taskId, run: 1 });
+        await cancelOwing(taskId);
+        const token = await life.takeOver({ taskId, run: 1 });
+        expect(await record(taskId, old)).toBe("refused");
+        expect(await record(taskId, token, aStep("compensation:/undo", 1))).toBe("recorded");
+        expect(await settle(taskId, token)).toBe("settled");
+      });
+
+      test("is tried again when its last run says, with what that has recorded and how often it failed", async () => {
+        const taskId = await life.create();
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const token = await life.begin({ taskId, run: 2 });
+        const dueAtMs = Date.now() + HOUR_MS;
+        const request = { taskId, token, nowMs: Date.now(), asks: [], attempt: 1, graceMs: GRACE_MS, dueAtMs };
+        expect(await store.park({ ...request, entries: [aStep("compensation:/undo", 1)] })).toEqual({ type: "parked" });
+        expect(await overdueAt(dueAtMs - 1, taskId)).toBeUndefined();
+        expect(await overdueAt(dueAtMs, taskId)).toBe(3);
+        expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 1, takeovers: 0 });
+      });
+
+      test("of a task that is owed nothing a cancelled run is told so, and nothing of it is kept", async () => {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        await life.cancel(taskId);
+        expect(await record(taskId, token, aStep("hold", 1))).toBe("cancelled");
+        expect((await store.journal(taskId)).map(({ key }) => key)).toEqual([]);
+      });
+
+      test("I7: does not expire while it is owed its last run, and with it as any other", async () => {
+        const taskId = await life.create({ retentionMs: 1 });
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const { expiresAtMs = 0 } = await life.load(taskId);
+        await until(() => Date.now() > expiresAtMs);
+        expect((await life.load(taskId)).owed).toBe("failed");
+        expect(await settle(taskId, await life.begin({ taskId, run: 2 }))).toBe("settled");
+        expect(await store.load(taskId)).toBeUndefined();
+      });
+
+      test("I5: a worker that was replaced settles nothing", async () => {
+        const taskId = await life.create();
+        await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+        const old = await life.begin({ taskId, run: 2 });
+        await life.takeOver({ taskId, run: 2 });
+        expect(await settle(taskId, old)).toBe("refused");
+        expect((await life.load(taskId)).owed).toBe("failed");
       });
     });
 
@@ -1460,12 +1622,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await life.cancel(taskId)).toBe("finished");
       });
 
-      test("a run that is at work when its task is cancelled is refused from then on", async () => {
+      test("a run that is at work when its task is cancelled is told so, and can end nothing from then on", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
         await life.cancel(taskId);
 
-        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("refused");
+        expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
         expect(await life.finish(taskId, token)).toBe("refused");
         expect(await store.load(taskId)).toMatchObject({ status: "cancelled" });
       });

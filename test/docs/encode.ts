@@ -5,7 +5,7 @@ import { STATELESS_DIALECTS } from "@parley/protocol/stateless";
 import { type Yielded, defineTool } from "@parley/sdk";
 import { startTool } from "@parley/sdk/testing";
 
-const FACTS = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const FACTS = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 
 export interface Put {
   readonly version: string;

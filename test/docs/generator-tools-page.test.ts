@@ -83,7 +83,7 @@ describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
       expect(run.task.message).toBe(json(status));
       expect(run.result?.["content"]).toStrictEqual([json(content)].filter((block) => block !== undefined));
       for (const dialect of SESSION_DIALECTS) {
-        const say = dialect.encoder({ name: "parley", version: "1", pollIntervalMs: 1, listTtlMs: 0, pageSize: 1 });
+        const say = dialect.encoder({ name: "parley", version: "1", pollInterval: () => 1, listTtlMs: 0, pageSize: 1 });
         const methods = run.feed.map((item: FeedItem) => say.feedNotification(item, { progressToken: 1, logLevel: "debug" })?.method);
         const [item] = run.feed;
         const known = { progress: "notifications/progress", log: "notifications/message", release: undefined, emit: undefined };

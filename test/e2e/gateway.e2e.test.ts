@@ -357,6 +357,44 @@ describe("callers of other dialects", () => {
   });
 });
 
+describe("prompts", () => {
+  const about = { name: "classic_about", arguments: { topic: "tea" } };
+  const asking = { name: "classic_asking", arguments: { topic: "tea" } };
+  const saidBy = ({ messages }: { messages: readonly { content: unknown }[] }) =>
+    JSON.parse((messages[0]!.content as { text: string }).text) as unknown;
+
+  test("of an upstream are listed as they are but for their names, and got, in every family of revisions", async () => {
+    const [now, before] = [await modern(), new v1.Client({ name: "test", version: "1" })];
+    await before.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      for (const { prompts } of [await now.listPrompts(), await before.listPrompts()]) {
+        expect(prompts.find(({ name }) => name === "classic_about")).toMatchObject({
+          title: "About",
+          description: "Says about.",
+          arguments: [{ name: "topic", description: "About what.", required: true }],
+        });
+        // One that is away has taken nothing along.
+        expect(prompts.map(({ name }) => name)).toEqual(expect.arrayContaining(["any.simple-prompt"]));
+      }
+      expect(saidBy(await now.getPrompt(about))).toEqual({ topic: "tea" });
+      expect(await before.getPrompt(about)).toMatchObject({ description: "About a topic" });
+    } finally {
+      await Promise.all([now.close(), before.close()]);
+    }
+  });
+
+  test("may ask, and their answers go to them", async () => {
+    const connected = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } });
+    connected.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { ok: true } }) as const);
+    await connected.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      expect(saidBy(await connected.getPrompt(asking))).toEqual({ topic: "tea", action: "accept", content: { ok: true } });
+    } finally {
+      await connected.close();
+    }
+  });
+});
+
 describe("an upstream that holds nothing", () => {
   test("is called again with the answer and its own state, also by another worker", async () => {
     const { taskId } = await client.call("stateless_deploy", { text: "v2" });

@@ -28,6 +28,7 @@ export interface Times {
   readonly requestTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly pollIntervalMs: number;
+  readonly pollIntervalMaxMs: number;
   readonly listTtlMs: number;
   readonly sessionTtlMs: number;
   readonly resumableAfterMs: number;

@@ -7,7 +7,7 @@
 import { canonicalJson } from "../canonical-json.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
 import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import type { Clock, TaskStore } from "../ports.ts";
+import type { Clock, Known, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
@@ -22,6 +22,7 @@ import {
   type JsonObject,
   type Open,
   type Outcome,
+  type Owed,
   split,
   type Task,
   type TaskAtWork,
@@ -52,6 +53,8 @@ interface Stored {
   attempt: number;
   /** Takeovers in a row without anything having been recorded or parked. */
   takeovers: number;
+  /** The task has ended and has to be compensated. `isStopping`: the run that was open then has still to let go. */
+  owed: { readonly why: Owed; readonly isStopping: boolean } | undefined;
   /** Present exactly while a run is open (I5). */
   hold: { readonly token: string; /** How many answers came since begin, other than the holder's own. */ answers: number } | undefined;
   message: string | undefined;
@@ -74,12 +77,14 @@ export function createMemoryStore({
 }): TaskStore {
   /** In the order of creation. */
   const tasks = new Map<string, Stored>();
+  /** Tasks by the keys that they were created with. */
+  const keyed = new Map<string, Known>();
   let feedPosition = 0;
 
   /** A finished task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
   function find(taskId: string): Stored | undefined {
     const task = tasks.get(taskId);
-    if (task?.expiresAtMs === undefined || task.expiresAtMs > clock.now()) return task;
+    if (task?.expiresAtMs === undefined || task.owed || task.expiresAtMs > clock.now()) return task;
     tasks.delete(taskId);
     return undefined;
   }
@@ -103,8 +108,10 @@ export function createMemoryStore({
   }
 
   return {
-    async create({ taskId, call, graceMs, quotas }) {
+    async create({ taskId, call, graceMs, quotas, once }) {
       if (find(taskId)) return "exists";
+      const known = once && keyed.get(once.key);
+      if (known && find(known.known)) return known;
       const over = quotas && overQuota(call, quotas);
       if (over) return over;
       const task: Stored = {
@@ -120,6 +127,7 @@ export function createMemoryStore({
         dueAtMs: call.createdAtMs + graceMs,
         attempt: 0,
         takeovers: 0,
+        owed: undefined,
         hold: undefined,
         message: undefined,
         immediateResponse: undefined,
@@ -130,6 +138,7 @@ export function createMemoryStore({
         feed: [],
       };
       tasks.set(taskId, task);
+      if (once) keyed.set(once.key, { known: taskId, fingerprint: once.fingerprint });
       tell(task, call.createdAtMs);
       return "created";
     },
@@ -142,13 +151,14 @@ export function createMemoryStore({
     async begin({ taskId, run, token, nowMs, leaseMs }) {
       const task = find(taskId);
       if (!task) return { type: "refused", reason: "unknown" };
-      if (isFinished(task.state.status)) return { type: "refused", reason: "finished" }; // I1
+      if (isFinished(task.state.status) && !task.owed) return { type: "refused", reason: "finished" }; // I1
       if (run !== expectedRun(task)) return { type: "refused", reason: "stale" };
       // The same token: this begin was sent twice, as a client library does after a lost connection.
       if (task.hold && task.hold.token !== token) {
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
         task.takeovers += 1;
       }
+      if (task.owed) task.owed = { ...task.owed, isStopping: false };
       task.run = run;
       task.hold = { token, answers: 0 };
       task.dueAtMs = nowMs + leaseMs;
@@ -164,25 +174,25 @@ export function createMemoryStore({
 
     async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task) return refusal(fence);
       const withdrawn = write(task, entries);
-      const opened = open(task, asks);
-      if (withdrawn || opened) tell(task, nowMs);
+      const opened = !task.owed && open(task, asks);
+      if (!task.owed && (withdrawn || opened)) tell(task, nowMs);
       if (entries.length > 0) task.takeovers = 0;
       task.dueAtMs = nowMs + leaseMs;
-      return "recorded";
+      return task.owed?.isStopping ? "cancelled" : "recorded";
     },
 
     async renew({ nowMs, leaseMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task) return refusal(fence);
       task.dueAtMs = nowMs + leaseMs;
-      return "renewed";
+      return task.owed?.isStopping ? "cancelled" : "renewed";
     },
 
     async report({ items, message, immediateResponse, version, nowMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task || task.owed) return refusal(fence);
       move(task, version);
       for (const item of items) task.feed.push({ position: ++feedPosition, item: structuredClone(item) });
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
@@ -195,6 +205,16 @@ export function createMemoryStore({
     async park({ entries, asks, dueAtMs, attempt, message, graceMs, nowMs, restart: restarted, ...fence }) {
       const task = held(fence);
       if (!task?.hold) return { type: "refused" };
+      if (task.owed) {
+        // I1: what was done is noted, and nothing that clients see changes.
+        write(task, entries);
+        task.hold = undefined;
+        task.attempt = task.owed.isStopping ? 0 : attempt;
+        task.takeovers = 0;
+        task.dueAtMs = task.owed.isStopping ? nowMs : dueAtMs;
+        task.owed = { ...task.owed, isStopping: false };
+        return { type: "parked" };
+      }
       if (restarted) {
         restart(task, restarted.arguments, nowMs);
         move(task, restarted.version);
@@ -215,14 +235,23 @@ export function createMemoryStore({
       return answered ? { type: "due", run: task.run + 1 } : { type: "parked" };
     },
 
-    async finish({ entries, outcome, message, nowMs, ...fence }) {
+    async finish({ entries, outcome, message, owes, nowMs, ...fence }) {
       const task = held(fence);
-      if (!task) return "refused";
+      if (!task || task.owed) return "refused"; // I1
       write(task, entries);
       if (message !== undefined) task.message = message;
       task.outcome = structuredClone(outcome);
-      end(task, outcome.type === "result" ? "completed" : "failed", nowMs);
+      end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
       return "finished";
+    },
+
+    async settle({ entries, ...fence }) {
+      const task = held(fence);
+      if (!task?.owed || task.owed.isStopping) return "refused";
+      write(task, entries);
+      task.owed = undefined;
+      forget(task);
+      return "settled";
     },
 
     async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token }) {
@@ -290,12 +319,13 @@ export function createMemoryStore({
       if (task?.dueAtMs !== undefined && task.dueAtMs <= nowMs) task.dueAtMs = dueAtMs;
     },
 
-    async cancel({ taskId, nowMs, message }) {
+    async cancel({ taskId, nowMs, message, owes = false }) {
       const task = find(taskId);
       if (!task) return "unknown";
       if (isFinished(task.state.status)) return "finished"; // I1
       task.message = message;
-      end(task, "cancelled", nowMs);
+      // What never ran has done nothing.
+      end(task, "cancelled", nowMs, owes && task.run > 0 ? "cancelled" : undefined);
       return "cancelled";
     },
 
@@ -398,15 +428,33 @@ export function createMemoryStore({
     task.call = version === "" ? call : { ...call, version };
   }
 
-  function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number): void {
+  function refusal({ taskId, token }: { readonly taskId: string; readonly token: string }): "cancelled" | "refused" {
+    const task = find(taskId);
+    const isStopping = task?.owed?.isStopping === true && task.hold?.token === token;
+    return isStopping || (task?.state.status === "cancelled" && !task.hold) ? "cancelled" : "refused";
+  }
+
+  function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number, owes?: Owed): void {
     for (const { key, digest, calledAt } of task.state.asks)
       write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }]);
     happen(task, { type: "ended", status });
-    task.hold = undefined;
-    task.dueAtMs = undefined;
     task.expiresAtMs = nowMs + task.call.retentionMs;
     task.deposits.clear();
     tell(task, nowMs);
+    if (owes === undefined) return forget(task);
+    const isStopping = status === "cancelled" && task.hold !== undefined;
+    task.owed = { why: owes, isStopping };
+    // A run that is open lets go of it, or its lease runs out.
+    if (isStopping) return;
+    task.hold = undefined;
+    task.attempt = 0;
+    task.takeovers = 0;
+    task.dueAtMs = nowMs;
+  }
+
+  function forget(task: Stored): void {
+    task.hold = undefined;
+    task.dueAtMs = undefined;
   }
 
   /** An answer that came since begin does not matter: its ask is gone with the rest. */
@@ -499,6 +547,7 @@ function visible({
   updatedAtMs,
   generation,
   takeovers,
+  owed,
   expiresAtMs,
   message,
   immediateResponse,
@@ -512,6 +561,7 @@ function visible({
     updatedAtMs,
     generation,
     ...split(state.asks),
+    ...(owed && { owed: owed.why }),
     ...(takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(message !== undefined && { message }),

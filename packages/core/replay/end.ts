@@ -17,8 +17,8 @@ export type RunEnd =
   | { readonly type: "restarted"; readonly arguments: JsonObject }
   /** `patches`: recorded decisions that this code did not ask for, so it may be older than the task. */
   | { readonly type: "diverged"; readonly error: ParleyError; readonly patches: readonly string[] }
-  /** `diverging`: what was recorded had not been called again. */
-  | { readonly type: "aborted"; readonly diverging?: ParleyError };
+  /** `diverging`: what was recorded had not been called again. `entries`: what was in flight, and has come to its result all the same. */
+  | { readonly type: "aborted"; readonly diverging?: ParleyError; readonly entries: readonly KeyedEntry[] };
 
 export interface Ending {
   isOver(): boolean;

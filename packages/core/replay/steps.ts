@@ -61,7 +61,7 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
 }
 
 /** Plain data and size stay as they are on every try, and a ToolError is the author's final word unless it says otherwise. */
-function isFinal(error: unknown): boolean {
+export function isFinal(error: unknown): boolean {
   if (kindOf(error) === "parley") return (error as ParleyError).code !== "STEP_TIMEOUT";
   return kindOf(error) === "tool" && !(error as ToolError).retryable;
 }

@@ -174,8 +174,10 @@ export async function recordAnswer(
   const { store, queue, clock, settings, log } = services;
   const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));
   const { key, digest } = ask;
-  // The answer and the run it most likely makes due travel together; the store's word below is what counts.
+  // A worker that listens is told by the store. Else the answer and the run it most likely makes due travel together; the store's word below is
+  // what counts.
   const likelyRun = task.run + 1;
+  const lane = queue.lane?.(task.id);
   const [recorded] = await Promise.all([
     store.answer({
       taskId: task.id,
@@ -186,11 +188,12 @@ export async function recordAnswer(
       ...(page && { page }),
       nowMs: clock.now(),
       graceMs: settings.graceMs,
+      ...(lane !== undefined && { lane }),
       ...audit,
     }),
-    queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
+    lane === undefined && queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
   ]);
-  if (recorded.nextRun !== undefined && recorded.nextRun !== likelyRun)
+  if (recorded.nextRun !== undefined && (lane !== undefined || recorded.nextRun !== likelyRun))
     await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
   log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
   return { type: recorded.receipt };

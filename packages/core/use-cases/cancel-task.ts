@@ -12,7 +12,13 @@ export async function cancelTask(services: Services, ref: TaskRef & { readonly r
   const { call } = task;
   const message = ref.reason ?? "Cancelled by the client.";
   const audit = withAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, ...toolOf(call) }));
-  const became = await services.store.cancel({ taskId: ref.taskId, nowMs: services.clock.now(), message, ...audit });
+  const became = await services.store.cancel({
+    taskId: ref.taskId,
+    nowMs: services.clock.now(),
+    message,
+    owes: call.compensates === true,
+    ...audit,
+  });
   services.log.info({ taskId: ref.taskId, became }, "cancellation received");
   return became === "cancelled" ? "cancelled" : "finished";
 }

@@ -8,6 +8,7 @@
  * (P6). The lease counts from before the write was sent, by the same clock as the store's.
  */
 import { OVER } from "../over.ts";
+import { stopped } from "../run-stopped.ts";
 import type { Fenced, Finish, Parked, ParkRequest, Refused, Report } from "../ports.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { Open } from "../task.ts";
@@ -15,18 +16,19 @@ import type { Services } from "./services.ts";
 
 export interface Hold {
   readonly token: string;
-  /** Aborted when the run must stop: its task was taken over or cancelled, its lease ran out, or its time is over. */
+  /** Aborted when the run must stop, with why (RunStopped): its task was taken over or cancelled, its lease ran out, or its time is over. */
   readonly signal: AbortSignal;
-  /** Whether it was the run's time. */
-  isTimedOut(): boolean;
+  /** Why the run has to stop, while the task is still held: for the write that ends the run. */
+  stoppedBy(): "cancelled" | "timeout" | "draining" | undefined;
   /** Stops the run, and keeps its hold, for the write that ends the task. */
-  timeOut(): void;
+  stop(why: "timeout" | "draining"): void;
   /** Whether it is held for sure, renewing it if there is doubt. */
   isHeld(): boolean | Promise<boolean>;
   record(entries: readonly KeyedEntry[], asks?: readonly Open[]): Promise<void>;
   report(report: Report): Promise<void>;
   park(request: Omit<ParkRequest, keyof Fenced | "graceMs">): Promise<Parked>;
   finish(request: Finish): Promise<"finished" | Refused>;
+  settle(entries: readonly KeyedEntry[]): Promise<"settled" | Refused>;
   /** Ends the renewals. */
   release(): void;
 }
@@ -39,24 +41,31 @@ export interface HoldTask {
   readonly progressed?: () => void;
 }
 
-export function holdTask({ store, clock, settings, log }: Services, { taskId, token, progressed, ...begun }: HoldTask): Hold {
+export function holdTask({ store, clock, settings, log, stopping }: Services, { taskId, token, progressed, ...begun }: HoldTask): Hold {
   const { leaseMs, renewEveryMs, graceMs } = settings;
   const stop = new AbortController();
   let isLost = false;
-  let isTimedOut = false;
+  let stoppedBy: "cancelled" | "timeout" | "draining" | undefined;
   const released = new AbortController();
   let heldUntilMs = begun.heldUntilMs;
   const fence = (): Fenced => ({ taskId, token, nowMs: clock.now() });
 
   function lose(): void {
     isLost = true;
-    stop.abort(OVER);
+    stop.abort(stopped("lost"));
+  }
+
+  function stopBy(why: NonNullable<typeof stoppedBy>): void {
+    stoppedBy ??= why;
+    stop.abort(stopped(why));
   }
 
   /** A write that renews the lease if it is taken. */
   async function renewing(write: (fenced: Fenced) => Promise<string>): Promise<void> {
     const fenced = fence();
-    if ((await write(fenced)) === "refused") lose();
+    const written = await write(fenced);
+    if (written === "refused") return lose();
+    if (written === "cancelled") stopBy("cancelled");
     else heldUntilMs = Math.max(heldUntilMs, fenced.nowMs + leaseMs);
   }
 
@@ -65,7 +74,7 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
   async function keepRenewing(): Promise<void> {
     for (;;) {
       await clock.sleep(renewEveryMs, released.signal);
-      if (released.signal.aborted || isLost) return;
+      if (released.signal.aborted || isLost || stoppedBy === "cancelled") return;
       // A store that is away may be back before the lease has run out.
       await renew().catch(() => undefined);
     }
@@ -73,6 +82,7 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
 
   async function watchLease(): Promise<void> {
     for (;;) {
+      if (stoppedBy === "cancelled") return;
       const leftMs = heldUntilMs - clock.now();
       if (leftMs <= 0) {
         log.warn({ taskId }, "lease could not be renewed in time, run stopped");
@@ -86,22 +96,22 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
 
   async function isRenewed(): Promise<boolean> {
     await renew().catch(lose);
-    return !isLost && clock.now() < heldUntilMs;
+    return !isLost && stoppedBy === undefined && clock.now() < heldUntilMs;
   }
 
+  const drain = () => stopBy("draining");
+  if (stopping?.aborted) drain();
+  stopping?.addEventListener("abort", drain);
   void keepRenewing();
   void watchLease();
 
   return {
     token,
     signal: stop.signal,
-    isTimedOut: () => isTimedOut && !isLost,
-    timeOut() {
-      isTimedOut = true;
-      stop.abort(OVER);
-    },
+    stoppedBy: () => (isLost ? undefined : stoppedBy),
+    stop: stopBy,
     isHeld() {
-      if (isLost) return false;
+      if (isLost || stoppedBy !== undefined) return false;
       return clock.now() < heldUntilMs || isRenewed();
     },
     async record(entries, asks = []) {
@@ -109,10 +119,16 @@ export function holdTask({ store, clock, settings, log }: Services, { taskId, to
       if (entries.length > 0) progressed?.();
     },
     async report(report) {
-      if ((await store.report({ ...fence(), ...report })) === "refused") lose();
+      const reported = await store.report({ ...fence(), ...report });
+      if (reported === "refused") lose();
+      if (reported === "cancelled") stopBy("cancelled");
     },
     park: (request) => store.park({ ...fence(), ...request, graceMs }),
     finish: (request) => store.finish({ ...fence(), ...request }),
-    release: () => released.abort(OVER),
+    settle: (entries) => store.settle({ ...fence(), entries }),
+    release() {
+      stopping?.removeEventListener("abort", drain);
+      released.abort(OVER);
+    },
   };
 }

@@ -9,6 +9,7 @@ import type { Catalogue, Prompt, Runnable, Tool } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
 import { withoutEventTokens } from "../event-token.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import type { Effects } from "../effects.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
@@ -16,6 +17,7 @@ import type { Begun, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
 import { type JsonObject, type Open, openOf, type Task } from "../task.ts";
+import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
 import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
 import type { Settings } from "../settings.ts";
@@ -45,6 +47,7 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
     const hold = holdTask(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
     if (begun.type === "unreadable") {
       try {
+        if (begun.task.owed) return await forget(services, begun.task, hold);
         return await finish(services, begun.task, hold, [], unreadableError(ref.taskId, begun.reason));
       } finally {
         hold.release();
@@ -59,6 +62,13 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
   } finally {
     cleared();
   }
+}
+
+/** What has to be undone cannot be read any more. */
+async function forget({ log }: Services, task: Task, hold: Hold): Promise<RunReport> {
+  if ((await hold.settle([])) === "refused") return { type: "fenced" };
+  log.error({ ...about(task), problem: "what was said in the task cannot be read" }, "compensation given up");
+  return { type: "given-up" };
 }
 
 interface Taken {
@@ -85,6 +95,15 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
   const { task, takeovers } = begun;
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
+  if (task.owed) {
+    const describe = (error: unknown) => described(task, error);
+    return await compensateTask(services, catalogue, task.owed, {
+      begun,
+      hold,
+      describe,
+      work: (run) => work(services, { ...run, begun, hold }),
+    });
+  }
   if (takeovers > settings.takeoversMax) {
     const message = `the worker died under this task ${takeovers} times in a row (PARLEY_TAKEOVERS_MAX)`;
     return await finish(services, task, hold, [], new ParleyError("POISONED", message));
@@ -97,8 +116,9 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
   if ("type" in runnable) return runnable;
   if (task.message?.startsWith(AWAITING_WORKER) === true) await hold.report({ items: [], message: "Running again." });
 
-  const { end, isTimeout } = await work(services, runnable, { begun, journal, hold });
-  return await writeEnd(services, { runnable, newest, begun, asks, hold, end, isTimeout });
+  const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
+  const end = await work(services, { runnable, handler, begun, journal, hold });
+  return await writeEnd(services, { runnable, newest, begun, asks, hold, end });
 }
 
 /** How long a run that this worker has no key for is left to others, and to the operator. */
@@ -254,29 +274,30 @@ async function closeOverdueAsks(
   return { journal, asks };
 }
 
-interface Work {
+interface Work extends Omit<Worked, "compensation"> {
   readonly begun: Held;
-  readonly journal: Journal;
   readonly hold: Hold;
+  readonly compensation?: Worked["compensation"];
 }
 
 /** Replays the handler, bounding its time. */
 async function work(
   services: Services,
-  runnable: Runnable,
-  { begun: { task, journalSize }, journal, hold }: Work,
-): Promise<{ end: RunEnd; isTimeout: boolean }> {
+  { runnable, handler, begun: { task, journalSize }, journal, hold, compensation }: Work,
+): Promise<RunEnd> {
   const { clock, scope, digest, validate, events, settings, files } = services;
   const done = new AbortController();
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
-    if (!done.signal.aborted) hold.timeOut();
+    if (!done.signal.aborted) hold.stop("timeout");
   });
   try {
-    const end = await replay({
+    return await replay({
       task,
       journal,
-      journalSize,
-      handler: (effects) => runnable.run(task.call.arguments, effects),
+      // A task that failed since its journal was full has room for what undoes it.
+      journalSize: compensation ? 0 : journalSize,
+      handler,
+      ...(compensation && { compensation }),
       signal: hold.signal,
       settings,
       ports: {
@@ -294,7 +315,6 @@ async function work(
         announce: (announcement) => events.announce(announcement),
       },
     });
-    return { end, isTimeout: hold.isTimedOut() };
   } finally {
     done.abort(OVER);
   }
@@ -336,16 +356,27 @@ interface Ended {
   readonly asks: readonly Open[];
   readonly hold: Hold;
   readonly end: RunEnd;
-  readonly isTimeout: boolean;
 }
 
-async function writeEnd(services: Services, { runnable, newest, begun, asks, hold, end, isTimeout }: Ended): Promise<RunReport> {
+async function writeEnd(services: Services, { runnable, newest, begun, asks, hold, end }: Ended): Promise<RunReport> {
   const { task, attempt } = begun;
   const { clock, log } = services;
   switch (end.type) {
     case "aborted":
-      if (!isTimeout) return { type: "fenced" };
-      return await finish(services, task, hold, [], end.diverging ?? runTimeout(runnable));
+      switch (hold.stoppedBy()) {
+        case "timeout":
+          return await finish(services, task, hold, end.entries, end.diverging ?? runTimeout(runnable));
+        // What was in flight is noted for the last run; for a task that is owed none this is refused.
+        case "cancelled":
+          await hold.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        // Another worker goes on at once, and not when the lease has run out.
+        case "draining":
+          await hold.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        case undefined:
+          return { type: "fenced" };
+      }
     case "parked": {
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
       return await park(services, { task, hold, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
@@ -385,7 +416,7 @@ async function writeEnd(services: Services, { runnable, newest, begun, asks, hol
     }
     case "returned": {
       const finished = await hold.finish({ entries: end.entries, outcome: { type: "result", result: end.result } });
-      if (finished === "refused") return { type: "fenced" };
+      if (finished === "refused") return await letGo(services, hold, end.entries);
       log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
       return { type: "finished", status: "completed" };
     }
@@ -423,11 +454,18 @@ async function finish(services: Services, task: Task, hold: Hold, entries: reado
   const defectId = defectIdOf(error, () => ids.uuid());
   const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
   const outcome = withoutEventTokens(task.id, shown);
-  const finished = await hold.finish({ entries, outcome });
-  if (finished === "refused") return { type: "fenced" };
+  const owes = owedBy(task, error);
+  const finished = await hold.finish({ entries, outcome, ...(owes && { owes }) });
+  if (finished === "refused") return await letGo(services, hold, entries);
   const status = outcome.type === "error" ? "failed" : "completed";
   log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
   return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
+}
+
+/** The task was cancelled in the last moment, or taken over. What was done is noted where it has to be undone. */
+async function letGo({ clock }: Services, hold: Hold, entries: readonly KeyedEntry[]): Promise<RunReport> {
+  await hold.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+  return { type: "fenced" };
 }
 
 function runTimeout(runnable: Runnable): ParleyError {

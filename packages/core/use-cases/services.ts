@@ -41,6 +41,8 @@ export interface Services {
   readonly files?: FileStore;
   /** For workers. Without it a version that this worker does not serve is served by nobody. */
   readonly serving?: Serving;
+  /** Aborted when the process is about to end: runs that are still at work stop, and are put back for others. */
+  readonly stopping?: AbortSignal;
   /** Keeps suspects apart. Without it they run side by side. */
   readonly suspects?: Suspects;
 }

@@ -11,7 +11,7 @@ import { describe, expect, test } from "vitest";
 import type { Ask, AskRequest, ClientCapabilities, FeedItem } from "@parley/core";
 import { SESSION_DIALECTS } from "./index.ts";
 
-const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const facts = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 const ALL = SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, dialect, say: dialect.encoder(facts) }));
 const [newest, ...older] = ALL;
 if (!newest) throw new Error("no dialect");

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ERRORS, ParleyError, RpcFailure, type ErrorCode } from "@parley/core";
 import { SESSION_DIALECTS, SESSION_ERROR_CODES, type SessionIntent } from "./index.ts";
 
-const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const facts = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 const ALL = SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, say: dialect.encoder(facts) }));
 const [newest, ...older] = ALL;
 if (!newest) throw new Error("no dialect");

@@ -14,7 +14,7 @@ interface Case {
 
 const cases = corpus<Case>("corpus/forms", import.meta.url);
 const validate = createValidator();
-const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const facts = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 
 const [newest, ...older] = SESSION_DIALECTS;
 const askOf = (schema: JsonObject): Ask => ({

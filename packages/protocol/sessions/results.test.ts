@@ -11,7 +11,7 @@ interface Case {
 }
 
 const cases = corpus<Case>("corpus/results", import.meta.url);
-const facts = { name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 };
+const facts = { name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 };
 
 describe.each(SESSION_DIALECTS.map((dialect) => ({ version: dialect.version, say: dialect.encoder(facts) })))(
   "results of $version",

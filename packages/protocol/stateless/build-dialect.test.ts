@@ -46,7 +46,7 @@ describe("a revision is its methods, its entries, its codes", () => {
   });
 
   test("it says what all say, in its own words", () => {
-    const facts = { name: "parley", version: "1", pollIntervalMs: 1, listTtlMs: 5, pageSize: 10 };
+    const facts = { name: "parley", version: "1", pollInterval: () => 1, listTtlMs: 5, pageSize: 10 };
     const say = dialect.encoder(facts);
     const tool = { name: "greet", title: "Greet", inputSchema: {} } as unknown as Parameters<typeof ENTRIES.tool>[0];
     const catalogue = { tools: new Map([["greet", tool]]), prompts: new Map(), resources: new Map(), templates: [] };

@@ -65,7 +65,7 @@ function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabil
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(times),
     ttlMs: ttlMs(times),
-    pollIntervalMs: facts.pollIntervalMs,
+    pollIntervalMs: facts.pollInterval(task.updatedAtMs),
   };
 }
 

@@ -5,11 +5,14 @@ KEYS  task journal feed due
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
       is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
       token ('' unless the holder of the run closes an ask),
-      audit_record ('': none), audit_length_max, deposit (sealed; '': none)
+      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker; '': none)
 
 Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
 
-The caller adds the run. If it dies in between, the sweep finds the task overdue: a spurious run is harmless, a missed one is a stuck
+A worker that listens on the lane is told of the run here, in one change with the answer, and no run is to be added then. Whether it begins it
+is its own affair: one that has no room adds the run itself, and after one that dies the sweep does.
+
+Otherwise the caller adds the run. If it dies in between, the sweep finds the task overdue: a spurious run is harmless, a missed one is a stuck
 task. For the same reason a duplicate whose first sender may have died gets the run to add too. While a run is open none is added: park
 sees the answers that came and makes the task due.
 
@@ -41,6 +44,7 @@ local function answer()
     if not state.token then
       next_run = state.run + 1
       redis.call('ZADD', due, ready_at_ms, task_id)
+      if ARGV[13] ~= '' and redis.call(PUBLISH, ARGV[13], task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
     elseif token == '' then
       state.answers = state.answers + 1
     end

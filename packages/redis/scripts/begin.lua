@@ -10,6 +10,8 @@ number is taken, so of two jobs the first wins. A run open: only its own number 
 the task is due. BullMQ hands a job out again when its lock has lapsed, which happens to a live worker too, while Redis is away or its event
 loop is starved, and the step that it is at would run twice side by side. The new token shuts the old worker out should it come back.
 
+A task that has ended is begun once more if it has to be compensated.
+
 Takeovers are counted until something is recorded or parked: a task that kills each of its workers must end some time. ]]
 local task_id, run, token, now_ms, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
@@ -18,7 +20,8 @@ if not state then
   redis.call('ZREM', due, task_id)
   return { 'unknown' }
 end
-if is_finished(state) then return { 'finished' } end -- I1
+local owed = owed_state()
+if is_finished(state) and not owed then return { 'finished' } end -- I1
 local expected = state.token and state.run or state.run + 1
 if run ~= expected then return { 'stale' } end
 -- The same token: this begin was sent twice, as a client library does after a lost connection.
@@ -28,6 +31,7 @@ if state.token and state.token ~= token then
   state.takeovers = state.takeovers + 1
 end
 
+if owed then redis.call('HSET', task, 'owed', owed.why) end
 if run == 1 and not state.token and state.counted ~= '0' then use_less(call_facts(), 'waiting', 1) end
 state.run = run
 state.token = token

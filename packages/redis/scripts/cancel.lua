@@ -2,11 +2,13 @@
 
 KEYS  task journal feed due
       audit    stream  audit records of the partition
-ARGV  task_id, now_ms, message (sealed; '' where it cannot be), audit_record ('': none), audit_length_max
+ARGV  task_id, now_ms, message (sealed; '' where it cannot be), audit_record ('': none), audit_length_max,
+      owes ('' unless the task has to be compensated if it ever ran)
 
 Returns 'cancelled' | 'finished' | 'unknown'.
 
-A run that is at work is not stopped here: its token is gone, so its next write is refused (I5) and it ends. ]]
+A run that is at work is not stopped here: its next write or renewal tells it so, and it ends. Its token is gone (I5), unless the task has to be
+compensated: then what it has in flight is to be noted first. ]]
 local task_id, now_ms, message = ARGV[1], ARGV[2], ARGV[3]
 
 local state = read_state(task)
@@ -17,6 +19,7 @@ if is_finished(state) then
 end
 
 if message ~= '' then write_field('message', message) end
-end_task(state, task_id, 'cancelled', now_ms)
+-- What never ran has done nothing.
+end_task(state, task_id, 'cancelled', now_ms, ARGV[6] ~= '' and state.run > 0 and 'cancelled' or nil)
 audit(KEYS[5], ARGV[4], ARGV[5], now_ms, 'cancelled')
 return 'cancelled'

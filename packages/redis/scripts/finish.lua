@@ -2,7 +2,7 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
-      entries (count, then key and entry, or place alone, of each)
+      entries (count, then key and entry, or place alone, of each), owes ('', or why the task has to be compensated)
 
 Returns 'finished' | 'refused'.
 
@@ -11,9 +11,9 @@ From here the task lives as long as it is retained and no longer, whatever it wa
 local task_id, token, now_ms, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local state = held_state(token)
-if not state then return 'refused' end
+if not state or is_finished(state) then return 'refused' end -- I1
 
 local at = each_group(5, 2, write_field)
-write_entries(at)
-end_task(state, task_id, status, now_ms)
+local after = write_entries(at)
+end_task(state, task_id, status, now_ms, ARGV[after] ~= '' and ARGV[after] or nil)
 return 'finished'

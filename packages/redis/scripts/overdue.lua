@@ -12,7 +12,7 @@ local now_ms, limit, task_key_prefix = ARGV[1], ARGV[2], ARGV[3]
 local runs = {}
 for _, task_id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now_ms, 'LIMIT', 0, limit)) do
   local state = read_state(task_key_prefix .. task_id)
-  if not state or is_finished(state) then
+  if not state or is_finished(state) and redis.call('HEXISTS', task_key_prefix .. task_id, 'owed') == 0 then
     redis.call('ZREM', due, task_id)
   else
     runs[#runs + 1] = task_id

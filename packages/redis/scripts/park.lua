@@ -18,8 +18,19 @@ local task_id, token, now_ms, due_at_ms, ready_at_ms, attempt = ARGV[1], ARGV[2]
 local state = held_state(token)
 if not state then return { 'refused' } end
 
+local owed = is_finished(state) and owed_state()
 state.token = nil
 state.takeovers = 0
+
+-- I1: a task that was cancelled under its run, or whose last run is to be tried again.
+if owed then
+  write_entries(each_group(8, 2, function() end))
+  state.attempt = owed.is_stopping and 0 or attempt
+  redis.call('HSET', task, 'owed', owed.why)
+  write_state(state)
+  redis.call('ZADD', due, owed.is_stopping and now_ms or due_at_ms, task_id)
+  return { 'parked' }
+end
 
 local restart = ARGV[7]
 if restart ~= '' then

@@ -4,7 +4,7 @@ KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (the new end of the lease), entries (count, then key and entry, or place alone, of each),
       asks (as for park)
 
-Returns 'recorded' | 'refused'.
+Returns 'recorded' | 'cancelled' | 'refused'. `cancelled`: the writer has to stop; what it wrote is kept where it has to be undone.
 
 Settles the race between a worker that was thought dead and the one that took over: only the holder's entries are taken (I5).
 And the one between a handler that withdraws an ask and a person who answers it: an answer that came first keeps its entry, which takes the
@@ -13,8 +13,19 @@ place of the withdrawal, and one that comes behind is late.
 An ask that is opened while the run works can be answered at once. Such an answer adds no run: park finds it and makes the task due. ]]
 local task_id, token, now_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local state = held_state(token)
-if not state then return 'refused' end
+local state = read_state(task)
+if not state or state.token ~= token then return refusal(state, token) end
+
+-- I1: what was done is noted, and nothing that clients see changes.
+if is_finished(state) then
+  write_entries(5)
+  if state.takeovers > 0 and tonumber(ARGV[5]) > 0 then
+    state.takeovers = 0
+    write_state(state)
+  end
+  redis.call('ZADD', due, due_at_ms, task_id)
+  return owed_state().is_stopping and 'cancelled' or 'recorded'
+end
 
 local after = write_entries(5)
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)

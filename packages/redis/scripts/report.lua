@@ -3,13 +3,13 @@
 KEYS  task journal feed due
 ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then each, sealed)
 
-Returns 'reported' | 'refused'.
+Returns 'reported' | 'cancelled' | 'refused'.
 
 Only the holder speaks for the task (I5): a worker that was replaced cannot move its progress back. ]]
 local token, now_ms = ARGV[1], ARGV[2]
 
-local state = held_state(token)
-if not state then return 'refused' end
+local state = read_state(task)
+if not state or state.token ~= token or is_finished(state) then return refusal(state, token) end
 
 local at = each_group(3, 2, write_field)
 local feed_length_max = ARGV[at]

@@ -10,6 +10,8 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   agreed:<key>    the person agreed to visit the ask's page
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
+  owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
+  once         digest of the idempotency key that the task was created with
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
@@ -54,6 +56,20 @@ local function write_state(state)
     state.generation, state.takeovers, state.counted, state.token, state.token and state.answers,
   }
   redis.call('HSET', task, 'state', table.concat(words, ' '))
+end
+
+-- Why the task has to be compensated, and whether the run that was open as it was cancelled has still to let go; nil for one that is owed nothing.
+local function owed_state()
+  local owed = redis.call('HGET', task, 'owed')
+  if not owed then return nil end
+  return { why = string.match(owed, '^%S+'), is_stopping = string.find(owed, ' stopping', 1, true) ~= nil }
+end
+
+-- What a writer is told that does not hold the task, or whose task was cancelled under it.
+local function refusal(state, token)
+  if not state then return 'refused' end
+  if state.token == token then return 'cancelled' end
+  return state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
 end
 
 -- The state if `token` is the one that the last begin drew, else nil (I5).
@@ -123,7 +139,7 @@ end
 local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
+  redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
 -- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
@@ -177,20 +193,42 @@ end
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
-local function end_task(state, task_id, status, now_ms)
+-- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
+local TASK = string.gsub(due, 'due$', 'task:')
+local ONCE = string.gsub(due, 'due$', 'once:')
+
+local function forget_task(state, task_id)
+  redis.call('ZREM', due, task_id)
+  local once = redis.call('HGET', task, 'once')
+  if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
+  redis.call('PEXPIREAT', task, state.expires_at_ms)
+  redis.call('PEXPIREAT', journal, state.expires_at_ms)
+  redis.call('PEXPIREAT', feed, state.expires_at_ms)
+end
+
+-- With `owes` the task stays due, and is not forgotten, until its last run has undone what was done. A run that is open as its task is cancelled
+-- keeps its hold: it notes what it has in flight and parks, or its lease runs out.
+local function end_task(state, task_id, status, now_ms, owes)
   close_asks()
   state.status = status
-  state.token = nil
+  local is_stopping = owes and status == 'cancelled' and state.token
+  if not is_stopping then state.token = nil end
+  if owes then
+    redis.call('HSET', task, 'owed', is_stopping and owes .. ' stopping' or owes)
+    state.attempt = 0
+    state.takeovers = 0
+  end
   state.expires_at_ms = string.format('%.0f', now_ms + state.retention_ms)
   happens(status)
   tell(state, now_ms)
   write_state(state)
-  redis.call('ZREM', due, task_id)
   stop_counting(state)
   redis.call('DEL', deposits)
-  redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', journal, state.expires_at_ms)
-  redis.call('PEXPIREAT', feed, state.expires_at_ms)
+  if not owes then
+    forget_task(state, task_id)
+  elseif not is_stopping then
+    redis.call('ZADD', due, now_ms, task_id)
+  end
 end
 
 -- In characters: about what a task takes without them.

@@ -17,6 +17,8 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import {
   CallToolRequestSchema,
   ElicitResultSchema,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
   ListToolsRequestSchema,
   UrlElicitationRequiredError,
 } from "@modelcontextprotocol/sdk/types.js";
@@ -55,12 +57,18 @@ const TOOLS = [
   tool("rooted"),
 ];
 
+const TOPIC = { name: "topic", title: "Topic", description: "About what.", required: true };
+const PROMPTS = ["about", "asking"].map((name) => ({ name, title: "About", description: `Says ${name}.`, arguments: [TOPIC] }));
+
 const text = (said: unknown) => ({ content: [{ type: "text" as const, text: typeof said === "string" ? said : JSON.stringify(said) }] });
 const visited = new Set<string>();
 let late = 0;
 
 function build(): McpServer {
-  const mcp = new McpServer({ name: "classic", version: "1" }, { capabilities: { tools: { listChanged: true }, logging: {} } });
+  const mcp = new McpServer(
+    { name: "classic", version: "1" },
+    { capabilities: { tools: { listChanged: true }, prompts: { listChanged: true }, logging: {} } },
+  );
   const { server } = mcp;
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: late > 0 ? [...TOOLS, tool(`late-${late}`)] : TOOLS }) as never);
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
@@ -154,6 +162,14 @@ function build(): McpServer {
         return text(await server.listRoots());
     }
     return { ...text("no such tool"), isError: true };
+  });
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: PROMPTS }));
+  server.setRequestHandler(GetPromptRequestSchema, async ({ params: { name, arguments: args } }) => {
+    const { topic = "nothing" } = args ?? {};
+    const params = { mode: "form", message: `How long about ${topic}?`, requestedSchema: CONFIRM } as never;
+    const asked = name === "asking" ? await server.request({ method: "elicitation/create", params }, ElicitResultSchema) : {};
+    const said = JSON.stringify({ topic, ...asked });
+    return { description: "About a topic", messages: [{ role: "user", content: { type: "text", text: said } }] };
   });
   return mcp;
 }

@@ -29,7 +29,7 @@ interface Case {
 }
 
 const cases = corpus<Case>("corpus/tasks", import.meta.url);
-const { tasks } = rev20251125.encoder({ name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 60_000, pageSize: 100 });
+const { tasks } = rev20251125.encoder({ name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 60_000, pageSize: 100 });
 if (!tasks) throw new Error("2025-11-25 has tasks");
 const say = tasks;
 

@@ -24,7 +24,7 @@ const cases = readdirSync(folder).map((file): Case => ({
   file,
   ...(JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Omit<Case, "file">),
 }));
-const say = rev20260728.encoder({ name: "parley", version: "1.2.3", pollIntervalMs: 500, listTtlMs: 60_000, pageSize: 100 });
+const say = rev20260728.encoder({ name: "parley", version: "1.2.3", pollInterval: () => 500, listTtlMs: 60_000, pageSize: 100 });
 
 describe("the corpus of tasks", () => {
   test.each(cases)("$why ($file)", ({ task, expect: expected }) => {

@@ -9,7 +9,7 @@ const facts = {
   version: "1.2.3",
   title: "Parley",
   instructions: "Ask away.",
-  pollIntervalMs: 500,
+  pollInterval: () => 500,
   listTtlMs: 60_000,
   pageSize: 2,
 };

@@ -5,7 +5,7 @@ import { capabilityRequired } from "../../capabilities.ts";
 import type { Intent } from "../../intents.ts";
 import { ERROR_CODES, rev20260728 } from "./index.ts";
 
-const say = rev20260728.encoder({ name: "s", version: "1", pollIntervalMs: 500, listTtlMs: 0, pageSize: 100 });
+const say = rev20260728.encoder({ name: "s", version: "1", pollInterval: () => 500, listTtlMs: 0, pageSize: 100 });
 const call: Intent = { type: "callTool", name: "book", arguments: {} };
 const violations = [{ path: "/partySize", message: "must be at most 20" }];
 
@@ -38,6 +38,7 @@ test("the catalogue's codes travel as the specification says", () => {
     STEP_FAILED: { code: -32603, httpStatus: 200 },
     STEP_TIMEOUT: { code: -32603, httpStatus: 200 },
     ASK_TIMEOUT: { code: -32603, httpStatus: 200 },
+    IDEMPOTENCY_KEY_REUSED: { code: -32602, httpStatus: 200 },
     TOO_LARGE: { code: -32602, httpStatus: 200 },
     UNAVAILABLE: { code: -32603, httpStatus: 503 },
     CONTENT_KEY_MISSING: { code: -32603, httpStatus: 503 },

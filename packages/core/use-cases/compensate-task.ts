@@ -1,0 +1,177 @@
+/**
+ * The last run of a task that ended without its result: its tool undoes what was done (Runnable.compensate).
+ *
+ *   cancelled · failed · out of time ─▶ owed ─▶ last run ─▶ settled
+ *                                        ▲          │ threw, died, no such tool here
+ *                                        └──────────┘ again, a bounded number of times; then given up, and the log says so
+ *
+ * Clients see the task ended from the first moment, and nothing of this (I1). The run has a journal of its own beside the task's: each of its steps is
+ * done once, and one that failed is tried again with the run. While it is owed the task is due and does not expire (I7).
+ */
+import type { Catalogue, EndedWithout, Runnable } from "../catalogue.ts";
+import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import { type Entry, isOfCompensation, type Journal, type KeyedEntry } from "../journal.ts";
+import type { Begun, RunReport } from "../ports.ts";
+import type { ReplayRequest, RunEnd } from "../replay.ts";
+import type { Effects } from "../effects.ts";
+import type { JsonObject, Owed, Task } from "../task.ts";
+import { versionFor } from "../versions.ts";
+import type { Hold } from "./hold-task.ts";
+import type { Services } from "./services.ts";
+
+type Held = Extract<Begun, { type: "begun" }>;
+
+export interface LastRun {
+  readonly begun: Held;
+  readonly hold: Hold;
+  /** Replays what it is given, bounding its time. */
+  readonly work: (run: Worked) => Promise<RunEnd>;
+  readonly describe: (error: unknown) => object;
+}
+
+export interface Worked {
+  readonly runnable: Runnable;
+  readonly journal: Journal;
+  readonly handler: (effects: Effects) => Promise<JsonObject>;
+  readonly compensation: NonNullable<ReplayRequest["compensation"]>;
+}
+
+const HOUR = 60 * 60 * 1_000;
+
+export async function compensateTask(services: Services, catalogue: Catalogue, owed: Owed, run: LastRun): Promise<RunReport> {
+  const { begun, hold } = run;
+  const { task, attempt, takeovers, journal } = begun;
+  const { settings, log } = services;
+  const fields = { taskId: task.id, run: task.run, [task.call.kind]: task.call.name, why: owed };
+  if (takeovers > settings.takeoversMax) {
+    return await giveUp(
+      run,
+      services,
+      fields,
+      new ParleyError("POISONED", `the worker died under the compensation ${takeovers} times in a row`),
+    );
+  }
+  const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  // Only the code that did it knows how to undo it.
+  const runnable = newest?.kind === "tool" ? versionFor(newest, task.call) : newest;
+  const compensate = runnable?.compensate?.bind(runnable);
+  if (!runnable || !compensate) return await putBack(services, run, fields);
+
+  const { past, own } = apart(journal);
+  const isLastTry = attempt + 1 >= settings.compensationAttempts;
+  const ended: EndedWithout = { why: owed, done: doneOf(past) };
+  const end = await run.work({
+    runnable,
+    journal: own,
+    async handler(effects) {
+      await compensate(task.call.arguments, effects, ended);
+      return {};
+    },
+    compensation: { isLastTry },
+  });
+  switch (end.type) {
+    case "returned": {
+      const settled = await hold.settle(end.entries);
+      if (settled === "refused") return { type: "fenced" };
+      log.info(fields, "task compensated");
+      return { type: "compensated" };
+    }
+    case "threw":
+      return await failed(services, run, { fields, error: end.error, entries: end.entries, isLastTry });
+    case "aborted":
+      return await stoppedBy(services, run, { fields, entries: end.entries, isLastTry });
+    case "diverged":
+      return await giveUp(run, services, fields, end.error);
+    case "parked":
+    case "restarted":
+      return await giveUp(
+        run,
+        services,
+        fields,
+        new ParleyError("MISPLACED_EFFECT", "a compensation asks nobody, and does not begin again"),
+      );
+  }
+}
+
+interface Failed {
+  readonly fields: object;
+  readonly error: unknown;
+  readonly entries: readonly KeyedEntry[];
+  readonly isLastTry: boolean;
+}
+
+async function failed(services: Services, run: LastRun, { fields, error, entries, isLastTry }: Failed): Promise<RunReport> {
+  // What is plain comes out the same however often one tries.
+  const isFinal =
+    kindOf(error) === "tool" ? !(error as ToolError).retryable : kindOf(error) === "parley" && !isTimeout(error as ParleyError);
+  if (isLastTry || isFinal) return await giveUp(run, services, fields, error);
+  const { clock, log } = services;
+  const { attempt } = run.begun;
+  log.warn({ ...fields, attempt: attempt + 1, ...run.describe(error) }, "compensation failed, to be tried again");
+  const dueAtMs = Math.ceil(clock.now() + Math.min(1_000 * 2 ** attempt, HOUR));
+  const parked = await run.hold.park({ entries, asks: [], attempt: attempt + 1, dueAtMs });
+  return { type: parked.type === "refused" ? "fenced" : "retrying" };
+}
+
+function isTimeout({ code }: ParleyError): boolean {
+  return code === "STEP_TIMEOUT" || code === "RUN_TIMEOUT";
+}
+
+async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed, "error">): Promise<RunReport> {
+  const { hold, begun } = run;
+  const why = hold.stoppedBy();
+  if (why === "timeout") {
+    return await failed(services, run, {
+      ...stopped,
+      error: new ParleyError("RUN_TIMEOUT", "the compensation worked longer than the tool's runTimeout"),
+    });
+  }
+  if (why === "draining") await hold.park({ entries: stopped.entries, asks: [], attempt: begun.attempt, dueAtMs: services.clock.now() });
+  return { type: "fenced" };
+}
+
+/** A deployment may be half rolled out: another worker can have the tool, or one that compensates. */
+async function putBack(services: Services, run: LastRun, fields: object): Promise<RunReport> {
+  const { task, attempt } = run.begun;
+  const { settings, clock, log } = services;
+  const waitedMs = clock.now() - task.updatedAtMs;
+  if (waitedMs > settings.missingToolTimeoutMs) {
+    const code = task.call.kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
+    return await giveUp(run, services, fields, new ParleyError(code, `no worker compensates the ${task.call.kind} ${task.call.name}`));
+  }
+  log.warn(fields, "no such compensation on this worker, task put back");
+  const dueAtMs = Math.ceil(clock.now() + Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR)));
+  const parked = await run.hold.park({ entries: [], asks: [], attempt, dueAtMs });
+  return { type: parked.type === "refused" ? "fenced" : "unserved" };
+}
+
+async function giveUp(run: LastRun, { log }: Services, fields: object, error: unknown): Promise<RunReport> {
+  const settled = await run.hold.settle([]);
+  if (settled === "refused") return { type: "fenced" };
+  log.error({ ...fields, attempt: run.begun.attempt + 1, ...run.describe(error) }, "compensation given up");
+  return { type: "given-up" };
+}
+
+/** The journal of the task, and that of its compensation. */
+function apart(journal: Journal): { readonly past: Journal; readonly own: Journal } {
+  const [past, own] = [new Map<string, Entry>(), new Map<string, Entry>()];
+  for (const [key, entry] of journal) (isOfCompensation(key) ? own : past).set(key, entry);
+  return { past, own };
+}
+
+function doneOf(past: Journal): EndedWithout["done"] {
+  const order = ({ place, arrived }: Entry) => place ?? Number.MAX_SAFE_INTEGER + (arrived?.atMs ?? 0);
+  return [...past]
+    .filter(([key, { outcome }]) => key.startsWith("step:") && outcome.type === "value")
+    .toSorted(([, a], [, b]) => order(a) - order(b))
+    .map(([key, { outcome }]) => ({
+      key: key.slice("step:".length),
+      ...(outcome.type === "value" && outcome.value !== undefined && { value: outcome.value }),
+    }));
+}
+
+/** Why a task that ends with this error is owed its last run; undefined for one whose tool has nothing to undo. */
+export function owedBy({ call }: Task, error: unknown): Exclude<Owed, "cancelled"> | undefined {
+  if (!call.compensates) return undefined;
+  return error instanceof ParleyError && error.code === "RUN_TIMEOUT" ? "timeout" : "failed";
+}

@@ -1,0 +1,138 @@
+/**
+ * Requests to an upstream of 2026-07-28 that has the Tasks extension: it may answer a call with a task, which is then looked at until it ends.
+ * The official client's codecs refuse the extension's shapes, so these requests are sent without it.
+ *
+ * Source: the extension's specification, and specification 2026-07-28, basic/transports/streamable-http.
+ */
+import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import type { JsonObject } from "@parley/core";
+import { z } from "zod";
+
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+const REVISION = "2026-07-28";
+
+const inputRequests = z.record(z.string().max(256), z.looseObject({ method: z.string(), params: z.unknown().optional() }));
+const error = z.looseObject({ code: z.number().int(), message: z.string(), data: z.unknown().optional() });
+const task = z.looseObject({
+  taskId: z.string().min(1).max(1_024),
+  status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
+  pollIntervalMs: z.number().int().min(0).optional(),
+  inputRequests: inputRequests.optional(),
+  result: z.looseObject({}).optional(),
+  error: error.optional(),
+});
+const reply = z.looseObject({
+  id: z.unknown().optional(),
+  method: z.string().optional(),
+  result: z.looseObject({}).optional(),
+  error: error.optional(),
+});
+
+export type UpstreamTask = z.output<typeof task>;
+
+export interface TaskRequests {
+  /** A result with its `resultType`. Throws ProtocolError with what the upstream says, and what fetch throws. */
+  call(params: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  get(taskId: string, signal: AbortSignal): Promise<UpstreamTask>;
+  update(taskId: string, inputResponses: object, signal: AbortSignal): Promise<void>;
+  cancel(taskId: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface TaskRequestsOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: FetchLike;
+  readonly clientInfo: JsonObject;
+  readonly capabilities: JsonObject;
+  /** Notifications that come with a reply. */
+  readonly onNotification?: (method: string, params: unknown) => void;
+}
+
+export function createTaskRequests({ url, headers, fetch, clientInfo, capabilities, onNotification }: TaskRequestsOptions): TaskRequests {
+  let ids = 0;
+  const envelope = {
+    "io.modelcontextprotocol/protocolVersion": REVISION,
+    "io.modelcontextprotocol/clientInfo": clientInfo,
+    "io.modelcontextprotocol/clientCapabilities": { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } },
+  };
+
+  async function request(method: string, name: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    ids += 1;
+    const id = ids;
+    const { _meta } = params;
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      method,
+      params: { ...params, _meta: { ...(_meta as object | undefined), ...envelope } },
+    });
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": REVISION,
+        "mcp-method": method,
+        "mcp-name": headerValue(name),
+      },
+      body,
+      signal,
+    });
+    const found = await readReply(response, id);
+    if (found?.error) throw ProtocolError.fromError(found.error.code, found.error.message, found.error.data);
+    if (found?.result) return found.result as JsonObject;
+    throw new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "no reply", { status: response.status, statusText: response.statusText });
+  }
+
+  async function readReply(response: Response, id: number): Promise<z.output<typeof reply> | undefined> {
+    const type = response.headers.get("content-type") ?? "";
+    if (type.startsWith("application/json")) return reply.safeParse(await response.json()).data;
+    if (!type.startsWith("text/event-stream") || !response.body) return undefined;
+    let unread = "";
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      unread += chunk;
+      const events = unread.split(/\r\n\r\n|\n\n|\r\r/);
+      unread = events.pop() ?? "";
+      for (const message of events.flatMap(messageOf)) {
+        if (message.method !== undefined && message.id === undefined) onNotification?.(message.method, message["params"]);
+        else if (message.id === id) return message;
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    call: (params, signal) => request("tools/call", typeof params["name"] === "string" ? params["name"] : "", params, signal),
+    get: async (taskId, signal) => readTask(await request("tasks/get", taskId, { taskId }, signal)),
+    async update(taskId, inputResponses, signal) {
+      await request("tasks/update", taskId, { taskId, inputResponses: inputResponses as JsonObject }, signal);
+    },
+    async cancel(taskId, signal) {
+      await request("tasks/cancel", taskId, { taskId }, signal);
+    },
+  };
+}
+
+/** Throws SdkError where it is none. */
+export function readTask(result: JsonObject): UpstreamTask {
+  const { data } = task.safeParse(result);
+  if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "no task");
+  return data;
+}
+
+function messageOf(event: string): z.output<typeof reply>[] {
+  const data = event.split(/\r\n|\n|\r/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []));
+  if (data.length === 0) return [];
+  try {
+    const { data: message } = reply.safeParse(JSON.parse(data.join("\n")));
+    return message ? [message] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Header values are ASCII; anything else travels as the specification's `=?base64?…?=`. */
+function headerValue(text: string): string {
+  return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
+}

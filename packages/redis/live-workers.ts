@@ -1,0 +1,146 @@
+/**
+ * Which workers live and what each of them serves, without a coordinator.
+ *
+ *   parley:workers   zset: `<worker>.<share>` by the time, of Redis' clock, at which it last said that it lives
+ *
+ * Every process that reads the set comes to the same assignment by itself, by rendezvous hashing: for each partition the workers are ranked by
+ * a hash of worker and partition, and those in front serve it. A worker that comes or goes moves its own share and nothing else.
+ *
+ *   share   how many partitions a worker is to serve; 0: all of them
+ *   cover   how many workers serve a partition: two at least, and as many as give each worker its share
+ *
+ * A worker decides by its own share. The ranks are the same for all, so workers of different shares, as in a rolling change of the setting, leave
+ * no partition without a worker: each is served by the first two at least.
+ */
+import type { Log } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+
+/** How often a worker says that it lives, and who follows looks. */
+export const BEAT_EVERY_MS = 2_000;
+/** A worker that said nothing for so long counts as dead: three beats. */
+export const ALIVE_MS = 6_000;
+/** What nobody follows any more goes. */
+const SET_KEPT_MS = 60_000;
+/** Of workers for each partition, where there are as many. */
+export const COVER_MIN = 2;
+
+export interface LiveWorker {
+  /** In letters, digits, - and _. */
+  readonly id: string;
+  /** Partitions that it is to serve; 0: all. */
+  readonly share: number;
+}
+
+/** How many workers serve each partition, by the reckoning of one with that share. */
+export function coverOf(share: number, workers: number, partitions: number): number {
+  if (share === 0 || share >= partitions) return workers;
+  return Math.min(workers, Math.max(COVER_MIN, Math.ceil((share * workers) / partitions)));
+}
+
+/** The workers that serve a partition, the first in rank first. */
+export function serving(partition: number, workers: readonly LiveWorker[], partitions: number): readonly LiveWorker[] {
+  const ranked = workers
+    .map((worker) => ({ worker, rank: rankOf(worker.id, partition) }))
+    .toSorted((one, other) => other.rank - one.rank || (one.worker.id < other.worker.id ? -1 : 1));
+  return ranked.flatMap(({ worker }, at) => (at < coverOf(worker.share, workers.length, partitions) ? [worker] : []));
+}
+
+/** FNV-1a of the worker, stirred with the partition as MurmurHash3 ends: all bits of both in each bit of the rank. */
+function rankOf(id: string, partition: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  hash ^= Math.imul(partition + 1, 0x9e3779b1);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+export interface LiveWorkers {
+  /** Says that this worker lives, and who else does, itself among them. */
+  beat(worker: LiveWorker): Promise<readonly LiveWorker[]>;
+  leave(worker: LiveWorker): Promise<void>;
+  /**
+   * A worker that serves the partition, each in turn; undefined while none is known. Looks who lives from the first call on, and never waits for it.
+   */
+  next(partition: number): string | undefined;
+  close(): void;
+}
+
+export interface LiveWorkersOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly partitions: number;
+  /** By Redis' clock. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWorkersOptions): LiveWorkers {
+  const { workers: key } = keys;
+  let seen: readonly LiveWorker[] = [];
+  let seenAtMs = 0;
+  let of = new Map<number, readonly LiveWorker[]>();
+  let following: NodeJS.Timeout | undefined;
+  let turn = 0;
+
+  function living(members: readonly string[]): readonly LiveWorker[] {
+    const found: LiveWorker[] = [];
+    for (let at = 0; at + 1 < members.length; at += 2) {
+      const [id = "", share = ""] = (members[at] ?? "").split(".");
+      if (Number(members[at + 1]) > now() - ALIVE_MS) found.push({ id, share: Number(share) });
+    }
+    return found;
+  }
+
+  async function look(): Promise<void> {
+    const found = living(await redis.zrange(key, "0", "-1", "WITHSCORES"));
+    seenAtMs = now();
+    if (isSame(found, seen)) return;
+    seen = found;
+    of = new Map();
+  }
+
+  function follow(): void {
+    const tryLook = () =>
+      void look().catch((error: unknown) =>
+        log.debug({ error: error instanceof Error ? error.message : String(error) }, "workers not seen"),
+      );
+    following = setInterval(tryLook, BEAT_EVERY_MS);
+    following.unref();
+    tryLook();
+  }
+
+  return {
+    async beat({ id, share }) {
+      const atMs = now();
+      const [, , members] = await Promise.all([
+        redis.zadd(key, atMs, `${id}.${share}`),
+        redis.pexpire(key, SET_KEPT_MS),
+        redis.zrange(key, "0", "-1", "WITHSCORES"),
+      ]);
+      const dead = members.filter((_member, at) => at % 2 === 0 && Number(members[at + 1]) < atMs - SET_KEPT_MS);
+      if (dead.length > 0) await redis.zrem(key, ...dead);
+      return living(members);
+    },
+    async leave({ id, share }) {
+      await redis.zrem(key, `${id}.${share}`);
+    },
+    next(partition) {
+      if (!following) follow();
+      // Redis was away, and nobody knows who lives.
+      if (seenAtMs < now() - ALIVE_MS) return undefined;
+      let those = of.get(partition);
+      if (!those) of.set(partition, (those = serving(partition, seen, partitions)));
+      turn += 1;
+      return those[turn % those.length]?.id;
+    },
+    close() {
+      clearInterval(following);
+    },
+  };
+}
+
+function isSame(one: readonly LiveWorker[], other: readonly LiveWorker[]): boolean {
+  return one.length === other.length && one.every(({ id, share }, at) => other[at]?.id === id && other[at].share === share);
+}

@@ -1,0 +1,20 @@
+--[[ settle.lua: ends the last run of a task that had to be compensated, done or given up.
+
+KEYS  task journal feed due
+ARGV  task_id, token, entries (count, then key and entry, or place alone, of each)
+
+Returns 'settled' | 'refused'.
+
+Clients saw the end long ago, and see nothing of this (I1). From here on the task is forgotten as any other: at once, if its retention is over. ]]
+local task_id, token = ARGV[1], ARGV[2]
+
+local state = held_state(token)
+local owed = state and owed_state()
+if not owed or owed.is_stopping then return 'refused' end
+
+write_entries(3)
+state.token = nil
+redis.call('HDEL', task, 'owed')
+write_state(state)
+forget_task(state, task_id)
+return 'settled'
