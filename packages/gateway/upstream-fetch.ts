@@ -9,7 +9,7 @@ import { Agent, fetch as send, type RequestInit } from "undici";
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Bytes of one response: a stream that tells of progress for as long as it is read ends some time. */
-export const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
+export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface UpstreamFetch {
   readonly fetch: FetchLike;
