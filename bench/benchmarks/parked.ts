@@ -97,7 +97,7 @@ export const parkedTasks: Benchmark = {
   ],
 };
 
-/** Of the run queue, in whatever state, once the worker has put the last one away. */
+/** Of the run queue, in any state, once the worker has put the last one away. */
 async function jobsLeft(connection: Redis): Promise<number> {
   const [key = ""] = await connection.keys("*:run:meta");
   const queue = new Queue("run", { connection, prefix: key.slice(0, -":run:meta".length) });

@@ -63,9 +63,9 @@ async function signedClaims(token: string, { keyOf }: KeySet, algorithms: readon
     return JSON.parse(new TextDecoder().decode(payload)) as Claims;
   } catch (error) {
     if (error instanceof errors.JWSSignatureVerificationFailed) {
-      throw refuse("TOKEN_SIGNATURE_INVALID", "the token's signature does not fit its content", error);
+      throw refuse("TOKEN_SIGNATURE_INVALID", "the token's signature does not match its content", error);
     }
-    if (error instanceof errors.JOSEError) throw refuse("TOKEN_MALFORMED", "the token is no JWT that can be verified", error);
+    if (error instanceof errors.JOSEError) throw refuse("TOKEN_MALFORMED", "the token is not a JWT that can be verified", error);
     throw error;
   }
 }

@@ -6,7 +6,7 @@
  *                     └── a token names an unknown key: fetched once in a cooldown ◀─────────┘
  *
  * jose's own remote set forgets its keys when they are old and the provider is down, which ends all work; so only what is public about a set
- * of keys comes from jose, and when to fetch is decided here. Whatever callers send, a provider is asked once in a cooldown.
+ * of keys comes from jose, and when to fetch is decided here. Regardless of what callers send, a provider is asked once per cooldown.
  */
 import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters, type FlattenedJWSInput } from "jose";
 import { type Log, ParleyError } from "@parley/core";

@@ -131,7 +131,7 @@ function isHttp(address: string): boolean {
   return address.startsWith("http:");
 }
 
-/** The provider's own words stay in the log: whoever made the callback up may have written them. */
+/** The provider's own words stay in the log: a forger of the callback may have written them. */
 function loginError(issuer: string, error: unknown): ParleyError {
   if (error instanceof ParleyError) return error;
   if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)

@@ -96,7 +96,7 @@ export function createKeys(prefix = "parley"): Keys {
     due: (partition) => `${slot(partition)}:due`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
-    // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
+    // A principal is any text that an identity provider sends, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
     queuePrefix: slot,
