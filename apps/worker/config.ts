@@ -1,5 +1,5 @@
 /** Every setting of a worker. */
-import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
+import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
 import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { filesEnvironment } from "@parley/files";
 import { redisSettings, toRedisSettings } from "@parley/redis";
@@ -54,7 +54,10 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+    upstreams:
+      environment.PARLEY_UPSTREAMS === undefined
+        ? undefined
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env }),
     gateway: gatewaySettings(environment),
   } as const;
 }

@@ -1,6 +1,6 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
 import {
@@ -80,8 +80,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
   let operator: string | undefined;
+  let stopWatchingFile: (() => void) | undefined;
 
   async function stopWatching(): Promise<void> {
+    stopWatchingFile?.();
     stopCatching();
     await loop?.close();
   }
@@ -106,8 +108,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       onFree: watched.blocked,
     });
     runs.tell(loop);
-    if (config.upstreams.length > 0) {
-      const { upstreams } = config;
+    if (config.upstreams) {
+      const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
       const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
       gateway = await createGateway({
@@ -121,6 +123,12 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         ...(observer && { observer }),
       });
       catalogues = gateway.offer;
+      const replace = gateway.replace;
+      stopWatchingFile = config.upstreams.watch({
+        log,
+        onChange: (others) =>
+          void replace(others).catch((error: unknown) => log.warn(describeError(error), "change of upstreams could not be announced")),
+      });
       await gateway.open(work);
     }
     consumer = await redis.consumeRuns({

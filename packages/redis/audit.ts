@@ -33,7 +33,7 @@ export interface AuditTrailOptions {
 }
 
 export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrailOptions): AuditTrail {
-  const scripts = defineScripts(redis, "utf8");
+  const scripts = defineScripts(redis, { encoding: "utf8" });
   return {
     async note(fact) {
       const partition = (fact.taskId === undefined ? undefined : partitionOf(fact.taskId)) ?? 0;

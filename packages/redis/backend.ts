@@ -15,17 +15,18 @@ import { type ApiKeyRing, createApiKeys } from "./api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
-import { type ConnectionOptions, openConnection, waitForRedis } from "./connect.ts";
+import { type ConnectionOptions, openConnection, openNodeConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
 import type { KeyRing } from "./content/key-ring.ts";
 import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
-import { createRedisEvents } from "./events.ts";
+import { classicSubscriber, createRedisEvents } from "./events.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
-import { createKeys } from "./keys.ts";
+import { createKeys, type Keys } from "./keys.ts";
 import { createLiveWorkers } from "./live-workers.ts";
 import { createRedisQueue } from "./queue.ts";
 import { acknowledgeWith } from "./replicas.ts";
+import { createShardedSubscriber, type Node } from "./sharded-subscriber.ts";
 import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
@@ -109,11 +110,22 @@ export async function connectRedis(
   const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
   const turns = createTurns({ weights: settings.weights, now: clock.now });
   const liveWorkers = createLiveWorkers({ redis, keys, partitions: partitions.length, now: clock.now, log });
+  const isCluster = parseAddress(url)?.type === "cluster";
+  const sharded = isCluster && settings.shardedPubSub && (await hasShardedPubSub(redis, keys, log));
   // PUBLISH in a cluster counts the listeners of one node: nobody could tell whether a worker heard.
-  const lanes = parseAddress(url)?.type === "cluster" ? { next: () => undefined } : liveWorkers;
+  const lanes = isCluster && !sharded ? { next: () => undefined } : liveWorkers;
   const queue = createRedisQueue({ redis, keys, log, turns, workers: lanes, telemetry });
   await queue.open(partitions);
-  const events = createRedisEvents({ redis, subscriber, keys, log, timeoutMs: commandTimeoutMs });
+  const openNode = (node: Node) => openNodeConnection(url, { node, log, name: "subscriptions" });
+  const ofNodes = sharded ? createShardedSubscriber({ redis, openNode, log }) : undefined;
+  const events = createRedisEvents({
+    redis,
+    subscriber: classicSubscriber(subscriber),
+    sharded: ofNodes,
+    keys,
+    log,
+    timeoutMs: commandTimeoutMs,
+  });
   const consumers = new Set<Consumer>();
   let workers: Redis | undefined;
 
@@ -127,12 +139,13 @@ export async function connectRedis(
       turns,
       codec: content.codec,
       log,
+      sharded,
       auditLengthMax: settings.auditLengthMax,
     }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
     events,
-    sessions: createRedisSessions({ redis, events, keys }),
+    sessions: createRedisSessions({ redis, events, keys, sharded }),
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
     content,
     audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
@@ -168,6 +181,7 @@ export async function connectRedis(
     async close() {
       clock.close();
       liveWorkers.close();
+      ofNodes?.close();
       await Promise.all([...consumers].map((consumer) => consumer.close()));
       await queue.close();
       for (const each of open) each.disconnect();
@@ -176,3 +190,14 @@ export async function connectRedis(
 }
 
 const READY_KEPT_MS = 10_000;
+
+/** Redis before 7 does not have it, and a user may not be permitted to: told by trying, since all processes of a deployment must come to the same. */
+async function hasShardedPubSub(redis: Redis, keys: Keys, log: Log): Promise<boolean> {
+  try {
+    await redis.spublish(keys.lane(0, "nobody"), "");
+    return true;
+  } catch (error) {
+    log.info({ error: error instanceof Error ? error.message : String(error) }, "no sharded pub/sub, wake-ups go to every node");
+    return false;
+  }
+}

@@ -74,6 +74,24 @@ export function openConnection(
   return redis;
 }
 
+/** To one node of a cluster, for subscriptions: it comes back by itself, and leaves subscribing to its owner. */
+export function openNodeConnection(
+  url: string,
+  { node, log, name }: { readonly node: Endpoint; readonly log: Log; readonly name: string },
+): Redis {
+  const address = addressOf(url);
+  const redis: Redis = new GatheringRedis({
+    ...(address.type === "cluster" && address.login),
+    ...node,
+    connectionName: `parley-${name}`,
+    autoResubscribe: false,
+    maxRetriesPerRequest: null,
+    retryStrategy: retryMs,
+  });
+  redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
+  return redis;
+}
+
 /** ioredis' constructors refuse its own type of options for this one, which nobody needs here. */
 type OwnOptions = Omit<RedisOptions, "replyMapping">;
 

@@ -1,5 +1,6 @@
 /**
- * Wake-ups over classic pub/sub: one subscriber connection per process, one channel per watched task, one for announcements.
+ * Wake-ups over pub/sub, one channel per watched task and one for announcements: by classic pub/sub over one connection per process, or, in a Cluster
+ * that has it, by sharded pub/sub for all that concerns one slot (sharded-subscriber.ts).
  *
  * They carry no state. What a lost connection swallowed is made good by calling every listener once it is back: they read again.
  */
@@ -11,12 +12,45 @@ import { reached } from "./unavailable.ts";
 export interface RedisEventsOptions {
   /** Where announcements are published. */
   readonly redis: Redis;
-  /** Used for nothing else, with `autoResubscribe: false`: this module subscribes again and knows when that is done. */
-  readonly subscriber: Redis;
+  readonly subscriber: Subscriber;
+  /** For channels with a hash tag, which belong to a node of a Cluster. Absent: `subscriber` has them too. */
+  readonly sharded?: Subscriber | undefined;
   readonly keys: Keys;
   readonly log: Log;
   /** How long a subscription may take to be confirmed. */
   readonly timeoutMs: number;
+}
+
+/** A way to subscribe. It never subscribes again by itself: what was lost it tells, and who listens does. */
+export interface Subscriber {
+  /** Called once, before anything is subscribed. */
+  listenTo(events: SubscriberEvents): void;
+  /** Resolves when all are confirmed. */
+  subscribe(channels: readonly string[]): Promise<unknown>;
+  unsubscribe(channels: readonly string[]): Promise<unknown>;
+}
+
+export interface SubscriberEvents {
+  message(channel: string, message: string): void;
+  /** Messages of these channels may be missing, and they are to be subscribed again. */
+  lost(which: (channel: string) => boolean): void;
+}
+
+/** `redis`: used for nothing else, with `autoResubscribe: false`. */
+export function classicSubscriber(redis: Redis): Subscriber {
+  return {
+    listenTo({ message, lost }) {
+      redis.on("message", message);
+      // What was subscribed before the first connection waits in ioredis' own queue.
+      let connectedBefore = redis.status === "ready";
+      redis.on("ready", () => {
+        if (connectedBefore) lost(() => true);
+        connectedBefore = true;
+      });
+    },
+    subscribe: (channels) => redis.subscribe(...channels),
+    unsubscribe: (channels) => redis.unsubscribe(...channels),
+  };
 }
 
 export interface RedisEvents extends TaskEvents {
@@ -39,30 +73,30 @@ interface Channel {
   readonly subscribed: Promise<unknown>;
 }
 
-export function createRedisEvents({ redis, subscriber, keys, log, timeoutMs }: RedisEventsOptions): RedisEvents {
+export function createRedisEvents({ redis, subscriber, sharded, keys, log, timeoutMs }: RedisEventsOptions): RedisEvents {
   const channels = new Map<string, Channel>();
   const lingering = new Set<string>();
 
-  subscriber.on("message", (name: string, message: string) => {
-    for (const listener of channels.get(name)?.listeners ?? []) listener(message);
-  });
+  const subscriberOf = (name: string) => (sharded && name.includes("{") ? sharded : subscriber);
 
-  let connectedBefore = subscriber.status === "ready";
-  subscriber.on("ready", () => {
-    // What was subscribed before the first connection waits in ioredis' own queue.
-    const reconnected = connectedBefore;
-    connectedBefore = true;
-    if (!reconnected) return;
-    const names = [...channels.keys()];
-    if (names.length === 0) return;
-    subscriber.subscribe(...names).then(
-      () => {
-        for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
+  for (const each of new Set([subscriber, sharded ?? subscriber])) {
+    each.listenTo({
+      message(name, message) {
+        for (const listener of channels.get(name)?.listeners ?? []) listener(message);
       },
-      // The connection was lost again: the next `ready` does it.
-      (error: unknown) => log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet"),
-    );
-  });
+      lost(which) {
+        const names = [...channels.keys()].filter((name) => subscriberOf(name) === each && which(name));
+        if (names.length === 0) return;
+        each.subscribe(names).then(
+          () => {
+            for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
+          },
+          // Lost again: that is told, too.
+          (error: unknown) => log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet"),
+        );
+      },
+    });
+  }
 
   async function listen(name: string, onMessage: (message?: string) => void): Promise<() => void> {
     let channel = channels.get(name);
@@ -92,7 +126,7 @@ export function createRedisEvents({ redis, subscriber, keys, log, timeoutMs }: R
    * subscription without a listener. A confirmation that comes too late is undone here.
    */
   async function subscribe(name: string): Promise<void> {
-    const confirmed = subscriber.subscribe(name);
+    const confirmed = subscriberOf(name).subscribe([name]);
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       late.reject(new ParleyError("UNAVAILABLE", `Redis: not subscribed within ${timeoutMs} ms`));
@@ -125,7 +159,9 @@ export function createRedisEvents({ redis, subscriber, keys, log, timeoutMs }: R
    * gone, and the subscription with it.
    */
   function unsubscribe(names: readonly string[]): void {
-    subscriber.unsubscribe(...names).catch(() => undefined);
+    for (const each of new Set(names.map(subscriberOf))) {
+      each.unsubscribe(names.filter((name) => subscriberOf(name) === each)).catch(() => undefined);
+    }
   }
 
   return {

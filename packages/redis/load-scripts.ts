@@ -18,19 +18,24 @@ export interface ScriptFiles<Name extends string> {
   /** The script whose words all others use, if there is one. */
   readonly shared?: string;
   readonly keyCount: (name: Name) => number;
+  /** Whether wake-ups of a slot stay on its node: SPUBLISH in place of PUBLISH. */
+  readonly sharded?: boolean;
   /** `latin1`: arguments and replies are bytes, as strings with one character for each. Texts by default. */
   readonly encoding?: Encoding;
 }
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount, encoding = "utf8" }: ScriptFiles<Name>,
+  { names, folder, shared, keyCount, sharded = false, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
   const words = shared === undefined ? "" : readScript(folder + shared);
   const run = {} as Record<Name, Run>;
   for (const name of names) {
     const command = `parley:${folder}${name}`;
-    redis.defineCommand(command, { lua: `${words}\n${readScript(folder + name)}`, numberOfKeys: keyCount(name) });
+    redis.defineCommand(command, {
+      lua: `local PUBLISH = '${sharded ? "SPUBLISH" : "PUBLISH"}'\n${words}\n${readScript(folder + name)}`,
+      numberOfKeys: keyCount(name),
+    });
     // ioredis adds the command as a method that its types cannot know.
     const method = Reflect.get(redis, encoding === "utf8" ? command : `${command}Buffer`) as Method;
     run[name] =

@@ -40,12 +40,13 @@ export interface ClaimArguments {
   readonly most: number;
 }
 
-export function defineSessionScripts(redis: Redis): SessionScripts {
+export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScripts {
   const run = loadScripts(redis, {
     names: ["open", "touch", "note", "add", "hold", "keep", "drop", "claim"],
     folder: "session/",
     shared: "session",
     keyCount: () => 1,
+    sharded,
   });
   return {
     open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,

@@ -14,14 +14,17 @@ export interface RedisSessionsOptions {
   readonly redis: Redis;
   readonly events: Pick<RedisEvents, "listen">;
   readonly keys: Keys;
+  /** Whether wake-ups stay on the session's node of a Cluster. */
+  readonly sharded?: boolean;
 }
 
-export function createRedisSessions({ redis, events, keys }: RedisSessionsOptions): SessionStore {
-  const scripts = defineSessionScripts(redis);
+export function createRedisSessions({ redis, events, keys, sharded = false }: RedisSessionsOptions): SessionStore {
+  const scripts = defineSessionScripts(redis, sharded);
+  const wake = (key: string) => (sharded ? redis.spublish(key, "") : redis.publish(key, ""));
 
   /** Removes fields and, if one of them was there, wakes the watchers. */
   async function removeAndTell(key: string, field: string): Promise<void> {
-    if ((await reached(redis.hdel(key, field))) > 0) await reached(redis.publish(key, ""));
+    if ((await reached(redis.hdel(key, field))) > 0) await reached(wake(key));
   }
 
   return {
@@ -41,7 +44,7 @@ export function createRedisSessions({ redis, events, keys }: RedisSessionsOption
     async close(sessionId) {
       const key = keys.session(sessionId);
       if (key === undefined) return false;
-      const [removed] = await reached(Promise.all([redis.del(key), redis.publish(key, "")]));
+      const [removed] = await reached(Promise.all([redis.del(key), wake(key)]));
       return removed > 0;
     },
 

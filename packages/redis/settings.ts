@@ -40,6 +40,10 @@ export const redisSettings = z.object({
     .describe("Slices of the tasks, each with its own queue: 1 on a single Redis. Changing it moves no task; keep the highest ever used."),
   PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to serve."),
   PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it is refused."),
+  PARLEY_REDIS_SHARDED: z
+    .stringbool()
+    .default(true)
+    .describe("On a Cluster that has sharded pub/sub, keep wake-ups on the node of their task. The same for all processes."),
   PARLEY_REDIS_REPLICAS: z.coerce
     .number()
     .int()
@@ -90,6 +94,8 @@ export interface RedisSettings {
   readonly partitions: number;
   readonly startTimeoutMs: number;
   readonly commandTimeoutMs: number;
+  /** Whether a Cluster's sharded pub/sub is used, where it has it. */
+  readonly shardedPubSub: boolean;
   /** That must have what was acknowledged. Not on a cluster. */
   readonly replicas: number;
   readonly allowEviction: boolean;
@@ -114,6 +120,7 @@ export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettin
     partitions: environment.PARLEY_PARTITIONS,
     startTimeoutMs: environment.PARLEY_REDIS_START_TIMEOUT,
     commandTimeoutMs: environment.PARLEY_REDIS_TIMEOUT,
+    shardedPubSub: environment.PARLEY_REDIS_SHARDED,
     replicas: environment.PARLEY_REDIS_REPLICAS,
     allowEviction: environment.PARLEY_ALLOW_EVICTION,
     contentKeys: environment.PARLEY_CONTENT_KEYS,
@@ -129,6 +136,7 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   partitions: 1,
   startTimeoutMs: 30_000,
   commandTimeoutMs: 5_000,
+  shardedPubSub: true,
   replicas: 0,
   allowEviction: false,
   contentEpochMs: 30 * DAY_MS,

@@ -24,6 +24,8 @@ export const WITHOUT_TTL = [
   /:sweep:repeat:sweep:\d+$/,
   // Deleted with the last unfinished task that they count.
   /:usage:(principal|tenant):/,
+  // Expires with the task that was created with the key.
+  /:once:/,
   // One small record for each tenant and epoch.
   /^[^:]+:content$/,
   // Records for auditors, as many as a setting says.

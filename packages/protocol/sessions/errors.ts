@@ -34,6 +34,7 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   STEP_FAILED: INTERNAL_ERROR,
   STEP_TIMEOUT: INTERNAL_ERROR,
   ASK_TIMEOUT: INTERNAL_ERROR,
+  IDEMPOTENCY_KEY_REUSED: INVALID_PARAMS,
   TOO_LARGE: INVALID_PARAMS,
   // S25 basic/utilities/tasks: -32602 MUST for a second end of a task, -32601 for a call that asks for a task or should have.
   TASK_FINISHED: INVALID_PARAMS,

@@ -44,7 +44,7 @@ local function answer()
     if not state.token then
       next_run = state.run + 1
       redis.call('ZADD', due, ready_at_ms, task_id)
-      if ARGV[13] ~= '' and redis.call('PUBLISH', ARGV[13], task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
+      if ARGV[13] ~= '' and redis.call(PUBLISH, ARGV[13], task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
     elseif token == '' then
       state.answers = state.answers + 1
     end

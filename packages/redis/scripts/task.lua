@@ -10,6 +10,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
+  once         digest of the idempotency key that the task was created with
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
@@ -137,7 +138,7 @@ end
 local function tell(state, now_ms)
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call('PUBLISH', task, state.revision .. ' ' .. table.concat(happened, ' '))
+  redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' '))
 end
 
 -- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
@@ -191,8 +192,14 @@ end
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays forever.
+-- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
+local TASK = string.gsub(due, 'due$', 'task:')
+local ONCE = string.gsub(due, 'due$', 'once:')
+
 local function forget_task(state, task_id)
   redis.call('ZREM', due, task_id)
+  local once = redis.call('HGET', task, 'once')
+  if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)

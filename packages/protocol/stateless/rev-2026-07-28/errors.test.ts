@@ -38,6 +38,7 @@ test("the catalogue's codes travel as the specification says", () => {
     STEP_FAILED: { code: -32603, httpStatus: 200 },
     STEP_TIMEOUT: { code: -32603, httpStatus: 200 },
     ASK_TIMEOUT: { code: -32603, httpStatus: 200 },
+    IDEMPOTENCY_KEY_REUSED: { code: -32602, httpStatus: 200 },
     TOO_LARGE: { code: -32602, httpStatus: 200 },
     UNAVAILABLE: { code: -32603, httpStatus: 503 },
     CONTENT_KEY_MISSING: { code: -32603, httpStatus: 503 },

@@ -16,7 +16,7 @@ local session = KEYS[1]
 local function is_open() return redis.call('HEXISTS', session, 'session') == 1 end
 
 -- Wakes those who watch the session. The channel has the name of the hash.
-local function tell() redis.call('PUBLISH', session, '') end
+local function tell() redis.call(PUBLISH, session, '') end
 
 -- Token and end of the lease of a stream that is held, or was until its holder died.
 local function hold_of(stream)

@@ -1,0 +1,162 @@
+/** Wake-ups in a real Cluster of three masters, which this file starts for itself. */
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
+import { startCluster } from "../../test/topologies/cluster.ts";
+import type { Topology } from "../../test/topologies/topology.ts";
+import { createIds } from "./ids.ts";
+import { slotOf } from "./sharded-subscriber.ts";
+
+const PARTITIONS = 16;
+
+/** Why there can be no cluster here; undefined if there can be one. */
+function lacking(): string | undefined {
+  try {
+    execFileSync("redis-cli", ["--version"], { stdio: "ignore" });
+    const version = /v=(\d+)/.exec(execFileSync("redis-server", ["--version"], { encoding: "utf8" }))?.[1];
+    return Number(version) >= 7 ? undefined : `redis-server ${version} has no sharded pub/sub`;
+  } catch {
+    return "no redis-server and redis-cli";
+  }
+}
+
+const why = lacking();
+const newTaskId = () => createIds({ partitions: PARTITIONS }).taskId();
+
+let directory: string;
+let cluster: Topology;
+let nodes: readonly Redis[];
+const opened: OpenRedis[] = [];
+
+beforeAll(async () => {
+  if (why) return;
+  directory = await mkdtemp(join(tmpdir(), "parley-sharded-"));
+  cluster = await startCluster(directory);
+  nodes = await cluster.open();
+  for (const node of nodes) node.on("error", () => undefined); // it is restarted
+}, 120_000);
+
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close();
+});
+
+afterAll(async () => {
+  if (why) return;
+  for (const node of nodes) node.disconnect();
+  await cluster.close();
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+});
+
+async function open(settings: { shardedPubSub?: boolean; prefix?: string } = {}): Promise<OpenRedis> {
+  const one = await openRedis({ url: cluster.url, partitions: PARTITIONS, ...settings });
+  // The one opened last, under one prefix, is closed last: it checks whether anything is left.
+  opened.unshift(one);
+  return one;
+}
+
+/** What the nodes have sent each other because something was published. */
+async function messagesBetweenNodes(): Promise<number> {
+  const infos = await Promise.all(nodes.map((node) => node.cluster("INFO")));
+  return infos.reduce((sum, info) => {
+    const sent = [...info.matchAll(/^cluster_stats_messages_publish(?:shard)?_sent:(\d+)/gm)];
+    return sum + sent.reduce((each, [, count]) => each + Number(count), 0);
+  }, 0);
+}
+
+const answered = (on: OpenRedis, taskId: string, lane?: string) =>
+  on.store.answer({
+    taskId,
+    key: "size",
+    digest: "digest-of-size",
+    answer: accept("4"),
+    nowMs: on.now(),
+    graceMs: GRACE_MS,
+    ...(lane !== undefined && { lane }),
+  });
+
+/** A task in each partition, watched by one process and changed by another. */
+async function wake(shardedPubSub: boolean): Promise<{ heard: number; messages: number }> {
+  const changing = await open({ shardedPubSub });
+  const watching = await open({ shardedPubSub, prefix: changing.prefix });
+  const tasks = Array.from({ length: PARTITIONS }, (_, partition) => newTaskId().replace(/^\d+/, String(partition)));
+  let heard = 0;
+  await Promise.all(tasks.map((taskId) => watching.events.watch(taskId, () => (heard += 1))));
+  const before = await messagesBetweenNodes();
+  const life = aLife(changing.store, () => tasks.pop() ?? "");
+  const ids: string[] = [];
+  while (tasks.length > 0) ids.push(await life.create());
+  await vi.waitFor(() => expect(heard).toBe(PARTITIONS), { timeout: 5_000 });
+  const woken = { heard, messages: (await messagesBetweenNodes()) - before };
+  for (const taskId of ids) await life.cancel(taskId);
+  return woken;
+}
+
+describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`, () => {
+  test("stays on its node, where a classic one goes to every other", async () => {
+    expect(await wake(true)).toEqual({ heard: PARTITIONS, messages: 0 });
+    expect(await wake(false)).toEqual({ heard: PARTITIONS, messages: 2 * PARTITIONS });
+  });
+
+  test("arrives again after its node was away, and listeners are told that something may be missing", async () => {
+    const watching = await open();
+    const tasks = Array.from({ length: PARTITIONS }, (_, partition) => newTaskId().replace(/^\d+/, String(partition)));
+    const heard = new Set<string>();
+    await Promise.all(tasks.map((taskId) => watching.events.watch(taskId, () => heard.add(taskId))));
+
+    for (const _ of nodes) await cluster.outage("SIGKILL", 300);
+    await until(() => heard.size === PARTITIONS, { timeoutMs: 20_000 });
+
+    heard.clear();
+    const life = aLife(watching.store, () => tasks.pop() ?? "");
+    while (tasks.length > 0) await life.cancel(await life.create());
+    await until(() => heard.size === PARTITIONS, { timeoutMs: 10_000 });
+  }, 60_000);
+
+  test("is heard on the node that its slot has moved to", async () => {
+    const watching = await open();
+    // Of a partition without a queue: nothing is stored in the slot yet, so it can move as it is.
+    const taskId = newTaskId().replace(/^\d+/, "900");
+    let heard = 0;
+    await watching.events.watch(taskId, () => (heard += 1));
+    const slot = slotOf(`${watching.prefix}:{p${taskId.split("-")[0]}}`);
+    const ids = await Promise.all(nodes.map((node) => node.cluster("MYID")));
+    const owner = (await nodes[0]!.cluster("SLOTS")).find(([first, last]) => first <= slot && slot <= last)?.[2]?.[2];
+    const target = ids.findIndex((id) => id !== owner);
+    await nodes[target]!.cluster("SETSLOT", slot, "NODE", ids[target]!);
+    for (const node of nodes) await node.cluster("SETSLOT", slot, "NODE", ids[target]!);
+
+    await until(() => heard > 0, { timeoutMs: 20_000 });
+    heard = 0;
+    const life = aLife(watching.store, () => taskId);
+    await life.create();
+    await until(() => heard > 0, { timeoutMs: 10_000 });
+    await life.cancel(taskId);
+  }, 60_000);
+
+  test("tells a worker of an answer, which classic pub/sub could not say that anybody heard", async () => {
+    const on = await open();
+    const run = vi.fn(async () => undefined);
+    await on.consumeRuns({ concurrency: 32, run, sweep: async () => undefined });
+    const taskId = await aLife(on.store, newTaskId).parked([anAsk("size")]);
+    const lane = await until(() => on.queue.lane?.(taskId));
+    expect(await answered(on, taskId, lane)).toEqual({ receipt: "accepted" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await aLife(on.store).cancel(taskId);
+
+    const classic = await open({ shardedPubSub: false });
+    await classic.consumeRuns({ concurrency: 32, run, sweep: async () => undefined });
+    expect(classic.queue.lane?.(newTaskId())).toBeUndefined();
+  }, 30_000);
+});
+
+test.skipIf(why)("slots are the cluster's own", async () => {
+  for (const key of ["", "a", "{p0}", "parley:{p12}:task:12-x", "parley:{p1}{p2}", "{}empty", "schön:{ü}", "open{brace"]) {
+    expect([key, slotOf(key)]).toEqual([key, await nodes[0]!.cluster("KEYSLOT", key)]);
+  }
+});
