@@ -1,5 +1,5 @@
 /**
- * One policy for every door (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
+ * One policy for every entry point (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
  * by who somebody is and what the task does; nothing here asks core's `may`.
  */
 import type { Caller, Services } from "@parley/core";

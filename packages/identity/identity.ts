@@ -1,5 +1,5 @@
 /**
- * Who a request comes from, by its credentials:
+ * Who sent a request, from its credentials:
  *
  *   trusted proxy's header ─▶ named by the proxy
  *   Authorization: Bearer ─▶ verified lately? ─▶ API key: by its record ────┐

@@ -1,5 +1,5 @@
 /**
- * Tokens that say nothing themselves: their provider is asked about them. What it answers is judged as the claims of a JWT are, since it speaks of
+ * Opaque tokens: their provider is asked about them. Its answer is checked like the claims of a JWT, since it answers for
  * all tokens that it ever issued, for any server.
  *
  * Source: RFC 7662.

@@ -1,5 +1,5 @@
 /**
- * JWTs, by the keys of their issuer. In this order, so that nothing that was not signed decides anything but whose keys to look at:
+ * JWTs, by the keys of their issuer. In this order, so that unsigned content decides nothing except which issuer's keys to use:
  *
  *   form ─▶ typ ─▶ algorithm ─▶ issuer ─▶ key ─▶ signature ─▶ audience ─▶ times ─▶ claims
  *
@@ -12,7 +12,7 @@ import type { KeySet } from "./key-set.ts";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
-/** Three parts, the last of which is empty where nothing was signed. */
+/** Three parts; the last one is empty if nothing was signed. */
 export function isJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
 }

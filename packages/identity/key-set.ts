@@ -1,5 +1,5 @@
 /**
- * The public keys of one issuer, as they are needed:
+ * The public keys of one issuer, fetched as needed:
  *
  *   none ──fetch──▶ fresh ──half of ttl: fetched again beside──▶ old ──ttl: fetched first──▶ stale ──ttl + stale──▶ none
  *                     ▲                                                                      │ the provider does not answer
@@ -15,7 +15,7 @@ import { discoverKeys } from "./discover.ts";
 import { refuse, shown, span } from "./refuse.ts";
 import type { IdentitySettings, Issuer } from "./settings.ts";
 
-/** Without any keys nobody can call: they are asked for again sooner. */
+/** Without any keys nobody can call: they are fetched again sooner. */
 const WITHOUT_KEYS_AGAIN_MS = 1_000;
 
 /** Most keys of one issuer. */
