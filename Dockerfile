@@ -28,7 +28,7 @@ COPY --from=build /parley/package.json ./
 COPY --from=build /parley/packages packages
 COPY --from=build /parley/apps apps
 COPY --from=web /parley/apps/web/dist apps/web/dist
-# For whatever tools keep in files; the only place that has to be writable.
+# For files that tools keep; the only place that has to be writable.
 RUN mkdir /data && chown node:node /data
 USER node
 ENV NODE_ENV=production \

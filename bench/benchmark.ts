@@ -1,5 +1,5 @@
 /**
- * What a benchmark is, and how one is run: Parley, its floor and a peer in turn, round after round, so that whatever else the machine does
+ * What a benchmark is, and how one is run: Parley, its floor and a peer in turn, round after round, so that anything else the machine does
  * meanwhile meets all of them alike. A figure is the median of its rounds.
  */
 import { median } from "./measure.ts";

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts a backup of deploy/backup.sh in the place of everything that Redis of docker-compose.yml holds. Nobody is served meanwhile. What was
-# written after the backup is gone, and tasks go on from where they were then: steps that ran since run again.
+# written after the backup is gone, and tasks continue from where they were then: steps that ran since run again.
 #
 #   deploy/restore.sh parley.rdb
 #

@@ -20,7 +20,7 @@ export async function createKey(name: string, { scopes: list, tenant, expires }:
     throw new Error(`--scopes must be 1 to ${SCOPES_MAX} scopes, separated by commas: tools,tasks,asks`);
   }
   const lifeMs = expires === undefined ? undefined : parseDuration(expires);
-  if (lifeMs === 0) throw new Error("--expires must be longer than nothing");
+  if (lifeMs === 0) throw new Error("--expires must be longer than 0");
   await withRedis(async ({ apiKeys, audit, now }, isAudited) => {
     const { id, key, digest } = newApiKey();
     const createdAtMs = now();

@@ -58,6 +58,6 @@ export function objectOf(text: string, option: string): JsonObject {
     throw new Error(`${option} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Error(`${option} wants a JSON object, such as '{"name":"value"}'`);
+    throw new Error(`${option} takes a JSON object, such as '{"name":"value"}'`);
   return value as JsonObject;
 }

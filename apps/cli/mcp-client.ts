@@ -161,7 +161,7 @@ export async function checkThere(remote: Remote): Promise<void> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: ENVELOPE } });
   const url = await remote.url();
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-    throw new Error(`${url} is no URL of an MCP endpoint: it begins with http:// or https://`);
+    throw new Error(`${url} is not the URL of an MCP endpoint: it must begin with http:// or https://`);
   let response: Response;
   try {
     const signal = AbortSignal.timeout(30_000);
@@ -171,6 +171,6 @@ export async function checkThere(remote: Remote): Promise<void> {
     throw new Error(`no Parley answers: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
   }
   await response.body?.cancel();
-  if (response.status === 401) throw new Error(`${url} wants to know who calls: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`);
+  if (response.status === 401) throw new Error(`${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`);
   if (response.status === 404) throw new Error(`there is no MCP endpoint at ${url}: it usually ends in /mcp`);
 }

@@ -30,7 +30,7 @@ export async function serveWorker(): Promise<void> {
   untilStopped(() => worker.close(), worker.broken);
 }
 
-/** Without its Redis the process is of no use, and would wait for ever for one that nobody starts again. */
+/** Without its Redis the process is of no use, and would wait forever for one that nobody starts again. */
 function endWith({ ended, closing }: EmbeddedRedis, dataDir: string): void {
   void ended.then(() => {
     if (closing()) return;

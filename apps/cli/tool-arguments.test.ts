@@ -44,7 +44,7 @@ describe("arguments from flags", () => {
 
   test("that are none are refused by name", () => {
     expect(() => flags("--seats", "4")).toThrow("the tool has no argument seats; it has partySize, window, dishes, note, address");
-    expect(() => flags("four")).toThrow("four is too much");
+    expect(() => flags("four")).toThrow("four is unexpected");
     expect(() => flags("--note")).toThrow("--note wants a value");
     expect(() => flags("--__proto__", "1")).toThrow("no argument __proto__");
   });
@@ -54,6 +54,6 @@ describe("arguments from flags", () => {
     expect(await argumentsOf(given, () => Promise.resolve(SCHEMA))).toEqual({ note: "flag", window: true, partySize: 5 });
     const never = () => Promise.reject(new Error("asked for"));
     expect(await argumentsOf({ arg: ["a=1", "b=x"], flags: [] }, never)).toEqual({ a: 1, b: "x" });
-    await expect(argumentsOf({ args: "[]", arg: [], flags: [] }, never)).rejects.toThrow("--args wants a JSON object");
+    await expect(argumentsOf({ args: "[]", arg: [], flags: [] }, never)).rejects.toThrow("--args takes a JSON object");
   });
 });

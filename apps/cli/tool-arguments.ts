@@ -35,7 +35,7 @@ export function fromFlags(flags: readonly string[], schema: JsonObject): Record<
   const values: Record<string, Json> = {};
   for (let at = 0; at < flags.length; at += 1) {
     const flag = flags[at] ?? "";
-    if (!flag.startsWith("--")) throw new Error(`${flag} is too much: arguments are given as --name value`);
+    if (!flag.startsWith("--")) throw new Error(`${flag} is unexpected: arguments are given as --name value`);
     const [name = "", joined] = flag.slice(2).split(/=(.*)/s);
     const field = byFlag.get(name);
     const negated = field ? undefined : byFlag.get(name.replace(/^no-/, ""));

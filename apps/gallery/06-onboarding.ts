@@ -31,7 +31,7 @@ export const onboarding = defineTool({
         schema: MEMBER,
         timeout: "3 days",
       });
-      // Whoever closes the form is done; what was said before counts.
+      // A person who closes the form is done; what was said before counts.
       if (round.action !== "accept") break;
       const { more: another, ...member } = round.content;
       members.push(member);

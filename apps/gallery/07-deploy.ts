@@ -1,4 +1,4 @@
-/** Two approvals at once, of which one has a default: whoever is late lets the release wait for the night, and nobody holds a worker meanwhile. */
+/** Two approvals at once, of which one has a default: a late approver lets the release wait for the night, and nobody holds a worker meanwhile. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";

@@ -8,7 +8,7 @@ const PAID = z.object({ status: z.literal("paid"), reference: z.string().min(1).
 
 export const collectPayment = defineTool({
   name: "collect_payment",
-  description: "Sends the user to a payment page and goes on when the payment service says that it was paid.",
+  description: "Sends the user to a payment page and continues when the payment service says that it was paid.",
   input: z.object({ amount: z.number().positive().max(1_000), purpose: z.string().min(1).max(80) }),
   async run({ amount, purpose }, ctx) {
     const order = ctx.uuid("order");

@@ -15,7 +15,7 @@ export const planRetreat = defineTool({
   async run({ team, people }, ctx) {
     for (const what of BOOKINGS) {
       await ctx.step(what, async ({ idempotencyKey }) => {
-        // Created once, whoever does it again: the booking knows whose it is.
+        // Created once, even if it is done again: the booking knows whose it is.
         await createJson(fileOf(team, what), { people, by: idempotencyKey });
         return fileOf(team, what);
       });

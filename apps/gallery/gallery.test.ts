@@ -298,7 +298,7 @@ describe("approve_invoice", () => {
 describe("review_access", () => {
   const review = { project: "apollo", accounts: ["ada", "bob", "cy"] };
 
-  test("asks about everybody at once, and each answer lands at its own account, in whatever order they come", async () => {
+  test("asks about everybody at once, and each answer lands at its own account, in any order", async () => {
     const running = await startTool(reviewAccess, review, { interrupt: true });
     expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["ada/keep", "bob/keep", "cy/keep"]);
     await running.answer({ "cy/keep": { keep: false } });
@@ -398,7 +398,7 @@ describe("compare_offers", () => {
 describe("collect_payment", () => {
   const bill = { amount: 12, purpose: "tickets" };
 
-  test("goes on when the payment service says that it was paid, not when the window was closed", async () => {
+  test("continues when the payment service says that it was paid, not when the window was closed", async () => {
     const run = await startTool(collectPayment, bill, { interrupt: true });
     await run.answer({ pay: accept });
     expect(run.task.status).toBe("input_required");

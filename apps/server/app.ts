@@ -1,5 +1,5 @@
 /**
- * The front end, built from what it is given and bound to nothing: tests inject requests into it, start-server.ts lets it listen.
+ * The front end, built from its arguments and bound to no port: tests inject requests into it, start-server.ts lets it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
  *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody

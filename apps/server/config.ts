@@ -56,7 +56,7 @@ export const SERVER_SETTINGS = z.object({
     .min(1)
     .max(65_535)
     .optional()
-    .describe("The same, by the name that Cloud Run, Heroku, Render and other platforms give it."),
+    .describe("The same, under the name that Cloud Run, Heroku, Render and other platforms give it."),
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -85,7 +85,7 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_POLL_INTERVAL: duration("1s").describe(
     "pollIntervalMs: how long clients are told to wait before they ask for a task's state again. It grows to a tenth of the time for which nothing has happened to the task.",
   ),
-  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("How far it grows; no more than PARLEY_POLL_INTERVAL: not at all."),
+  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("Longest polling interval; PARLEY_POLL_INTERVAL or less keeps it constant."),
   PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
   PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
 
@@ -113,12 +113,12 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
 
   PARLEY_QUOTA_CALLS: whole(50).describe("Calls, reads of resources and completions that one identified caller may make per second."),
-  PARLEY_QUOTA_READS: whole(500).describe("Looks at tasks and lists that one identified caller may take per second."),
+  PARLEY_QUOTA_READS: whole(500).describe("Reads of tasks and lists that one identified caller may make per second."),
   PARLEY_QUOTA_ANSWERS: whole(50).describe("Answers, right or wrong, that one identified caller may give per second."),
   PARLEY_QUOTA_SESSIONS: whole(5).describe("Sessions that one identified caller may open per second."),
   PARLEY_QUOTA_STREAMS: whole(1_000).describe("Streams that one identified caller may have open at once on one front end."),
   PARLEY_TENANT_WEIGHTS: weights().describe(
-    "How many new tasks of a tenant run for each one of others, such as acme=4,trial=1; 1 for those that are not named.",
+    "How many new tasks of a tenant run for each one of other tenants, such as acme=4,trial=1; 1 for tenants not named.",
   ),
 
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(

@@ -40,7 +40,7 @@ async function tell(url: string, body: unknown, headers: Record<string, string> 
 }
 
 describe("an event", () => {
-  test("is told at any front end, once, and the tool goes on", async () => {
+  test("is told at any front end, once, and the tool continues", async () => {
     const { here, there, at, get } = await begun();
     expect(await get()).toMatchObject({ status: "working" });
     expect(await tell(at(there), { amount: 3 })).toMatchObject({ status: 200, body: { received: "accepted" } });
@@ -125,7 +125,7 @@ describe("an event", () => {
 });
 
 describe("a token", () => {
-  test("that was not given out, or was changed, is not found, whatever it names", async () => {
+  test("that was not given out, or was changed, is not found, even if it names a task", async () => {
     const { here, at, token, taskId } = await begun();
     const [id, key, signature = ""] = token.split(".");
     const forged = [

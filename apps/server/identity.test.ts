@@ -87,7 +87,7 @@ function challengeOf(response: { readonly headers: Headers }): Readonly<Record<s
 }
 
 describe("a client without a token", () => {
-  test("is told where to get one, and for what, whatever it sends", async () => {
+  test("is told where to get one, and for what, on every request", async () => {
     const { here, logged } = await guarded();
     const sent = [
       await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }),
@@ -161,7 +161,7 @@ describe("a token that does not fit", () => {
     readonly code: string;
     readonly says: string;
   }[] = [
-    { what: "garbage", token: () => "garbage", code: "TOKEN_MALFORMED", says: "is no JWT" },
+    { what: "garbage", token: () => "garbage", code: "TOKEN_MALFORMED", says: "is not a JWT" },
     { what: "expired", token: () => issuer.token({ exp: nowS() - 90 }), code: "TOKEN_EXPIRED", says: "expired 9" },
     { what: "from the future", token: () => issuer.token({ nbf: nowS() + 90 }), code: "TOKEN_NOT_YET_VALID", says: "from now" },
     { what: "alg none", token: () => forged({ alg: "none" }, { iss: issuer.url }), code: "TOKEN_ALGORITHM_REFUSED", says: '"none"' },
@@ -299,7 +299,7 @@ describe("a caller", () => {
 
 const PING = { jsonrpc: "2.0", id: 1, method: "ping" };
 
-/** A session that was opened with a token, and whose requests bear whatever token there is at the time. */
+/** A session that was opened with a token, and whose requests bear the token of the moment. */
 async function sessionOf(front: Front, token: string, version = "2025-11-25"): Promise<SessionClient & { token: string | undefined }> {
   const bearer = { token: token as string | undefined };
   return Object.assign(bearer, await openSession(front, { version, token: () => bearer.token }));

@@ -1,5 +1,5 @@
 /**
- * Lets long work be done once in each turn of the event loop: what others wait for on sockets and timers is served in between, and not behind
+ * Lets long work be done once in each turn of the event loop: sockets and timers that others wait for are served in between, and not after
  * all of it. Resolves when it is the caller's turn.
  */
 export function onePerTurn(): () => Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * One policy for every door (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
+ * One policy for every entry point (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
  * by who somebody is and what the task does; nothing here asks core's `may`.
  */
 import type { Caller, Services } from "@parley/core";
@@ -262,7 +262,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
       const expected = isStranger(role) ? NOT_FOUND : due(role, state);
       expect(`${role}: ${await knock({ front, role, state, taskId })}`).toBe(`${role}: ${expected}`);
       if (["accepted", "cancelled"].includes(expected)) continue;
-      // Nothing happened to the task, whatever was wanted.
+      // Nothing happened to the task, for any request.
       if (before && state !== "working") expect(await services.store.load(taskId)).toEqual(before);
     }
   });
@@ -295,7 +295,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
 });
 
 describe("a reply to a question on a stream", () => {
-  test("counts in the session that was asked, and in no other one, whoever's it is", async () => {
+  test("counts in the session that was asked, and in no other one, of any owner", async () => {
     const { front } = await subject();
     const client = await openSession(front, { principal: "owner" });
     const asking = await client.stream(front, "tools/call", { name: "asks-both", arguments: {} });

@@ -28,15 +28,13 @@ export const WORKER_SETTINGS = z.object({
       "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
     ),
   PARLEY_WORKER_PARTITIONS: whole(64, { min: 0, max: 1_024 }).describe(
-    "Of how many partitions one worker takes runs, about; of more where each would not have two workers otherwise. 0: of all.",
+    "About how many partitions one worker takes runs from; more if a partition would otherwise have fewer than two workers. 0: all.",
   ),
-  PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
-    "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
-  ),
+  PARLEY_DRAIN_TIMEOUT: duration("20s").describe("How long active runs may take to end after SIGTERM; other workers take over the rest."),
   PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module of the tools may take to start, or to stop, in a worker."),
   PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block the event loop of its worker before the log says so."),
   PARLEY_BLOCKED_KILL: duration("30s").describe(
-    "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take its runs over; 0: never.",
+    "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take over its runs; 0: never.",
   ),
 });
 

@@ -1,4 +1,4 @@
-/** Ten thousand tasks that wait for a person, parked as clients park them: what they take in Redis and in the processes, and how fast they go on. */
+/** Ten thousand tasks that wait for a person, parked as clients park them: what they take in Redis and in the processes, and how fast they continue. */
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Benchmark } from "../benchmark.ts";
@@ -97,7 +97,7 @@ export const parkedTasks: Benchmark = {
   ],
 };
 
-/** Of the run queue, in whatever state, once the worker has put the last one away. */
+/** Of the run queue, in any state, once the worker has put the last one away. */
 async function jobsLeft(connection: Redis): Promise<number> {
   const [key = ""] = await connection.keys("*:run:meta");
   const queue = new Queue("run", { connection, prefix: key.slice(0, -":run:meta".length) });

@@ -1,5 +1,5 @@
 /**
- * Answer → the handler goes on behind its question: from the moment at which the client sends it to the handler's next line in the worker,
+ * Answer → the handler continues behind its question: from the moment at which the client sends it to the handler's next line in the worker,
  * by the clock that all processes of a machine share. The floor is BullMQ's add → start.
  */
 import type { Benchmark } from "../benchmark.ts";
@@ -12,7 +12,7 @@ import { atMost } from "../target.ts";
 
 export const resumes: readonly Benchmark[] = [1, 50].map((clients) => ({
   name: `resume-${clients}`,
-  group: `Answer → the handler goes on, ${clients} client${clients === 1 ? "" : "s"}`,
+  group: `Answer → the handler continues, ${clients} client${clients === 1 ? "" : "s"}`,
   async open({ some, frontEnd, floor, peer }) {
     const count = some(clients === 1 ? 200 : 1_000);
     const client = createClient(`${frontEnd.url}/mcp`, clients);

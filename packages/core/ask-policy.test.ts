@@ -143,7 +143,7 @@ describe("a question that waits", () => {
     schema: { type: "object", properties: { token: { type: "string" }, n: { type: "number" } } },
   };
 
-  test.each([url, secret])("goes on under a stricter deployment, open or answered: $type", async (request) => {
+  test.each([url, secret])("continues under a stricter deployment, open or answered: $type", async (request) => {
     const task = subject(
       async ({ ask }) => {
         const { action } = await ask("question", request);

@@ -1,6 +1,6 @@
 /**
- * What an auditor is told: who did what to which task, by which door, and what became of it. No content: what was said is there as digests,
- * so that whoever has the texts can prove which they were, and nobody else learns them.
+ * What an auditor is told: who did what to which task, through which door, and with what result. No content: what was said is there as digests,
+ * so that a holder of the texts can prove which they were, and nobody else learns them.
  *
  * A fact is written in the same change of the store as what it tells of (`audit` of a store's requests), so that neither is there without the other.
  * What changes no task is noted by itself (`Audit.note`).

@@ -9,7 +9,7 @@ import type { ClientCapabilities, Json, JsonObject, Owed, Violation } from "./ta
 
 /**
  * What is offered at this moment. Tools come and go, and callers may see different ones, so nothing keeps a catalogue for longer than one
- * request or one run. Whoever changes what these return announces each list that changed (`TaskEvents.announce`).
+ * request or one run. Code that changes what these return announces each list that changed (`TaskEvents.announce`).
  */
 export interface Catalogues {
   /** What the caller may see and call. Read once for each request; what it throws is the answer. */

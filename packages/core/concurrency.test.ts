@@ -112,7 +112,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(paid).toEqual(["bob"]);
   });
 
-  test("a fan-out charges each person once, in whatever order they answer", async () => {
+  test("a fan-out charges each person once, in any order of answers", async () => {
     const charged: string[] = [];
     const people = ["ann", "bob", "cy"];
     const task = subject(async ({ ask, step }) => {
@@ -726,7 +726,7 @@ describe("bounds (P10)", () => {
     ]);
   });
 
-  test("a restart ends the run with its arguments, and keys go on being unique", async () => {
+  test("a restart ends the run with its arguments, and keys stay unique", async () => {
     const task = subject(async ({ ask, restart, uuid }) => {
       const id = uuid();
       await ask("round", form("?"));

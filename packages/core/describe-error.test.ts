@@ -72,7 +72,7 @@ describe("what the log says of an error", () => {
     expect(describeError(thrown)).toEqual(expected);
   });
 
-  test("never throws, whatever throws in the error", () => {
+  test("never throws, even if parts of the error throw", () => {
     const bad = () => {
       throw new Error("gotcha");
     };

@@ -11,7 +11,7 @@ import { cut } from "./cut.ts";
 import { kindOf } from "./errors.ts";
 
 export interface DescribedError {
-  /** Its name; the type of what is no object. */
+  /** Its name; the type of what is not an object. */
   readonly error: string;
   readonly code?: string | number;
   /** Of a step that failed: its key, and the id under which the log has the step's own error. */

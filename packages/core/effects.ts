@@ -87,7 +87,7 @@ export interface AskOptions extends Withdrawable {
 export type EventOptions = Omit<AskOptions, "audience">;
 
 export interface EventHandle {
-  /** What whoever tells of the event has to know, and nobody else: it is the credential. */
+  /** What the sender of the event has to know, and nobody else: it is the credential. */
   readonly token: string;
   /** Where it is told: `POST`, with a body of JSON. */
   readonly url: string;

@@ -9,7 +9,7 @@ test("docs/errors.md lists the catalogue, code by code, with the same hint", () 
   expect(listed).toEqual(Object.entries(ERRORS));
 });
 
-test("an error holds so much and no more, whatever it is about", () => {
+test("an error of any kind holds so much and no more", () => {
   const message = (length: number) => new ParleyError("NOT_OPEN", "x".repeat(length)).message;
   expect(message(4_000)).toBe("x".repeat(4_000));
   expect(message(4_001)).toBe(`${"x".repeat(4_000)}…`);

@@ -1,5 +1,5 @@
 /**
- * What a token of an event looks like, whoever makes it: the task's id, and behind two dots what is known to nobody else. So it is found in any text of
+ * What a token of an event looks like, in every implementation: the task's id, and behind two dots what is known to nobody else. So it is found in any text of
  * its task, and kept out of journals, logs and what clients see.
  */
 const REST = "\\.[\\w-]+\\.[\\w-]{20,}";

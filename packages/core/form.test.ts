@@ -90,7 +90,7 @@ test.each([
   expect(readTyped(text, { kind })).toEqual(value);
 });
 
-test("a violation is found at its field, whatever is in the name", () => {
+test("a violation is found at its field, with any characters in the name", () => {
   const schema = form({ "a/b~c": { type: "string", title: "Odd" } });
   expect(fieldAt(schema, "/content/a~1b~0c")?.label).toBe("Odd");
   expect(fieldAt(schema, "/content/a~1b~0c/0")?.label).toBe("Odd");

@@ -24,7 +24,7 @@ export interface OutcomeOptions {
   readonly sizeMax: number;
 }
 
-/** Never throws: without an outcome the run would be tried again for ever. */
+/** Never throws: without an outcome the run would be tried again forever. */
 export function outcomeOf(error: unknown, call: Pick<Call, "kind" | "name">, options: OutcomeOptions): Outcome {
   let outcome: Outcome;
   let size: number;

@@ -68,13 +68,13 @@ export interface TaskStore {
   answer(request: AnswerRequest): Promise<AnswerRecorded>;
 
   /**
-   * Notes that a reply to an open ask did not fit, for a sender that cannot be told in its own request, and wakes whoever puts the ask
+   * Notes that a reply to an open ask did not fit, for a sender that cannot be told in its own request, and wakes the front end that puts the ask
    * again. Returns how often the ask was refused so far, this time included; undefined when that ask is not open any more.
    */
   refuse(request: RefuseRequest): Promise<number | undefined>;
 
   /**
-   * Notes that the person agreed to visit the page of an open ask, which stays open until the page is completed, and wakes whoever follows the task.
+   * Notes that the person agreed to visit the page of an open ask, which stays open until the page is completed, and wakes those who follow the task.
    * `duplicate`: that was noted before. `late`: that ask is not open any more.
    */
   agree(request: AgreeRequest): Promise<"accepted" | "duplicate" | "late">;
@@ -89,7 +89,7 @@ export interface TaskStore {
   settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
 
   /**
-   * Ends the task as cancelled, whatever a run is doing; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
+   * Ends the task as cancelled, even while a run is at work; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
    * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
    */
   cancel(request: {
@@ -115,7 +115,7 @@ export interface TaskStore {
    */
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
-  /** Feed items after `cursor` (`undefined`: from the start), the oldest first and at most `limit`, with the cursor to go on from. */
+  /** Feed items after `cursor` (`undefined`: from the start), the oldest first and at most `limit`, with the cursor to continue from. */
   feed(
     taskId: string,
     cursor: string | undefined,
@@ -155,7 +155,7 @@ export interface CreateRequest {
   readonly graceMs: number;
   /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
   readonly quotas?: TaskQuotas;
-  /** Written with the change, whatever becomes of it. Nothing is written when the task exists. */
+  /** Written with the change, regardless of its result. Nothing is written when the task exists. */
   readonly audit?: AuditFact;
 }
 
@@ -368,7 +368,7 @@ export interface Clock {
 export interface Scope {
   run<T>(value: object, work: () => T): T;
   get(): object | undefined;
-  /** The value from here on, in whatever this synchronous course leads to. */
+  /** The value from here on, in everything that this synchronous code starts. */
   enter(value: object): void;
   /**
    * Which items of Promise.all, allSettled and any await what runs now, from the inside out, such as `1.0`; `""` where nothing tells. Costs some

@@ -7,7 +7,7 @@ import type { Settings } from "./settings.ts";
 import type { JsonObject } from "./task.ts";
 
 describe("asks", () => {
-  test("a run parks at an open ask and goes on behind it once it is answered", async () => {
+  test("a run parks at an open ask and continues behind it once it is answered", async () => {
     const task = subject(async ({ ask }) => ({ answer: { ...(await ask("size", form("How many?"))) } as JsonObject }));
     expect(askKeys(await task.run())).toEqual(["size"]);
     task.answer("size", accept(4));
@@ -26,7 +26,7 @@ describe("asks", () => {
     expect(await task.run()).toMatchObject({ result: { a: { content: { n: 1 } }, b: { content: { n: 2 } } } });
   });
 
-  test("a branch that was answered goes on while another still waits", async () => {
+  test("a branch that was answered continues while another still waits", async () => {
     const task = subject(async ({ ask }) => {
       const chain = async () => {
         await ask("first", form("1?"));
@@ -146,7 +146,7 @@ describe("steps", () => {
     expect(await task.run()).toMatchObject({ result: { type: "string" } });
   });
 
-  test("a step that cannot be recorded is no failure that a handler sees: the run throws, and the next one goes on (R6)", async () => {
+  test("a step that cannot be recorded is no failure that a handler sees: the run throws, and the next one continues (R6)", async () => {
     const seen: unknown[] = [];
     const task = subject(async (effects) => {
       try {

@@ -19,7 +19,7 @@
  *       event loop went idle. So asks that are put together park together.
  *   R5  After its end a run has no effects: what it still calls never settles. What is in flight is told to stop, awaited, and recorded if it
  *       succeeded, so that no step runs beside another run of itself (P5).
- *   R6  What cannot be recorded has not happened: the run throws, whatever the handler would make of it, and is begun again by its lease.
+ *   R6  What cannot be recorded has not happened: the run throws past the handler, and is begun again when its lease expires.
  *
  * A run that has to wait does not throw: the promise of the ask never settles, so no `catch` of the handler can swallow the pause, and the
  * garbage collector takes the whole run once its end was returned.
@@ -210,7 +210,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     for (;;) {
       const seen = activity;
       await clock.idle();
-      // Everything that goes on now touches again when it is done.
+      // Everything that continues now touches again when it is done.
       if (isOver() || settling.isBusy()) break;
       if (activity !== seen) {
         stuckAtMs = undefined;

@@ -78,7 +78,7 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
 }
 
 /**
- * Texts that are longer than their field allows, where the field has a pattern too: a validator tries it whatever the length, and some patterns
+ * Texts that are longer than their field allows, where the field has a pattern too: a validator tries it at any length, and some patterns
  * take time that grows with a power of that. Twice the limit is taken, since some count characters and some code points: the validator has the
  * say.
  */

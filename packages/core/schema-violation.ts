@@ -10,7 +10,7 @@ const TOLD = 8;
 /** How long the path and the message of each may be. */
 const TEXT_MAX = 200;
 
-/** As many as are told and one more, which tells that there are more. Whoever collects violations needs no further ones. */
+/** As many as are told and one more, which tells that there are more. A collector of violations needs no further ones. */
 export const VIOLATIONS_WANTED = TOLD + 1;
 
 /** Those that are told: in errors, in the store, to the person who is asked again. */
@@ -53,7 +53,7 @@ interface SchemaProblem {
   readonly message?: string | undefined;
 }
 
-/** In the words that every caller and every person reads, whoever validated. A missing or unknown field is named by its own path. */
+/** In the words that every caller and every person reads, whichever validator was used. A missing or unknown field is named by its own path. */
 export function schemaViolation({ instancePath, keyword, params, message }: SchemaProblem): Violation {
   const at = (property: unknown) => `${instancePath}/${String(property).replaceAll("~", "~0").replaceAll("/", "~1")}`;
   if (keyword === "required") return { path: at(params["missingProperty"]), message: "is required" };

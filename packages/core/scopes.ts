@@ -1,5 +1,5 @@
 /**
- * What a caller's credentials may allow it. Names are paths: `tools` is all of `tools:call` and whatever comes below it later.
+ * What a caller's credentials may allow it. Names are paths: `tools` is `tools:call` and anything added below it later.
  */
 export const SCOPES = {
   /** Call tools, get prompts, read resources, cancel what was called. */
@@ -12,7 +12,7 @@ export const SCOPES = {
   administer: "admin:read",
 } as const;
 
-/** What a client needs to see a call through to its end: a tool may ask, and whoever may not answer would wait for ever. */
+/** What a client needs to see a call through to its end: a tool may ask, and a caller that may not answer would wait forever. */
 export const CLIENT_SCOPES: readonly string[] = [SCOPES.call, SCOPES.read, SCOPES.answer];
 
 /** Those of `needed` that `held` does not cover. */

@@ -122,7 +122,7 @@ export interface Finding {
   readonly words: string;
 }
 
-/** `more` are phrases to look for beside the built-in ones; one with a minus before it is not looked for, whatever it looks like. */
+/** `more` are phrases to look for beside the built-in ones; one with a minus before it is not looked for. */
 export function secretNames(more: readonly string[] = []): SecretNames {
   const added = more.filter((phrase) => !phrase.startsWith("-")).map(wordsOf);
   // Scripts without blanks between their words.

@@ -2,7 +2,7 @@
  * Sessions of the dialects before 2026, and the streams of such a session, as any front end sees them.
  *
  * A session is one record that expires as a whole, a sliding time after its last use. Streams are named within their session; what is sent on
- * them is derived from tasks, so a stream's name and a cursor are all that another front end needs to go on with it (I8).
+ * them is derived from tasks, so a stream's name and a cursor are all that another front end needs to continue it (I8).
  */
 import type { ClientCapabilities, LogLevel } from "./task.ts";
 

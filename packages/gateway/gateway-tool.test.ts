@@ -66,7 +66,7 @@ describe("a question", () => {
     }
   });
 
-  test("can be put to whoever has a handle on the task, and otherwise to a client that said so", () => {
+  test("can be put to any client that has a handle on the task, and otherwise to a client that declared it", () => {
     const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
     expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });
     expect(askable({ ...call, hidden: true })).toEqual({ sampling: { tools: false } });

@@ -176,7 +176,7 @@ async function leadCall(
       await Promise.all(
         questions.map(async (question) => {
           await answered(question);
-          // Each answer goes on at once: the upstream may need it to go on with something else.
+          // Each answer is passed on at once: the upstream may need it to continue with something else.
           if (!isOnly) await effects.step(`deliver-${question.key}`, () => calls.give(taskId, callId, [...given]));
         }),
       );

@@ -27,7 +27,7 @@ export interface ListerDeps {
   readonly onStatus?: (upstream: string, isUp: boolean | undefined) => void;
 }
 
-/** Between two readings of one upstream, whatever it says. */
+/** Shortest time between two readings of one upstream, even if it asks for more. */
 const READ_EVERY_MIN_MS = 1_000;
 const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;

@@ -62,7 +62,7 @@ export async function createOffer({ own, upstreams: first, listings, onAnnouncem
       if (!listing?.text) continue;
       const { tools, prompts = [] } = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
-      // A file that was changed counts from now on, whatever the list was read by.
+      // A changed file counts from now on, even if the list was read with the old one.
       known.set(upstream.name, {
         revision: listing.revision,
         tools: tools.filter(offers).map((tool) => gatewayTool(tool, { ...deps, upstream })),

@@ -76,7 +76,7 @@ describe("a page to visit", () => {
   });
 });
 
-test("two questions are the same when they say the same, whatever the order of their fields", () => {
+test("two questions are the same when they say the same, in any order of fields", () => {
   const one = read(form({ a: { type: "string", title: "A" } }));
   const other = read(form({ a: { title: "A", type: "string" } }));
   expect(digestOf(one)).toBe(digestOf(other));

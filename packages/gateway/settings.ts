@@ -26,7 +26,10 @@ export const upstreamsEnvironment = {
 
 /** Of workers alone: they make the calls. */
 export const gatewayEnvironment = {
-  PARLEY_ELICITATION: z.stringbool().default(true).describe("Whether servers behind the gateway may ask people. If not, they are told so."),
+  PARLEY_ELICITATION: z
+    .stringbool()
+    .default(true)
+    .describe("Whether servers behind the gateway may ask people. If not, their questions are refused."),
   PARLEY_ELICITATION_TIMEOUT: duration("1d").describe(
     "How long a question of a server behind the gateway waits for its answer, if the caller has a task.",
   ),

@@ -113,7 +113,7 @@ describe("a question", () => {
     await third.close();
   });
 
-  test("that the upstream gives up is abandoned, if it was put, and whoever put it is told", async () => {
+  test("that the upstream gives up is abandoned, if it was asked, and its asker is told", async () => {
     const impatient = new AbortController();
     const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));
     const { promise: told, resolve } = Promise.withResolvers<void>();

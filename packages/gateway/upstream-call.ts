@@ -289,7 +289,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       return new ProtocolError(code, message);
     };
     if (!elicitation.isEnabled) throw refused(NOT_SUPPORTED, "the gateway does not pass questions on (PARLEY_ELICITATION)");
-    // A call that is made again asks again; one that goes on asks on.
+    // A call that is made again asks again; one that continues keeps its questions.
     if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
       throw refused(REFUSED, `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }

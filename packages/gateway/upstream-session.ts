@@ -200,7 +200,7 @@ function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
 
 const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"]);
 
-/** The client waits for ever for a result whose stream has ended: only its transport knows of that. */
+/** The client waits forever for a result whose stream has ended: only its transport knows of that. */
 class CallTransport extends StreamableHTTPClientTransport {
   readonly #onCut: (() => void) | undefined;
 

@@ -71,6 +71,6 @@ function objectOf(from: string, text: string): Readonly<Record<string, unknown>>
     throw refuse("PROVIDER_INVALID", `${from}: the answer is not JSON`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw refuse("PROVIDER_INVALID", `${from}: the answer is no object`);
+    throw refuse("PROVIDER_INVALID", `${from}: the answer is not an object`);
   return value as Readonly<Record<string, unknown>>;
 }

@@ -1,5 +1,5 @@
 /**
- * Who a request comes from, by its credentials:
+ * Who sent a request, from its credentials:
  *
  *   trusted proxy's header ─▶ named by the proxy
  *   Authorization: Bearer ─▶ verified lately? ─▶ API key: by its record ────┐
@@ -56,7 +56,10 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
   async function vouched(token: string): Promise<Vouched> {
     if (isJwt(token)) return await verifyJwt(token, settings, { keys, now });
     if (introspected) return await introspected(token);
-    throw refuse("TOKEN_MALFORMED", "the token is no JWT, and no introspection is set up for others (PARLEY_AUTH_INTROSPECTION_URL)");
+    throw refuse(
+      "TOKEN_MALFORMED",
+      "the token is not a JWT, and no introspection is set up for other tokens (PARLEY_AUTH_INTROSPECTION_URL)",
+    );
   }
 
   async function verify(token: string): Promise<Caller> {
@@ -95,7 +98,7 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
     },
     async fetchKeys(issuer) {
       const set = keys.get(issuer);
-      if (!set) throw refuse("TOKEN_ISSUER_UNKNOWN", `${JSON.stringify(issuer)} is none of PARLEY_AUTH_ISSUERS`);
+      if (!set) throw refuse("TOKEN_ISSUER_UNKNOWN", `${JSON.stringify(issuer)} is not in PARLEY_AUTH_ISSUERS`);
       return await set.fetchNow();
     },
   };

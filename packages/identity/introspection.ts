@@ -1,6 +1,6 @@
 /**
- * Tokens that say nothing themselves: their provider is asked about them. What it answers is judged as the claims of a JWT are, since it speaks of
- * all tokens that it ever issued, for whomever.
+ * Opaque tokens: their provider is asked about them. Its answer is checked like the claims of a JWT, since it answers for
+ * all tokens that it ever issued, for any server.
  *
  * Source: RFC 7662.
  */
@@ -31,7 +31,7 @@ export function introspect(settings: Judging, asking: IntrospectionSettings, { l
 
   async function ask(token: string) {
     // Garbage that looks like a token costs a request to the provider, so this many callers may send it at once and no more.
-    if (asked >= atOnceMax) throw refuse("OVERLOADED", `${atOnceMax} tokens are asked about (PARLEY_AUTH_INTROSPECTIONS_MAX)`);
+    if (asked >= atOnceMax) throw refuse("OVERLOADED", `${atOnceMax} tokens are being introspected (PARLEY_AUTH_INTROSPECTIONS_MAX)`);
     asked += 1;
     try {
       const form = { authorization, fields: { token, token_type_hint: "access_token" } };

@@ -23,7 +23,7 @@ export function judgeAudience({ aud }: Claims, { audiences }: Judging): void {
 /** Until when the token is accepted, in milliseconds. Throws TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM_INVALID. */
 export function judgeTimes(claims: Claims, { clockSkewMs }: Judging, nowMs: number): number {
   const exp = seconds("exp", claims);
-  if (exp === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no exp: it would be valid for ever");
+  if (exp === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no exp: it would never expire");
   const expiredMs = nowMs - exp * 1_000;
   if (expiredMs >= clockSkewMs) throw refuse("TOKEN_EXPIRED", `the token expired ${span(expiredMs)} ago`);
   for (const name of ["nbf", "iat"]) {

@@ -74,7 +74,7 @@ describe("an access token", () => {
     expect(new Set([...perTenant, one]).size).toBe(3);
   });
 
-  test("of one issuer never is that of another, whatever its subject", async () => {
+  test("of one issuer is never that of another, even with the same subject", async () => {
     const { bearer } = identityOf({ PARLEY_AUTH_ISSUERS: `${issuer.url}, ${other.url}` });
     const [one, two] = await Promise.all([bearer(await issuer.token()), bearer(await other.token())]);
     expect(one.principal).not.toBe(two.principal);
@@ -133,11 +133,11 @@ const ATTACKER = generateKeyPairSync("rsa", { modulusLength: 2_048 }).privateKey
 const claims = () => ({ iss: issuer.url, aud: AUDIENCE, sub: "alice", exp: nowS() + 600, scope: "tools" });
 
 const BAD: readonly Bad[] = [
-  { what: "garbage", token: () => "garbage", code: "TOKEN_MALFORMED", says: /is no JWT.*PARLEY_AUTH_INTROSPECTION_URL/ },
+  { what: "garbage", token: () => "garbage", code: "TOKEN_MALFORMED", says: /is not a JWT.*PARLEY_AUTH_INTROSPECTION_URL/ },
   { what: "garbage in three parts", token: () => "a.b.c", code: "TOKEN_MALFORMED", says: /cannot be decoded/ },
-  { what: "an encrypted token", token: () => "a.b.c.d.e", code: "TOKEN_MALFORMED", says: /is no JWT/ },
+  { what: "an encrypted token", token: () => "a.b.c.d.e", code: "TOKEN_MALFORMED", says: /is not a JWT/ },
   {
-    what: "a body that is no object",
+    what: "a body that is not an object",
     token: () => `${btoa('{"alg":"RS256"}')}.${btoa("[1]")}.x`,
     code: "TOKEN_MALFORMED",
     says: /cannot be decoded/,

@@ -1,5 +1,5 @@
 /**
- * JWTs, by the keys of their issuer. In this order, so that nothing that was not signed decides anything but whose keys to look at:
+ * JWTs, by the keys of their issuer. In this order, so that unsigned content decides nothing except which issuer's keys to use:
  *
  *   form ─▶ typ ─▶ algorithm ─▶ issuer ─▶ key ─▶ signature ─▶ audience ─▶ times ─▶ claims
  *
@@ -12,7 +12,7 @@ import type { KeySet } from "./key-set.ts";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
-/** Three parts, the last of which is empty where nothing was signed. */
+/** Three parts; the last one is empty if nothing was signed. */
 export function isJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
 }
@@ -63,9 +63,9 @@ async function signedClaims(token: string, { keyOf }: KeySet, algorithms: readon
     return JSON.parse(new TextDecoder().decode(payload)) as Claims;
   } catch (error) {
     if (error instanceof errors.JWSSignatureVerificationFailed) {
-      throw refuse("TOKEN_SIGNATURE_INVALID", "the token's signature does not fit its content", error);
+      throw refuse("TOKEN_SIGNATURE_INVALID", "the token's signature does not match its content", error);
     }
-    if (error instanceof errors.JOSEError) throw refuse("TOKEN_MALFORMED", "the token is no JWT that can be verified", error);
+    if (error instanceof errors.JOSEError) throw refuse("TOKEN_MALFORMED", "the token is not a JWT that can be verified", error);
     throw error;
   }
 }

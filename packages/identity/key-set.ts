@@ -1,12 +1,12 @@
 /**
- * The public keys of one issuer, as they are needed:
+ * The public keys of one issuer, fetched as needed:
  *
  *   none ──fetch──▶ fresh ──half of ttl: fetched again beside──▶ old ──ttl: fetched first──▶ stale ──ttl + stale──▶ none
  *                     ▲                                                                      │ the provider does not answer
  *                     └── a token names an unknown key: fetched once in a cooldown ◀─────────┘
  *
  * jose's own remote set forgets its keys when they are old and the provider is down, which ends all work; so only what is public about a set
- * of keys comes from jose, and when to fetch is decided here. Whatever callers send, a provider is asked once in a cooldown.
+ * of keys comes from jose, and when to fetch is decided here. Regardless of what callers send, a provider is asked once per cooldown.
  */
 import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters, type FlattenedJWSInput } from "jose";
 import { type Log, ParleyError } from "@parley/core";
@@ -15,7 +15,7 @@ import { discoverKeys } from "./discover.ts";
 import { refuse, shown, span } from "./refuse.ts";
 import type { IdentitySettings, Issuer } from "./settings.ts";
 
-/** Without any keys nobody can call: they are asked for again sooner. */
+/** Without any keys nobody can call: they are fetched again sooner. */
 const WITHOUT_KEYS_AGAIN_MS = 1_000;
 
 /** Most keys of one issuer. */

@@ -1,6 +1,6 @@
 /**
- * How people log in by a browser, to open pages: the authorization code flow with PKCE, as MCP clients do it. The browser ends with an access token for
- * this server, which is judged as one that a client sends, so that a person is the same principal by either way. The token is forgotten then.
+ * How people log in with a browser, to open pages: the authorization code flow with PKCE, as MCP clients do it. The browser ends with an access token for
+ * this server, which is verified like one that a client sends, so that a person is the same principal either way. The token is then forgotten.
  *
  *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed ─▶ token judged ─▶ Caller
  *
@@ -131,7 +131,7 @@ function isHttp(address: string): boolean {
   return address.startsWith("http:");
 }
 
-/** The provider's own words stay in the log: whoever made the callback up may have written them. */
+/** The provider's own words stay in the log: a forger of the callback may have written them. */
 function loginError(issuer: string, error: unknown): ParleyError {
   if (error instanceof ParleyError) return error;
   if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)

@@ -56,7 +56,7 @@ interface Broken {
   readonly timeout?: string;
 }
 
-/** What can go wrong with any answer, whatever was asked for. */
+/** What can go wrong with any answer, regardless of the request. */
 const BROKEN: readonly Broken[] = [
   { what: "is down", answer: down, code: "PROVIDER_UNAVAILABLE", message: /the answer was HTTP 500$/ },
   { what: "hangs up", answer: (request) => void request.socket.destroy(), code: "PROVIDER_UNAVAILABLE", message: /no connection$/ },
@@ -75,7 +75,7 @@ const BROKEN: readonly Broken[] = [
     message: /larger than 262144 bytes$/,
   },
   { what: "does not answer JSON", answer: says("<html>log in</html>"), code: "PROVIDER_INVALID", message: /is not JSON$/ },
-  { what: "answers a list", answer: says("[]"), code: "PROVIDER_INVALID", message: /is no object$/ },
+  { what: "answers a list", answer: says("[]"), code: "PROVIDER_INVALID", message: /is not an object$/ },
   { what: "refuses", answer: (_, response) => void response.writeHead(403).end("no"), code: "PROVIDER_INVALID", message: /HTTP 403$/ },
   {
     what: "sends elsewhere",

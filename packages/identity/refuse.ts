@@ -7,7 +7,7 @@ export function refuse(code: ErrorCode, problem: string, cause?: unknown): Parle
   return new ParleyError(code, problem, cause === undefined ? {} : { cause });
 }
 
-/** A claim or header of a token for the reader of an error, whatever it is. Never the token itself. */
+/** A claim or header of a token, of any type, for the reader of an error. Never the token itself. */
 export function shown(value: unknown): string {
   if (value === undefined) return "missing";
   if (typeof value === "string") return JSON.stringify(cut(value, SHOWN_CHARS));

@@ -48,16 +48,16 @@ export const identityEnvironment = {
       "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
     ),
   PARLEY_AUTH_ISSUERS: list().describe(
-    "Providers whose tokens are accepted, as tokens name them in iss. Behind a space, the address of its keys, where it publishes no metadata.",
+    "Providers whose tokens are accepted, as named in iss. If one publishes no metadata, the address of its keys follows after a space.",
   ),
-  PARLEY_AUTH_AUDIENCES: list().describe("What the aud of a token may hold, and nothing else. Unset: PARLEY_PUBLIC_URL with /mcp."),
+  PARLEY_AUTH_AUDIENCES: list().describe("The only values that the aud of a token may contain. Unset: PARLEY_PUBLIC_URL with /mcp."),
   PARLEY_AUTH_ALGORITHMS: list()
     .transform((names) => (names.length === 0 ? [...ASYMMETRIC] : names))
     .refine(
       (names) => names.every((name) => (ASYMMETRIC as readonly string[]).includes(name)),
       `must be some of ${ASYMMETRIC.join(", ")}: signatures by shared secrets are not accepted`,
     )
-    .describe("Signatures that are accepted. Unset: all asymmetric ones."),
+    .describe("Signature algorithms that are accepted. Unset: all asymmetric ones."),
   PARLEY_AUTH_CLOCK_SKEW: duration("30s").describe("How far the clocks of providers may be off."),
   PARLEY_AUTH_PRINCIPAL: z
     .enum(["user", "user+client"])
@@ -72,7 +72,7 @@ export const identityEnvironment = {
     .string()
     .max(200)
     .default("")
-    .describe("Put before the scopes that clients are told to ask for, and taken off those in tokens: api://parley/ at Entra."),
+    .describe("Prefix added to the scopes that clients are told to request, and removed from those in tokens: api://parley/ at Entra."),
   PARLEY_AUTH_PROVIDER_TIMEOUT: duration("3s").describe("How long a provider may take to answer."),
   PARLEY_AUTH_KEYS_TTL: duration("10m").describe("How long the keys of a provider are used before they are fetched again."),
   PARLEY_AUTH_KEYS_STALE: duration("1d").describe("How long they are used beyond that while the provider does not answer."),
@@ -83,11 +83,13 @@ export const identityEnvironment = {
   PARLEY_AUTH_TOKENS_TTL: duration("1m").describe("How long a verified token is remembered before it is verified again."),
   PARLEY_AUTH_INTROSPECTION_URL: url()
     .optional()
-    .describe("Where tokens that are no JWTs are asked about (RFC 7662). Unset: they are refused."),
+    .describe("Where tokens that are not JWTs are introspected (RFC 7662). Unset: they are refused."),
   PARLEY_AUTH_INTROSPECTION_CLIENT: z.string().min(1).optional().describe("Client id with which this server asks there."),
   PARLEY_AUTH_INTROSPECTION_SECRET: z.string().min(1).optional().describe("Its secret."),
-  PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe("How long an answer holds: a revoked token is accepted for so long."),
-  PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Most tokens that one front end asks about at once."),
+  PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe(
+    "How long an introspection result is used: a revoked token is accepted for that long.",
+  ),
+  PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Most tokens that one front end introspects at once."),
   PARLEY_AUTH_API_KEYS: z
     .stringbool()
     .default(false)
@@ -95,7 +97,9 @@ export const identityEnvironment = {
   PARLEY_AUTH_ALLOW_HTTP: z
     .stringbool()
     .default(false)
-    .describe("Ask providers on other machines over plain http: for development, since anybody on the way could replace the keys."),
+    .describe(
+      "Contact providers on other machines over plain http. For development only, since anybody on the way could replace the keys.",
+    ),
   PARLEY_LOGIN_CLIENT: z
     .string()
     .min(1)
@@ -106,13 +110,13 @@ export const identityEnvironment = {
     .string()
     .regex(/^\S+ \S+$/, "must be two addresses with a space between them")
     .optional()
-    .describe("Where people log in, and behind a space where codes are redeemed. Unset: the provider's metadata says."),
+    .describe("Where people log in, followed after a space by where codes are redeemed. Unset: the provider's metadata says."),
   PARLEY_LOGIN_SCOPES: list().describe("Scopes that a login asks for beside asks:answer, such as openid,profile."),
   PARLEY_LOGIN_PARAMETERS: z
     .string()
     .max(2_000)
     .default("")
-    .describe("What a login says beside that, as a query: audience=https://parley.example.com/mcp at Auth0."),
+    .describe("Further parameters of a login, as a query: audience=https://parley.example.com/mcp at Auth0."),
   PARLEY_LOGIN_TTL: duration("1h").describe("How long a login in a browser lasts; then the provider is asked again."),
   PARLEY_AUTH_PROXY_HEADER: z
     .string()

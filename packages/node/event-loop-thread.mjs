@@ -74,7 +74,7 @@ async function lookIntoMainThread() {
     });
     return { blocks: typeof result.value === "string" ? JSON.parse(result.value) : "code of no run", stack };
   } finally {
-    // Also lets it go on if it stands.
+    // Also lets it continue if it is stopped.
     session.disconnect();
   }
 }

@@ -15,7 +15,7 @@ describe("the token of an event", () => {
     expect(encodeURIComponent(token)).toBe(token);
   });
 
-  test("is signed with 256 bits: whatever is changed of it, it is none", () => {
+  test("is signed with 256 bits: with any part of it changed, it is invalid", () => {
     const { token } = here.tokenOf(taskId, key);
     expect(Buffer.from(token.split(".")[2] ?? "", "base64url")).toHaveLength(32);
     for (let at = 0; at < token.length; at += 1) {
@@ -41,7 +41,7 @@ describe("the token of an event", () => {
     expect(here.read([id?.[0], name?.[1], id?.[2]].join("."))).toBeUndefined();
   });
 
-  test("is known as long as its secret is, in whatever place, and no longer", () => {
+  test("is accepted as long as its secret is listed, in any position, and no longer", () => {
     const { token } = here.tokenOf(taskId, key);
     expect(eventTokens({ secrets: [second, first], publicUrl }).read(token)).toEqual({ taskId, key });
     expect(eventTokens({ secrets: [second], publicUrl }).read(token)).toBeUndefined();

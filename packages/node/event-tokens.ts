@@ -13,7 +13,7 @@ import { type EventTokens, ParleyError } from "@parley/core";
 export const EVENTS_PATH = "/events";
 
 const MAC_BYTES = 32;
-/** The parts are task ids and keys of this deployment's; what is longer is none. */
+/** The parts are task ids and keys of this deployment's; anything longer is invalid. */
 const TOKEN_CHARS_MAX = 8_192;
 
 export interface EventTokensOptions {

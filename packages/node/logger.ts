@@ -11,7 +11,7 @@ export const logEnvironment = {
 };
 
 /**
- * JSON lines on standard error: standard output belongs to what a command prints. Of an error in `err` only what `describeError` takes is
+ * JSON lines on standard error: standard output belongs to what a command prints. Only what `describeError` takes from an error in `err` is
  * written: pino would write every member, and Redis' errors carry the command with its arguments.
  */
 export function createLogger(name: string, level: string): Logger {

@@ -42,7 +42,7 @@ export const coreEnvironment = {
     "Workers that may die in a row under a task that makes no progress, before the task fails.",
   ),
   PARLEY_COMPENSATION_ATTEMPTS: whole(DEFAULT_SETTINGS.compensationAttempts).describe(
-    "How often the compensation of a task that ended without its result is tried, in all, before it is given up.",
+    "Most attempts in all to compensate a task that ended without its result, before giving up.",
   ),
   PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
@@ -72,16 +72,16 @@ export const coreEnvironment = {
     .refine((schemes) => !schemes.some((scheme) => FORBIDDEN_SCHEMES.includes(scheme)), `must not have ${FORBIDDEN_SCHEMES.join(", ")}`)
     .describe("Schemes of the pages that tools may send people to. http to this machine is allowed anyway; add http for any host."),
   PARLEY_SECRET_NAMES: list(DEFAULT_SETTINGS.secretNames).describe(
-    "Phrases that tell a form field for a secret, beside the built-in ones; with a minus before it a phrase tells none.",
+    "Phrases that mark a form field as a secret, in addition to the built-in ones; a leading minus removes a phrase.",
   ),
   PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
-    "Show callers what tools throw, for development. Otherwise they get an id, under which the log has it.",
+    "Show callers what tools throw, for development. Otherwise they get an id to look up in the log.",
   ),
   PARLEY_LOG_TOOLS: flag(DEFAULT_SETTINGS.logTools).describe(
     "Write what tools log (ctx.log) into the worker's log as well. It may hold what people said: mind who reads that log.",
   ),
   PARLEY_QUOTA_TASKS: whole(DEFAULT_SETTINGS.taskQuotas.principal.tasks).describe(
-    "Most unfinished tasks of one identified caller. On several partitions each has its part, and a little more.",
+    "Most unfinished tasks of one identified caller. With several partitions each gets its share, and a little more.",
   ),
   PARLEY_QUOTA_BYTES: whole(DEFAULT_SETTINGS.taskQuotas.principal.bytes).describe(
     "Most characters in unfinished tasks of one identified caller: arguments, and answers that came with the call.",

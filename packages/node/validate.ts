@@ -16,9 +16,9 @@ const KEPT = 1_000;
 
 /**
  * Checks values against JSON Schema 2020-12 with string formats. Unknown keywords and formats are annotations, as the specification says.
- * Throws INVALID_ASK for what is no schema. (packages/sdk/validate-json.ts says why there are two.)
+ * Throws INVALID_ASK for an invalid schema. (packages/sdk/validate-json.ts says why there are two.)
  *
- * All that is wrong with a small value is told, so that a person fixes a form at once; of a large one the first problem, so that neither
+ * Everything wrong with a small value is reported, so that a person can fix a form at once. Of a large one only the first problem is, so that neither
  * time nor memory depends on how many there are.
  */
 export function createValidator(): ValidateSchema {

@@ -1,5 +1,5 @@
 /**
- * Watches this process' event loop from a thread beside it: nothing on a blocked loop can tell that it is blocked.
+ * Watches this process' event loop from a second thread: code on a blocked loop cannot detect that it is blocked.
  *
  *   main     beat · beat · beat · ──────── while (true) ────────────────────────▶ SIGKILL
  *   thread   look · look · look · look · reportMs: "event loop blocked" ┄┄┄ killMs ──┘
@@ -9,7 +9,7 @@
  *
  * The report names the code that blocks. The thread stops it for a moment by V8's inspector, in this process and without a port, reads its
  * frames, and asks it whose code it is (`current`). Code that is not JavaScript cannot be stopped (a synchronous read, a native module): then
- * the report has only what is at work (`atWork`), one of which it may be.
+ * the report has only what is at work (`atWork`); the culprit may be one of them.
  */
 import { once } from "node:events";
 import { url as debuggerUrl } from "node:inspector";

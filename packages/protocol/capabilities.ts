@@ -10,7 +10,7 @@ export interface RequiredCapabilities {
   readonly extensions?: { readonly [id: string]: object };
 }
 
-/** Reads them as they were declared. The name of the first member that is no object comes back as a string. */
+/** Reads them as they were declared. The name of the first member that is not an object comes back as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   for (const key of ["elicitation", "sampling", "roots"]) {
     const value = own(declared, key);

@@ -26,7 +26,7 @@ function forOthers(asks: readonly Ask[]): string | undefined {
   return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
 }
 
-/** The person agreed to go there, and may have closed the window since. An address that lets in whoever has it is left out: models read this. */
+/** The person agreed to go there, and may have closed the window since. An address that is a credential by itself is left out: models read this. */
 function onPages(asks: readonly Ask[]): string | undefined {
   const parts = asks.map(({ request }) => {
     const isPlain = request.type === "url" && !request.url.includes("?");

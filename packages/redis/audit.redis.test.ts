@@ -186,7 +186,7 @@ describe("audit records", () => {
     ]);
   });
 
-  test("are numbered without a gap, whoever writes at once, in the same command as the change", async () => {
+  test("are numbered without a gap by concurrent writers, in the same command as the change", async () => {
     const audited = services();
     const taskIds = await Promise.all(Array.from({ length: 50 }, () => create(audited)));
     await Promise.all(taskIds.map((taskId) => cancelTask(audited, { ...alice, taskId })));

@@ -51,7 +51,7 @@ export interface RedisBackend {
   readonly apiKeys: ApiKeyRing;
   /** Whether and how what is said is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
-  /** The time by Redis' clock, for whatever is dated (see clock.ts). */
+  /** The time by Redis' clock, for everything that is dated (see clock.ts). */
   now(): number;
   readonly secret: SharedSecret;
   /** `0 … partitions - 1`. */

@@ -12,7 +12,7 @@ import { reached } from "./unavailable.ts";
 
 /** Tasks per slice: about 2 ms of Redis. With a slice a second, 30,000 tasks are a minute's round. */
 const SLICE = 500;
-/** A census that nobody goes on with is forgotten. */
+/** A census that nobody continues is forgotten. */
 const KEEP_MS = 60 * 60 * 1_000;
 
 export interface Census {
@@ -34,7 +34,7 @@ export interface CensusOptions {
 }
 
 export interface Censuses {
-  /** Counts on in one partition. Called by whoever sweeps it. */
+  /** Continues the count in one partition. Called by its sweep. */
   count(partition: number, nowMs: number): Promise<void>;
   read(options: CensusOptions): Promise<Census>;
 }

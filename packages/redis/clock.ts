@@ -1,8 +1,8 @@
 /**
- * The time by Redis' clock, so that all processes of a deployment date what they write by one clock, whatever their machines say.
+ * The time by Redis' clock, so that all processes of a deployment date what they write by one clock, regardless of their machines' clocks.
  *
  * Machines disagree: one that was suspended, or lost its time server, is minutes off. Dated by its own clock, a sleep that one worker has
- * seen end goes on for the next, a lease ends before it begins, a result expires as it is written.
+ * seen end continues for the next, a lease ends before it begins, a result expires as it is written.
  *
  *   looked at Redis ──▶ anchor ──▶ now = anchor + what the process' monotonic timer has counted since ──▶ looked again …
  *
@@ -55,7 +55,7 @@ export async function followRedisClock({ redis, log }: { readonly redis: Redis; 
         if (seen.roundTripMs <= ROUND_TRIP_MAX_MS) anchor = seen;
         tell();
       },
-      // Its failure is the connection's, which is logged already; the timer goes on meanwhile.
+      // Its failure is the connection's, which is logged already; the timer keeps running meanwhile.
       () => undefined,
     );
   };

@@ -53,7 +53,7 @@ export interface ConnectionOptions {
 }
 
 /**
- * A connection for the life of the process: it comes back by itself, to whoever serves then.
+ * A connection for the life of the process: it reconnects by itself, to the server that answers then.
  *
  * Of a cluster it is one to all nodes, or to one node after the other where `options.anyNode` says that any will do.
  */
@@ -143,7 +143,7 @@ function sentinelOptions({ sentinels, name, login, sentinelLogin }: Extract<Redi
 
 function addressOf(url: string): RedisAddress {
   const address = parseAddress(url);
-  if (!address) throw new ParleyError("UNAVAILABLE", "REDIS_URL is no address of a Redis");
+  if (!address) throw new ParleyError("UNAVAILABLE", "REDIS_URL is not a valid Redis address");
   return address;
 }
 

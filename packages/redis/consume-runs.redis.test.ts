@@ -155,7 +155,7 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(2), { timeout: 12_000, interval: 50 });
   });
 
-  test("the sweep goes on after one that failed", async () => {
+  test("the sweep continues after one that failed", async () => {
     const sweep = vi.fn(async () => undefined).mockRejectedValueOnce(new Error("once"));
     await consume({ sweep });
 
@@ -180,7 +180,7 @@ describe("the run queue and its consumers", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  test("a Redis that refuses to write is asked now and then, and runs go on once it takes writes again", async () => {
+  test("a Redis that refuses to write is asked now and then, and runs continue once it takes writes again", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "parley-refusing-"));
     const embedded = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
     const refusing = await openRedis({ url: embedded.url });

@@ -54,7 +54,7 @@ export interface Consumer {
   readonly id: string;
   /** Those that are served now. */
   readonly partitions: readonly number[];
-  /** Takes no more runs and resolves when those at work have ended. Whoever cannot wait lets the process end: others take over. */
+  /** Takes no more runs and resolves when those at work have ended. A caller that cannot wait lets the process end: others take over. */
   close(): Promise<void>;
 }
 

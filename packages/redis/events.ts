@@ -56,7 +56,7 @@ export function classicSubscriber(redis: Redis): Subscriber {
 export interface RedisEvents extends TaskEvents {
   /**
    * Calls `onMessage` for each message of a channel, and without a message after a lost connection came back. Resolves when the
-   * subscription is confirmed: whatever is published later arrives, or is made good by that call. Throws UNAVAILABLE when that takes too
+   * subscription is confirmed: anything published later arrives, or is made good by that call. Throws UNAVAILABLE when that takes too
    * long; `onMessage` is not called then.
    */
   listen(channel: string, onMessage: (message?: string) => void): Promise<() => void>;

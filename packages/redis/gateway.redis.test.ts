@@ -27,7 +27,7 @@ const share = (): GatewayShare => createGatewayShare({ redis: opened.redis, even
 const FACTS = { isFinal: true, ttlMs: 60_000 };
 
 describe("the holder of a task's call", () => {
-  test("is whoever claimed it, for as long as it says that it lives, and then nobody", async () => {
+  test("is the process that claimed it, for as long as it says that it lives, and then nobody", async () => {
     const [holder, other] = [share(), share()];
     const task = newTaskId();
     expect(await other.holderOf(task)).toBe("here");

@@ -25,7 +25,7 @@ export interface GatewayShare {
   onSent(listener: (run: string) => void): Promise<() => void>;
   /** Says that this process lives. False when the others had given it up: its calls are not its own any more. */
   beat(): Promise<boolean>;
-  /** Processes that have not said that they live; each is told once to whoever takes it. */
+  /** Processes that have not said that they live; each is reported once, to the process that takes it. */
   takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
   /** Ends this process' membership. */
   leave(): Promise<void>;

@@ -101,7 +101,7 @@ export function createKeys(prefix = "parley"): Keys {
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
-    // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
+    // A principal is any text that an identity provider sends, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
     queuePrefix: slot,

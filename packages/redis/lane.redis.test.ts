@@ -140,7 +140,7 @@ describe("a worker", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  test("whose run throws logs it without what was said, and goes on", async () => {
+  test("whose run throws logs it without what was said, and continues", async () => {
     await consume();
     run.mockRejectedValueOnce(new Error("what a person said"));
     const [first, second] = [await parked(), await parked()];

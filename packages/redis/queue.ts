@@ -10,7 +10,7 @@ import { reached } from "./unavailable.ts";
 export const EVENTS_KEPT = 100;
 
 /**
- * A job that is kept blocks its id for ever, silently: the run could never be added again. Nothing of a job is worth keeping, the task is
+ * A job that is kept blocks its id forever, silently: the run could never be added again. Nothing of a job is worth keeping, the task is
  * the record.
  */
 export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;

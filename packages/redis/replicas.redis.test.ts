@@ -47,7 +47,7 @@ describe("what waits for replicas", () => {
     await vi.waitFor(fed, { timeout: 10_000 });
   }
 
-  /** The replica stands still, and goes on. */
+  /** The replica is stopped, and continues. */
   async function freeze(): Promise<() => void> {
     const pid = Number(/^process_id:(\d+)/m.exec(await ofReplica.info("server"))?.[1]);
     process.kill(pid, "SIGSTOP");
@@ -69,7 +69,7 @@ describe("what waits for replicas", () => {
     expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "duplicate" });
   });
 
-  test("is whatever was written before, by whomever: an end that somebody else reads, an answer that is repeated elsewhere", async () => {
+  test("is everything that was written before, by any process: an end that somebody else reads, an answer that is repeated elsewhere", async () => {
     const elsewhere = await openRedis({ url: master.url, prefix: opened.prefix, replicas: 1, commandTimeoutMs: 1_000 });
     const life = aLife(opened.store);
     const [ended, parked] = [await life.create(), await life.parked([anAsk("size")])];

@@ -19,7 +19,7 @@ export function createSharedSecret({ redis, keys }: { readonly redis: Redis; rea
   };
 }
 
-/** Tells this deployment from others, and nothing else: whoever knows it cannot do anything with it. */
+/** Tells this deployment from others, and nothing else: it gives no access to anything. */
 export async function deploymentId({ agree }: SharedSecret): Promise<string> {
   const secret = await agree(randomBytes(32).toString("base64url"));
   return hash("sha256", `deployment ${secret}`, "base64url").slice(0, 16);

@@ -29,7 +29,7 @@ describe("the session store on Redis", () => {
     redis.disconnect();
   });
 
-  test("a session is one key, which always expires, whatever is written to it and whenever it ends", async () => {
+  test("a session is one key, which always expires, after any write and at any end", async () => {
     const { sessions, redis, prefix } = opened;
     const session = aSession();
     await sessions.open(session, TTL_MS);

@@ -30,7 +30,7 @@ export const redisSettings = z.object({
     .string()
     .regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .")
     .default("parley")
-    .describe("Put before every key and channel, so that deployments can share a Redis."),
+    .describe("Prefix of every key and channel, so that deployments can share a Redis."),
   PARLEY_PARTITIONS: z.coerce
     .number()
     .int()
@@ -82,7 +82,7 @@ export const redisSettings = z.object({
     .max(100_000_000)
     .default(100_000)
     .describe("Audit records that each partition keeps in Redis until they are exported."),
-  PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start on a Redis that may evict keys, and so forget tasks."),
+  PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start even on a Redis that may evict keys, and so lose tasks."),
 });
 
 export type RedisEnvironment = z.infer<typeof redisSettings>;

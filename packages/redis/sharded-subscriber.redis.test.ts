@@ -55,7 +55,7 @@ afterAll(async () => {
 
 async function open(settings: { shardedPubSub?: boolean; prefix?: string } = {}): Promise<OpenRedis> {
   const one = await openRedis({ url: cluster.url, partitions: PARTITIONS, ...settings });
-  // Whoever was opened last, under one prefix, is closed last: it looks whether anything is left.
+  // The one opened last, under one prefix, is closed last: it checks whether anything is left.
   opened.unshift(one);
   return one;
 }
@@ -103,7 +103,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     expect(await wake(false)).toEqual({ heard: PARTITIONS, messages: 2 * PARTITIONS });
   });
 
-  test("arrives again after its node was away, and whoever listens is told that something may be missing", async () => {
+  test("arrives again after its node was away, and listeners are told that something may be missing", async () => {
     const watching = await open();
     const tasks = Array.from({ length: PARTITIONS }, (_, partition) => newTaskId().replace(/^\d+/, String(partition)));
     const heard = new Set<string>();

@@ -398,7 +398,7 @@ describe("the task store on Redis", () => {
     expect(Math.abs(leftMs - 90 * 24 * HOUR_MS)).toBeLessThan(60_000);
   });
 
-  test("an owner's list is merged over the partitions, newest first, whatever the page size", async () => {
+  test("an owner's list is merged over the partitions, newest first, with any page size", async () => {
     const spread = await openRedis({ partitions: 3 });
     try {
       const created: string[] = [];

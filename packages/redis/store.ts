@@ -123,7 +123,7 @@ export function createRedisStore({
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
     const fields = await reached(reads.hash(taskKeys[0]));
-    // Only of what is there: a client may name whatever it likes.
+    // Only of what is there: a client may name anything.
     if (fields["state"] === undefined) return undefined;
     const task = unpacked(taskId, fields, await codec.access(taskId));
     // I1: an end that somebody has seen stays.
@@ -329,7 +329,7 @@ export function createRedisStore({
           scripts.answer(taskKeys, auditKey(taskId), {
             audit: auditRecord(content, audit),
             taskId,
-            // A client may name whatever it likes.
+            // A client may name anything.
             key: content.toStored(key),
             digest,
             fingerprint: page ? pack({ action: "accept" }).mark : mark,
@@ -411,7 +411,8 @@ export function createRedisStore({
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { items: [], cursor };
-      if (cursor !== undefined && !/^\d+-\d+$/.test(cursor)) throw new ParleyError("INVALID_CURSOR", "the cursor is none of a feed");
+      if (cursor !== undefined && !/^\d+-\d+$/.test(cursor))
+        throw new ParleyError("INVALID_CURSOR", "the cursor does not belong to a feed");
       const rows = await reached(reads.stream(taskKeys[2], cursor, Math.min(limit, FEED_LENGTH_MAX)));
       if (rows.length === 0) return { items: [], cursor };
       return await withContent(taskId, async (content) => ({

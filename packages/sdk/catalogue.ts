@@ -3,7 +3,7 @@ import { type Catalogue, compareVersions, type Module, type Prompt, type Resourc
 import { type Definition, isDefinition, markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
-/** A definition, a list of sources, or a module: whatever it exports. */
+/** A definition, a list of sources, or a module, with everything it exports. */
 export type CatalogueSource = Definition | readonly CatalogueSource[] | { readonly [exported: string]: unknown };
 
 /**

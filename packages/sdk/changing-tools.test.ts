@@ -27,7 +27,7 @@ async function changedTo(run: Run, runTimeout?: Duration): Promise<string> {
   return running.error ? String((running.error.data as { code?: string }).code) : running.task.status;
 }
 
-describe("a task that waits goes on with", () => {
+describe("a task that waits continues with", () => {
   test.each<[string, Run]>([
     [
       "another text, other code between effects",

@@ -61,7 +61,7 @@ describe("elicit", () => {
     expect(running.text).toBe('{"count":4}');
   });
 
-  test("gives up on whoever never answers as the author's schema wants", async () => {
+  test("gives up on a client that never answers as the author's schema wants", async () => {
     const even = COUNT.refine(({ count }) => count % 2 === 0, { message: "must be even", path: ["count"] });
     const running = await startTool(asking({ message: "How many?", schema: even }));
     while (running.task.status === "input_required") await running.answer({ [running.task.asks[0]!.key]: { count: 3 } });
@@ -212,7 +212,7 @@ describe("ask", () => {
 });
 
 describe("step", () => {
-  test("is done once, whatever happens around it, and hands out a key of its own", async () => {
+  test("is done once, regardless of what happens around it, and hands out a key of its own", async () => {
     const keys: string[] = [];
     const stepping = tool(async (ctx) => {
       const first = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));

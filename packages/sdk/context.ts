@@ -56,7 +56,7 @@ export interface FormAsk<S extends Schema | JsonObject> {
    * provider names them. What is put to others waits for one of them, and the caller's client shows that it waits.
    */
   readonly to?: "caller" | Audience["to"];
-  /** `"caller"`: whoever called may not answer, even if `to` names them. For a second pair of eyes. */
+  /** `"caller"`: the caller may not answer, even if `to` names them. For a second pair of eyes. */
   readonly not?: Audience["not"];
   /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
   readonly hints?: JsonObject;
@@ -109,7 +109,7 @@ export interface SleepOptions {
 
 export interface Context extends Shorthands {
   readonly taskId: string;
-  /** Whoever called. */
+  /** The caller. */
   readonly principal: string;
   /** What the client can be asked for. */
   readonly capabilities: ClientCapabilities;
@@ -199,7 +199,7 @@ export interface Context extends Shorthands {
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
   /**
-   * Begins again from the start as the same task, with these arguments and nothing recorded: how a loop goes round for ever. Never returns;
+   * Begins again from the start as the same task, with these arguments and nothing recorded: how a loop runs forever. Never returns;
    * `return await ctx.restart({ … })` reads best. What the next round has to know goes into the arguments.
    */
   restart(args: JsonObject): Promise<never>;
@@ -234,7 +234,7 @@ export interface Context extends Shorthands {
 /** What becomes of a question that the client can be asked. */
 type PutAnswer = Exclude<Answer, { action: "unavailable" }>;
 
-/** How often a form is put before the tool is told that no answer fits: whoever answers by machine answers for ever. */
+/** How often a form is put before the tool is told that no answer fits: a client that answers by machine answers forever. */
 const ROUNDS_MAX = 10;
 
 export function createContext(effects: Effects): Context {
@@ -263,7 +263,7 @@ export function createContext(effects: Effects): Context {
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
-    // Written in one way, whatever it was built from: the ask's digest is taken from it.
+    // Written in one way, regardless of its source: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
     const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
     const answer = await putRequest(name, request, askOptions(ask));
@@ -389,7 +389,7 @@ function isSchema(given: Schema | JsonObject): given is Schema {
   return "~standard" in given;
 }
 
-/** A default that does not fit would be accepted in a person's name, or asked again for ever. */
+/** A default that does not fit would be accepted in a person's name, or asked again forever. */
 async function checkedDefault(name: string, content: unknown, schema: Schema): Promise<TimeoutPolicy> {
   const fits = await check(schema, content);
   if (fits.ok) return { default: content as JsonObject };

@@ -252,7 +252,7 @@ describe("a page that an event completes", () => {
   });
 });
 
-test("a dry run goes on with what is told, and stops where nothing could be made up", async () => {
+test("a dry run continues with what is told, and stops where nothing could be made up", async () => {
   expect(await dryRun(checkout(), {}, { answers: { paid: { amount: 1 } } })).toEqual({ asks: [], steps: ["checkout", "ship"] });
   expect(await dryRun(checkout())).toMatchObject({ stopped: expect.stringContaining('"paid"') });
 });

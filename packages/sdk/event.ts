@@ -32,7 +32,7 @@ export type BodyOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<
 /** An event that the tool waits for. Hand `url` (or `token`) to the other system inside a step, and nowhere else. */
 export interface TaskEvent<T> {
   readonly name: string;
-  /** Where the other system tells of it: `POST`, with a body of JSON. Whoever knows it may. */
+  /** Where the other system tells of it: `POST`, with a body of JSON. Anyone who knows the address may. */
   readonly url: string;
   /** The last part of the address. */
   readonly token: string;

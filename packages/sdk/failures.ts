@@ -60,7 +60,7 @@ export class Withdrawn extends Unanswered {
  */
 export function cannotAsk(ask: string, request: AskRequest): ParleyError {
   const { does, capability, required } = NEEDS[needOf(request)];
-  const message = `To go on, the tool ${does} ("${ask}"), and this client cannot be asked that. Call the tool from a client that declares the capability ${capability} and accepts event streams.`;
+  const message = `To continue, the tool ${does} ("${ask}"), and this client cannot be asked that. Call the tool from a client that declares the capability ${capability} and accepts event streams.`;
   return new ParleyError("CAPABILITY_REQUIRED", message, { data: { requiredCapabilities: required } });
 }
 

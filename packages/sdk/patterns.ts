@@ -4,7 +4,7 @@
  *
  *   linear         taken
  *   n², n³ …       taken for texts of a bounded length: the field must have a maxLength, and longer texts are refused before any pattern runs,
- *                  since validators try a pattern whatever the length
+ *                  since validators try a pattern at any length
  *   exponential    refused
  *
  * Only what the schema says is seen: a refinement that runs a pattern of its own is the author's responsibility.

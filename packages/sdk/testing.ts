@@ -136,11 +136,11 @@ export interface TestTask {
   readonly impurities: readonly Impurity[];
 
   /**
-   * Answers open questions and lets the tool go on. Throws when an answer is not taken, saying why. Without `as`, each question is answered by
+   * Answers open questions and lets the tool continue. Throws when an answer is not taken, saying why. Without `as`, each question is answered by
    * somebody who may.
    */
   answer(replies: { readonly [askKey: string]: Reply }, as?: Answerer): Promise<void>;
-  /** Tells of an event that the tool waits for, as another system does, and lets the tool go on. Throws what that system is told. */
+  /** Tells of an event that the tool waits for, as another system does, and lets the tool continue. Throws what that system is told. */
   tell(event: string, body?: Json): Promise<"accepted" | "duplicate">;
   /** Lets time pass: sleeps end, questions time out. */
   advance(duration: Duration): Promise<void>;

@@ -57,7 +57,7 @@ describe("what a tool says of itself", () => {
   });
 
   test.each([
-    ["input that is no object", { input: z.string() }, /input of tool wrong must be an object/],
+    ["input that is not an object", { input: z.string() }, /input of tool wrong must be an object/],
     [
       "a destructive tool with early replies",
       { earlyReplies: true, annotations: { destructiveHint: true } },

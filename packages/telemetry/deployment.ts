@@ -20,7 +20,7 @@ export interface ShowDeployment {
 }
 
 /**
- * Shows the deployment on the operator's port of any process, front end or worker: whoever scales workers by their queue reads it where
+ * Shows the deployment on the operator's port of any process, front end or worker: an autoscaler for workers reads it where
  * it is, also while there is no worker. Read from the store each time that metrics are read.
  */
 export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDeployment): void {

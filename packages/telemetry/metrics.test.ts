@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { dialectLabel, methodLabel } from "./metrics.ts";
 
-test("a label is one of a known few, whatever a client sends", () => {
+test("a label is one of a known few, regardless of what a client sends", () => {
   expect(methodLabel("tools/call")).toBe("tools/call");
   expect(methodLabel("tools/invented")).toBe("other");
   expect(methodLabel(undefined)).toBe("none");

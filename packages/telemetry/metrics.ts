@@ -1,7 +1,7 @@
 /**
  * Every metric of Parley, in one place: docs/operations.md has the same table, and a test holds the two together.
  *
- * Labels are bounded: names come from the catalogue and from the lists below, never from a request. Whatever is not known is `other`.
+ * Labels are bounded: names come from the catalogue and from the lists below, never from a request. Anything else is `other`.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -59,7 +59,7 @@ export function createMetrics() {
     ),
     runWait: histogram(
       "parley_run_wait_seconds",
-      "From adding a run to a worker's taking it, by cause; answered is the resume latency.",
+      "From queueing a run to a worker beginning it, by cause; answered is the resume latency.",
       WAIT,
       ["cause"],
     ),
@@ -71,7 +71,7 @@ export function createMetrics() {
     active: gauge("parley_runs_active", "Runs at work in this process."),
     slots: gauge("parley_run_slots", "Runs that this process takes at once (PARLEY_CONCURRENCY)."),
     replays: histogram("parley_replay_entries", "Journal entries that a run began with, of runs that had some to replay.", ENTRIES),
-    divergences: counter("parley_divergences_total", "Tasks that failed because their tool no longer asks what it asked before, by tool.", [
+    divergences: counter("parley_divergences_total", "Tasks that failed because their tool was changed while they waited, by tool.", [
       "tool",
     ]),
     givenUp: counter(
@@ -89,35 +89,36 @@ export function createMetrics() {
     withdrawn: counter("parley_asks_withdrawn_total", "Asks that their tool withdrew before anybody answered."),
     strays: counter(
       "parley_stray_errors_total",
-      "Errors that nobody caught, by whose they were: a run's at work, a run's that had ended, the process' own.",
+      "Uncaught errors, by source: a run at work, a run that had ended, or no run (the process).",
       ["of"],
     ),
     blocks: counter("parley_event_loop_blocks_total", "How often the event loop was blocked for longer than PARLEY_BLOCKED_REPORT."),
-    blocked: counter("parley_event_loop_blocked_seconds_total", "For how long in all, as far as the process survived it."),
+    blocked: counter(
+      "parley_event_loop_blocked_seconds_total",
+      "How long the event loop was blocked in all; a block that ended the process is not counted.",
+    ),
     timedOut: counter("parley_asks_timed_out_total", "Asks that nobody answered in time."),
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
-    swept: counter("parley_sweep_runs_total", "Overdue runs that sweeps added: deadlines, sleeps, and whatever was left behind."),
+    swept: counter(
+      "parley_sweep_runs_total",
+      "Overdue runs that sweeps added: deadlines, sleeps, and runs that a dead process left behind.",
+    ),
 
     // Workers with servers behind them.
     elicitations: counter(
       "parley_elicitations_total",
-      "Questions of upstreams, by upstream, kind (form, url, sampling, roots) and what became of them (accept, decline, cancel, reply, timeout, unavailable, withdrawn, refused).",
+      "Questions of upstreams, by upstream, kind (form, url, sampling, roots) and outcome (accept, decline, cancel, reply, timeout, unavailable, withdrawn, refused).",
       ["upstream", "kind", "outcome"],
     ),
     upstreamCalls: gauge("parley_upstream_calls", "Calls to upstreams in this process, by state (waiting for an answer, working).", [
       "state",
     ]),
-    upstreamCallTime: histogram(
-      "parley_upstream_call_seconds",
-      "Calls to upstreams, from their start until they are let go, by upstream.",
-      PERSON,
-      ["upstream"],
-    ),
-    upstreamUp: gauge(
-      "parley_upstream_up",
-      "Whether the lists of an upstream could be read the last time; on the worker that reads them.",
-      ["upstream"],
-    ),
+    upstreamCallTime: histogram("parley_upstream_call_seconds", "Calls to upstreams, from start to end, by upstream.", PERSON, [
+      "upstream",
+    ]),
+    upstreamUp: gauge("parley_upstream_up", "Whether the last reading of an upstream's lists succeeded; on the worker that reads them.", [
+      "upstream",
+    ]),
 
     // The deployment, as any of its processes sees it.
     queue: gauge("parley_queue_jobs", "Jobs in the run queue, by state (waiting, active).", ["state"]),
@@ -126,7 +127,7 @@ export function createMetrics() {
     overdue: gauge("parley_tasks_overdue", "Tasks that should have begun a run more than a few seconds ago."),
     openAsks: gauge("parley_asks_open", "Open asks, as counted by the last census."),
     oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask, as found by the last census; 0 when none is open."),
-    censusAge: gauge("parley_census_age_seconds", "How old the census is that counted the asks."),
+    censusAge: gauge("parley_census_age_seconds", "Age of the census that counted the asks."),
 
     // Both.
     redis: histogram("parley_redis_seconds", "Round trips of the task store to Redis, by operation.", FAST, ["operation"]),
@@ -177,7 +178,7 @@ export function dialectLabel(version: string | undefined): string {
 const TOOLS_MAX = 500;
 const tools = new Set<string>();
 
-/** A tool's or prompt's name. A catalogue that is larger than this, or ever new, must not fill the memory of whoever collects. */
+/** A tool's or prompt's name. A catalogue that is larger than this, or always new, must not fill the collector's memory. */
 export function toolLabel({ kind, name }: { readonly kind: "tool" | "prompt"; readonly name: string }): string {
   const label = kind === "tool" ? name : `prompts/${name}`;
   if (tools.has(label)) return label;

@@ -1,7 +1,7 @@
 /**
- * A port for the operator alone: /metrics for Prometheus, /healthz and /readyz for whatever starts and stops processes.
+ * A port for the operator alone: /metrics for Prometheus, /healthz and /readyz for the process manager.
  *
- * It is apart from the port that serves clients, so that a load balancer never passes it on. Web pages cannot read it either: it sends no
+ * It is separate from the port that serves clients, so that a load balancer never exposes it. Web pages cannot read it either: it sends no
  * CORS headers, refuses requests that a page of another origin made, and answers only to names that no attacker can own (DNS rebinding):
  * addresses, names without a dot, and the hosts that are allowed by name.
  */

@@ -26,7 +26,7 @@ export const telemetryEnvironment = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("The same with its whole path, for traces alone."),
+    .describe("The same as a full address with its path, for traces alone."),
   OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default("parentbased_always_on").describe("Which traces are collected."),
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe("The share of traces that a traceidratio sampler keeps."),
 };

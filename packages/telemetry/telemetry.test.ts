@@ -58,7 +58,7 @@ test("a receiver of traces that answers nothing does not keep a process from end
   silent.close();
 });
 
-test("asks that are withdrawn are counted once they are written, with whatever writes them; answered ones and sleeps are not", async () => {
+test("asks that are withdrawn are counted once they are written, by any kind of write; answered ones and sleeps are not", async () => {
   const { watchStore, metrics } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   let reply = "taken";
   const store = watchStore({

@@ -1,5 +1,5 @@
 /**
- * Whatever watches one process: metrics on a port for the operator, traces to a receiver, or neither, which costs nothing.
+ * What observes one process: metrics on a port for the operator, traces to a receiver, or neither, which costs nothing.
  *
  * A front end and a worker in one process share one of these.
  */

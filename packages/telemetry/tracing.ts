@@ -1,5 +1,5 @@
 /**
- * Traces by OpenTelemetry: one story for each task, however long it waits and whoever goes on with it.
+ * Traces by OpenTelemetry: one story for each task, however long it waits and wherever it continues.
  *
  *   tools/call ─┬─ add ── process ── run ─┬─ step …
  *               │                         └─ park
@@ -7,7 +7,7 @@
  *               ┊
  *
  * The trace of the call is kept with the task as a traceparent. What happens to the task later hangs below it: below the active span where
- * that belongs to the same trace (BullMQ carries it from whoever added a run to the worker that takes it), else below the call itself,
+ * that belongs to the same trace (BullMQ carries it from the process that added a run to the worker that takes it), else below the call itself,
  * with a link to the active span. Loaded only when traces are collected.
  *
  * Spans hold ids, names of tools, steps and asks, and kinds of errors: never arguments, answers or messages of errors.
@@ -51,7 +51,7 @@ export interface Tracing {
   traceparent(): string | undefined;
   /** Of the active span, for the log. */
   ids(): { readonly traceId: string; readonly spanId: string } | undefined;
-  /** Runs `work` within a span that goes on where the carrier's traceparent came from; the span ends when `end` is called. */
+  /** Runs `work` within a span that continues the carrier's traceparent; the span ends when `end` is called. */
   serve(carrier: Carrier, work: (end: (name: string, attributes: Attributes, failed: boolean) => void) => void): void;
   /** A part of a task's story. */
   tell<T>(part: Part, work: (span: Span) => Promise<T>): Promise<T>;

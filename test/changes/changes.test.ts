@@ -69,7 +69,7 @@ function comeAbout(waiting: RecordedTask, action: Action, after: RecordedTask): 
   };
 }
 
-/** What the kit makes of it when the edited tool is deployed at that point and everything goes on. */
+/** What the kit makes of it when the edited tool is deployed at that point and everything continues. */
 async function end({ args }: Scenario, { before, next }: Point, original: Tool, changed: Tool): Promise<TestTask> {
   newDirectory();
   const running = await startTool(original, args);

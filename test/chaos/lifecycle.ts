@@ -1,5 +1,5 @@
 /**
- * One lifecycle as a person lives it, through whatever breaks meanwhile: call, questions, answers, result, and a second look.
+ * One lifecycle as a person lives it, through everything that breaks meanwhile: call, questions, answers, result, and a second look.
  *
  * A person that got no reply tries again with the same words, as a real client does; the story keeps what was acknowledged in the end.
  */

@@ -28,7 +28,7 @@ export interface ChaosOptions {
   readonly frontEnds: number;
   readonly workers: number;
   readonly weights: FaultWeights;
-  /** The run stops by itself after this long, whatever happens. */
+  /** The run always stops by itself after this long. */
   readonly limitMs: number;
   readonly topology: (directory: string) => Promise<Topology>;
   /** Tell each fault, and leave the servers' directory. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { aLife, anAsk, aStep, HOUR_MS, LEASE_MS } from "./builders.ts";
 import { everlasting, keysOf, openRedis } from "./open-redis.ts";
 
-describe("the look for keys that stay for ever", () => {
+describe("the look for keys that stay forever", () => {
   test("passes over an unfinished task, and over one that ended and will expire", async () => {
     const opened = await openRedis();
     const life = aLife(opened.store);

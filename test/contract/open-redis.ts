@@ -1,5 +1,5 @@
 /**
- * A backend on the tests' Redis under a prefix of its own, which leaves nothing behind and says so if a key would have stayed for ever.
+ * A backend on the tests' Redis under a prefix of its own, which leaves nothing behind and says so if a key would have stayed forever.
  *
  * An unfinished task never expires. What bounds its keys is the due set: who stands in it will run, and end.
  */

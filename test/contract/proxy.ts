@@ -46,7 +46,7 @@ export async function startProxy(targetPort: number) {
     };
     from.on("data", (piece: Buffer) => {
       onTheWay.push({ piece, dueMs: performance.now() + delayMs });
-      // Whoever is first on the way has set the timer for all behind it.
+      // The first one on the way has set the timer for all behind it.
       if (onTheWay.length === 1) deliver();
     });
     from.on("end", () => to.end());

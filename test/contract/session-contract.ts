@@ -321,7 +321,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(id, "standalone")).toBe("lost");
       });
 
-      test("streams of one session, and of two, are apart, whatever their names", async () => {
+      test("streams of one session, and of two, are apart, with any names", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         await hold(mine, 'result "a b"');
         await hold(mine, "result 1", { token: "two" });

@@ -670,7 +670,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
       const refuse = (taskId: string, key: string) =>
         store.refuse({ taskId, key, digest: `digest-of-${key}`, violations: [], nowMs: Date.now() });
 
-      test("closes it with what is noted about it, and whoever watches is told (I3)", async () => {
+      test("closes it with what is noted about it, and watchers are told (I3)", async () => {
         const taskId = await life.parked([anAsk("size"), anAsk("name")]);
         await refuse(taskId, "size");
         const token = await life.begin({ taskId, run: 2 });
@@ -872,7 +872,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         }
       });
 
-      test("an answer to what was asked before is late, in whatever generation; a key that no ask can have had yet is unknown", async () => {
+      test("an answer to what was asked before is late, in any generation; a key that no ask can have had yet is unknown", async () => {
         const taskId = await life.parked([anAsk("size")]);
         expect(await life.answer(taskId, "name#2", "Ada")).toEqual({ receipt: "unknown" });
         await restart(taskId, await life.begin({ taskId, run: 2 }));
@@ -903,7 +903,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
       });
 
-      test("whoever watches the task is told", async () => {
+      test("watchers of the task are told", async () => {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
         const wakes = await countWakes(taskId);
@@ -1307,7 +1307,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await store.answer({ ...request, nowMs: Date.now() + 2 * LEASE_MS })).toEqual({ receipt: "duplicate" });
       });
 
-      test("two answers are the same whatever the order of their fields", async () => {
+      test("two answers are the same in any order of their fields", async () => {
         const taskId = await life.parked([anAsk("size")]);
         const send = (answer: Answer) =>
           store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
@@ -1450,7 +1450,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await store.deposit(taskId, "key")).toBeUndefined();
       });
 
-      test("a bare acceptance behind it says the same, of whoever gave it; anything else is late, and leaves nothing", async () => {
+      test("a bare acceptance behind it says the same, from anyone; anything else is late, and leaves nothing", async () => {
         const taskId = await life.parked([anAsk("key")]);
         await onPage(taskId, { by: "bob" });
         expect((await store.answer(bare(taskId, { by: "bob" }))).receipt).toBe("duplicate");
@@ -1507,7 +1507,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(await life.load(taskId)).toMatchObject({ status: "input_required" });
       });
 
-      test("whoever watches the task is woken, and finds a new revision", async () => {
+      test("watchers of the task are woken, and find a new revision", async () => {
         const taskId = await life.parked([anAsk("size")]);
         const { revision } = await life.load(taskId);
         const onChange = vi.fn();
@@ -1669,7 +1669,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
     });
 
     describe("expiry", () => {
-      test("I7: an unfinished task never expires, whatever its retention: not before its first run, at work, parked or answered", async () => {
+      test("I7: an unfinished task never expires, with any retention: not before its first run, at work, parked or answered", async () => {
         const weekAgo = { createdAtMs: Date.now() - WEEK_MS, retentionMs: 1 };
         const waiting = await life.create(weekAgo);
         const atWork = await life.create(weekAgo);
@@ -1700,7 +1700,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         for (const taskId of [waiting, atWork, parked, answered]) await life.cancel(taskId);
       });
 
-      test("the retention begins with the end, whatever the task waited for before", async () => {
+      test("the retention begins with the end, regardless of what the task waited for before", async () => {
         const taskId = await life.create({ createdAtMs: Date.now() - WEEK_MS, retentionMs: HOUR_MS });
         await life.park(taskId, await life.begin({ taskId, run: 1 }), [anAsk("size")], Date.now() + WEEK_MS);
         const nowMs = Date.now();

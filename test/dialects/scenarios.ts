@@ -1,6 +1,6 @@
 /**
  * What every dialect has to bring about: a tool, what the person does with each of its questions, and the end that must then be stored,
- * whatever was spoken in between.
+ * regardless of what was spoken in between.
  */
 
 export type Reply =

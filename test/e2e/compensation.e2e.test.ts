@@ -1,4 +1,4 @@
-/** A saga on real processes: what was booked is released, whoever dies, and nobody waits for it. */
+/** A saga on real processes: what was booked is released, whichever process dies, and nobody waits for it. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Processes die at bad moments; tasks go on (I6, I8). Two front ends behind a proxy without affinity, two workers, one Redis. */
+/** Processes die at bad moments; tasks continue (I6, I8). Two front ends behind a proxy without affinity, two workers, one Redis. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ async function addWorker(): Promise<Launched> {
   return worker;
 }
 
-/** All of them, so whoever is at work on the task too. */
+/** All of them, so also the one at work on the task. */
 async function killWorkers(): Promise<void> {
   await Promise.all(workers.splice(0).map((worker) => worker.kill()));
 }

@@ -1,6 +1,6 @@
 /**
  * Every tool of the gallery, in every dialect that a released client speaks, through a proxy that gives each request to the next front end:
- * whoever takes an answer did not create the task.
+ * the front end that takes an answer did not create the task.
  */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -245,7 +245,7 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
   });
 });
 
-test("collect_payment goes on when the payment service calls back, at whichever front end, and not before", async () => {
+test("collect_payment continues when the payment service calls back, at whichever front end, and not before", async () => {
   const payments = join(directory, "payments");
   const told: number[] = [];
   async function callBack(): Promise<void> {

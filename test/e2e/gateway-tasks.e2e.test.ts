@@ -67,7 +67,7 @@ describe("a task of an upstream", () => {
     expect(said(await ended(await call("own_plain", "at once")))).toEqual({ text: "at once", capable: true });
   });
 
-  test("asks, and goes on with the answers; killed workers and a restarted upstream change nothing", async () => {
+  test("asks, and continues with the answers; killed workers and a restarted upstream change nothing", async () => {
     const taskId = await call("own_review", "plan");
     expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: "first of plan?" } });
     await replaceWorkers("kill");

@@ -53,7 +53,7 @@ async function ended(taskId: string) {
 const play = async (tool: string) => ended((await client.call(tool, {})).taskId);
 const logs = (): LogLine[] => workers.flatMap((worker) => worker.logs);
 
-/** Tasks that work while something happens, go on to their question, and come to their end. */
+/** Tasks that work while something happens, continue to their question, and come to their end. */
 async function beside(workMs: number, happens: () => Promise<unknown>): Promise<unknown[]> {
   const neighbours = await Promise.all(Array.from({ length: 6 }, () => client.call("neighbour", { workMs })));
   await happens();
@@ -80,7 +80,7 @@ describe("a handler that harms itself alone", () => {
     ["looks at a failed step only after a slower one", "hears_late", { status: "completed", text: "flight without hotel" }],
     ["returns while a step runs", "returns_early", { status: "completed", text: "early" }],
     ["leaves a timer behind that throws after its end", "throws_late", { status: "completed", text: "done" }],
-  ])("and %s: its task ends, its worker lives, and neighbours go on", async (_what, tool, end) => {
+  ])("and %s: its task ends, its worker lives, and neighbours continue", async (_what, tool, end) => {
     expect(
       await beside(1_000, async () => {
         expect(await play(tool)).toEqual({ text: undefined, code: undefined, ...end });
@@ -99,7 +99,7 @@ describe("a handler that harms itself alone", () => {
 describe("an error that comes out of no run", () => {
   const ofProcess = { of: "process", level: 50 };
 
-  test("is logged when it is a rejection, and the worker goes on", async () => {
+  test("is logged when it is a rejection, and the worker continues", async () => {
     const [worker] = workers;
     process.kill(worker!.pid, "SIGHUP");
     const line = await until(() => worker!.logs.find((each) => each["of"] === "process"));

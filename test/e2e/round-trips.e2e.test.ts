@@ -1,7 +1,7 @@
 /**
  * What a task costs Redis, counted: each read from a socket is a round trip of somebody, and Redis has one core.
  *
- * Whoever adds one has to take another away, or to say here why it is worth it.
+ * A change that adds one has to take another away, or to say here why it is worth it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";

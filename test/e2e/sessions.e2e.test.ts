@@ -40,11 +40,11 @@ describe("a front end that is killed while it holds 100 blocking calls", () => {
     close(): Promise<void>;
   }
 
-  /** Whoever is early has answered the first question before the front end dies, and has the second one open. */
+  /** An early client has answered the first question before the front end dies, and has the second one open. */
   const isEarly = (number: number) => number % 2 === 0;
   const NAMES = ["Ann", "Bob", "Cy"];
 
-  test("lets them all go on at the other one: nobody is asked twice, nothing is lost", async () => {
+  test("lets them all continue at the other one: nobody is asked twice, nothing is lost", async () => {
     const [dying, other] = deployment.frontEnds;
     if (!dying || !other) throw new Error("two front ends are needed");
     const targets = [dying.url];

@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 describe("the trace of a task", () => {
-  test("goes on from the caller's, through call, run, steps, park, answer and the next run", () => {
+  test("continues the caller's, through call, run, steps, park, answer and the next run", () => {
     expect(above(named("tools/call steps")!)).toEqual([]);
     expect(above(named("run steps", { "parley.run": "1" })!)).toEqual(["process run", "add run.created", "tools/call steps"]);
     expect(above(named("step before")!)).toContain("run steps");

@@ -4,7 +4,7 @@
  *   on the PATH         kubectl alone: any version of it will do
  *   in the cache        ~/.cache/parley/tools/<name>-<version>
  *   built               from the Go module proxy at the pinned version, where there is a Go; helm and kube-apiserver take minutes
- *   not there           with the reason, so that whoever needs it can say what was skipped and why
+ *   not there           with the reason, so that a test that needs it can say what was skipped and why
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

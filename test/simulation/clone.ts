@@ -1,4 +1,4 @@
-/** What structuredClone does to plain data, ten times as fast: the memory store copies whatever goes in and out. */
+/** What structuredClone does to plain data, ten times as fast: the memory store copies everything that goes in and out. */
 export function clonePlain<T>(value: T): T {
   return copy(value) as T;
 }

@@ -53,7 +53,7 @@ export async function drive(world: World): Promise<void> {
   witness.broke("end", `the task has not ended after ${TURNS_MAX} turns`);
 }
 
-/** Tells whoever waits for it that the event loop was idle. */
+/** Tells those who wait for it that the event loop was idle. */
 function fireIdle({ time }: World): boolean {
   if (time.idle.length === 0) return false;
   const ready = time.idle.filter(({ process }) => !process.isPaused);

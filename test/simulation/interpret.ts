@@ -1,7 +1,7 @@
 /**
  * Runs a program as a handler: natural asynchronous code over core's Effects, which tells its stage what it calls and what it sees.
  *
- * Each branch carries a number made of everything it has seen. It goes into steps and questions, so that whoever is given another branch's
+ * Each branch carries a number made of everything it has seen. It goes into steps and questions, so that code that is given another branch's
  * result, or decides otherwise than before, asks for something else from then on.
  */
 import type { Effects, Json, JsonObject, StepAttempt } from "@parley/core";

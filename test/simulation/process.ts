@@ -1,7 +1,7 @@
 /**
  * A process of the deployment: what it waits for from outside can be delivered late, fail, or be lost with the process.
  *
- * A dead process is never told anything again, so whatever it was doing stands still for good.
+ * A dead process is never told anything again, so everything it was doing stops for good.
  */
 import type { Clock } from "@parley/core";
 

@@ -49,7 +49,7 @@ describe("a case", () => {
   });
 
   test("that fails is made small, and still fails by the same rule", async () => {
-    // The handler fails by itself, and the engine is blamed: whatever engine is under test, this breaks a rule.
+    // The handler fails by itself, and the engine is blamed: this breaks a rule with any engine under test.
     const program: Program = {
       kind: "pure",
       attempts: 1,

@@ -1,4 +1,4 @@
-/** Connections for tests that look into Redis and meddle with it, whatever form its address has. */
+/** Connections for tests that look into Redis and meddle with it, for any form of its address. */
 import { openConnection } from "@parley/redis";
 import { Cluster, type Redis } from "ioredis";
 

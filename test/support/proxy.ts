@@ -1,5 +1,5 @@
 /**
- * A load balancer without affinity: every request goes to the next front end in turn, whoever sent it. It streams both ways, passes `Host`
+ * A load balancer without affinity: every request goes to the next front end in turn, from every sender. It streams both ways, passes `Host`
  * through, and retries nothing, so that tests see what a front end did. A front end that cannot be reached is answered with 502.
  */
 import { Agent, createServer, request, type IncomingMessage, type ServerResponse } from "node:http";

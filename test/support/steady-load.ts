@@ -1,6 +1,6 @@
 /**
- * Clients that go on while a deployment is rolled or dies in parts, and count every request that was not answered as it should be. A patient
- * one sends such a request again; the others give up what they were at: what a client would have to mend counts.
+ * Clients that keep working while a deployment is rolled or dies in parts, and count every request that was not answered as it should be. A patient
+ * one sends such a request again; the others give up what they were at: what a client would have to repair counts.
  *
  *   tasks   book_dinner from call to result, polled, answered
  *   calls   a tool that works for some seconds, by a client without tasks: each call is held, and handed over when its front end ends

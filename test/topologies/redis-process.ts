@@ -16,7 +16,7 @@ export interface RedisProcess {
 export interface RedisOptions {
   readonly directory: string;
   readonly port: number;
-  /** `always`: whatever was acknowledged survives SIGKILL. `everysec`: it survives SIGTERM. */
+  /** `always`: everything acknowledged survives SIGKILL. `everysec`: it survives SIGTERM. */
   readonly fsync: "always" | "everysec";
   /** Further arguments, such as `--cluster-enabled yes`. */
   readonly extra?: readonly string[];

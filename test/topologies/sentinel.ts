@@ -4,7 +4,7 @@
  * Replication is asynchronous: what a master acknowledged a moment before it died, or was replaced, may not have reached the replica that is
  * promoted. So front ends and workers wait for one (PARLEY_REDIS_REPLICAS), and the sentinels promote the one that has most.
  *
- * That leaves a master that was only slow for longer than `down-after-milliseconds`: until the sentinels reach it, it goes on, and so does the
+ * That leaves a master that was only slow for longer than `down-after-milliseconds`: until the sentinels reach it, it keeps serving, and so does the
  * replica that still follows it. With a second a busy machine has such failovers of living masters, and loses answers by them; hence four here,
  * and thirty by default.
  */

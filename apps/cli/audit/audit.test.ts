@@ -49,7 +49,7 @@ const problems = async (...files: string[]) =>
   (await verifyFiles(files.length > 0 ? files : [file])).problems.map(({ line, says }) => `${line}: ${says}`);
 
 describe("an export", () => {
-  test("is whole, and goes on where the file ends, however often it is begun", async () => {
+  test("is whole, and continues where the file ends, however often it is begun", async () => {
     const trail = aTrail(3, 2);
     expect(await take(trail)).toBe(5);
     expect(await take(trail)).toBe(0);
@@ -107,7 +107,7 @@ describe("an export", () => {
     ]);
   });
 
-  test("refuses to go on behind what is broken", async () => {
+  test("refuses to continue behind what is broken", async () => {
     const trail = aTrail(3);
     await take(trail);
     const [first = "", , third = ""] = await lines();
@@ -158,11 +158,11 @@ describe("verification finds", () => {
       ["1: record 1 of partition 0 was changed: it does not have the hash that it says"],
     ],
     ["a line that is no JSON", (all: string[]) => all.with(4, "{"), ["5: is not JSON: the line was changed, or cut off"]],
-    ["a line that is no record", (all: string[]) => [...all, "null"], ["9: is no audit record: it lacks p, n, prev or hash"]],
+    ["a line that is no record", (all: string[]) => [...all, "null"], ["9: is not an audit record: it lacks p, n, prev or hash"]],
     [
       "a line that is longer than any record",
       (all: string[]) => [...all, "x".repeat(LINE_MAX + 1)],
-      [`9: is no audit record: it has ${LINE_MAX + 1} characters, and none has more than ${LINE_MAX}`],
+      [`9: is not an audit record: it has ${LINE_MAX + 1} characters, and none has more than ${LINE_MAX}`],
     ],
   ])("%s, and says where", async (_what, change, told) => {
     await changing(change)();
@@ -217,7 +217,7 @@ describe("a checkpoint", () => {
     const other = await pem();
     await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/was not signed by the key/);
     await writeFile(signed, "{}");
-    await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/is no audit checkpoint/);
+    await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/is not an audit checkpoint/);
   });
 
   test("wants an Ed25519 key", async () => {

@@ -5,7 +5,7 @@
  *
  *   A1  `hash` is SHA-256, in base64url, over the canonical JSON of the record without it.
  *   A2  `prev` is the hash of the partition's record before; 43 zeros for the first.
- *   A3  `n` grows by one. Where records were lost before they came here, a record of `missing` says so, and n goes on behind it.
+ *   A3  `n` grows by one. Where records were lost before they came here, a record of `missing` says so, and n continues after it.
  */
 import { hash } from "node:crypto";
 import { canonicalJson, type Json } from "@parley/core";

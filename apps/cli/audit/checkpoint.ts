@@ -24,7 +24,7 @@ export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): P
 /** Throws an Error when the file is no checkpoint, or was not signed by that key. */
 export async function readCheckpoint(file: string, publicKeyFile: string): Promise<Checkpoint> {
   const checkpoint = JSON.parse(await readFile(file, "utf8")) as Checkpoint;
-  if (checkpoint.parley !== "audit checkpoint 1") throw new Error(`${file} is no audit checkpoint`);
+  if (checkpoint.parley !== "audit checkpoint 1") throw new Error(`${file} is not an audit checkpoint`);
   const { signature, ...statement } = checkpoint;
   const key = createPublicKey(await readFile(publicKeyFile));
   if (key.asymmetricKeyType !== "ed25519") throw new Error(`${publicKeyFile} must hold an Ed25519 key`);

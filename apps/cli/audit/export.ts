@@ -1,5 +1,5 @@
 /**
- * Takes audit records out of Redis into a file, chained, at least once and never twice: where the file ends says where to go on.
+ * Takes audit records out of Redis into a file, chained, at least once and never twice: the end of the file says where to continue.
  *
  * A record counts as taken when the file was flushed to disk. What a crash left unfinished at the end of the file is cut off and taken again.
  */

@@ -21,7 +21,7 @@ export interface Verified {
   readonly found: ReadonlyMap<string, string>;
 }
 
-/** Problems that are told; a file that is no audit at all has one in each line. */
+/** Problems that are told; a file that is not an audit at all has one in each line. */
 export const PROBLEMS_MAX = 1_000;
 /** Characters of a line; a record has some hundreds. */
 export const LINE_MAX = 65_536;
@@ -66,7 +66,7 @@ interface ReadLink {
 }
 
 function readLink(text: string): ReadLink | string {
-  if (text.length > LINE_MAX) return `is no audit record: it has ${text.length} characters, and none has more than ${LINE_MAX}`;
+  if (text.length > LINE_MAX) return `is not an audit record: it has ${text.length} characters, and none has more than ${LINE_MAX}`;
   let whole: JsonObject;
   try {
     whole = JSON.parse(text) as JsonObject;
@@ -75,7 +75,7 @@ function readLink(text: string): ReadLink | string {
   }
   const { p, n, prev, hash } = (typeof whole === "object" && whole) || {};
   if (typeof p !== "number" || typeof n !== "number" || typeof prev !== "string" || typeof hash !== "string")
-    return "is no audit record: it lacks p, n, prev or hash";
+    return "is not an audit record: it lacks p, n, prev or hash";
   return { text, whole, p, n, prev, hash };
 }
 

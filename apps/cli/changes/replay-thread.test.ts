@@ -52,14 +52,14 @@ describe("a replay in a thread", () => {
   });
 
   test.each([
-    ["loops for ever", "for (;;);", /kept its thread busy for more than/],
+    ["loops forever", "for (;;);", /kept its thread busy for more than/],
     ["ends its process", "process.exit(3);", /ended the process/],
     [
       "throws in a callback",
       `setTimeout(() => { throw new Error("astray"); }, 1); await new Promise(() => {});`,
       /outside of the handler's course: astray/,
     ],
-  ])("survives code that %s, and goes on with the next task", async (_what, trouble, reason) => {
+  ])("survives code that %s, and continues with the next task", async (_what, trouble, reason) => {
     const task = await waiting();
     const module = await moduleOf(`if (ctx.taskId === "0-bad") { ${trouble} } ${SAME}`, `bad-${trouble.length}.mjs`);
     const thread = await startReplayThread({ tools: [module], baseline: undefined, patienceMs: 100 }, 500);

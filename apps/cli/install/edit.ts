@@ -37,7 +37,7 @@ function editedJson(given: string, { servers, name, entry }: Edit): string {
   const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
   if (!isObject(before)) throw new Error("it holds no JSON object");
   const held = (before as Record<string, unknown>)[servers];
-  if (held !== undefined && !isObject(held)) throw new Error(`its ${servers} is no object`);
+  if (held !== undefined && !isObject(held)) throw new Error(`its ${servers} is not an object`);
   if (entry === undefined && (held as Record<string, unknown> | undefined)?.[name] === undefined) return given;
   const path: JSONPath = [servers, name];
   const tab = /^(\t| +)"/m.exec(text)?.[1] ?? "  ";

@@ -39,7 +39,7 @@ describe("a JSON file", () => {
     ["{", "it is not valid JSON: CloseBraceExpected in line 1"],
     ['{\n"a": 1\n"b": 2}', "it is not valid JSON: CommaExpected in line 3"],
     ["[]", "it holds no JSON object"],
-    ['{"mcpServers": []}', "its mcpServers is no object"],
+    ['{"mcpServers": []}', "its mcpServers is not an object"],
   ])("that is %s is left alone", (text, problem) => {
     expect(() => json(text)).toThrow(problem);
   });

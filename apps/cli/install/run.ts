@@ -32,7 +32,7 @@ interface Installed {
 const FILE_BYTES_MAX = 16 * 1_048_576;
 
 export async function install(clientName: string, options: InstallOptions): Promise<void> {
-  if (!isClientName(clientName)) throw new Error(`${clientName} is no client that is known here; known are ${CLIENT_NAMES.join(", ")}`);
+  if (!isClientName(clientName)) throw new Error(`${clientName} is not a known client; known are ${CLIENT_NAMES.join(", ")}`);
   if (!/^[\w-]{1,64}$/.test(options.name)) throw new Error("--name takes letters, digits, - and _, 64 at most");
   const client: ClientFile = CLIENTS[clientName];
   const file = await fileOf(client, options);
@@ -108,7 +108,8 @@ function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: Ins
 
 async function textOf(file: string): Promise<string | undefined> {
   try {
-    if ((await stat(file)).size > FILE_BYTES_MAX) throw new Error(`${file} is larger than ${FILE_BYTES_MAX} bytes: it is no configuration`);
+    if ((await stat(file)).size > FILE_BYTES_MAX)
+      throw new Error(`${file} is larger than ${FILE_BYTES_MAX} bytes: it is not a configuration file`);
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;

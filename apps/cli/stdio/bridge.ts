@@ -610,7 +610,7 @@ function describe(error: unknown): string {
 }
 
 function describeStatus({ status, url }: Response): string {
-  if (status === 401) return `${url} wants to know who calls: run \`parley login --url ${url}\`, or set PARLEY_TOKEN to an access token`;
+  if (status === 401) return `${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN to an access token`;
   if (status === 403) return `${url} does not let this caller in (HTTP 403)`;
   return `${url} answered HTTP ${status} without a JSON-RPC message`;
 }

@@ -18,10 +18,10 @@ const ANONYMOUS: Caller = Object.freeze({
   roles: Object.freeze([]),
 });
 
-/** Everybody is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
+/** Every caller is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
 export const anonymous: Authenticate = () => ANONYMOUS;
 
-/** Everybody is whom their access token, or a trusted proxy, says that they are. */
+/** Every caller is the one that their access token, or a trusted proxy, names. */
 export function byCredentials({ identify }: Identity): Authenticate {
   return ({ raw }) => identify({ rawHeaders: raw.rawHeaders, url: raw.url ?? "/", address: raw.socket.remoteAddress });
 }

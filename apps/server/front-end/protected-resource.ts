@@ -92,7 +92,7 @@ function printable(message: string): string {
 
 /**
  * Throws SCOPE_INSUFFICIENT where the caller's scopes do not cover `needed`. The scopes to ask for are those that it has, since some clients forget
- * them otherwise, and those that it lacks; with a call those that see it through, since a client that may call and not answer waits for ever.
+ * them otherwise, and those that it lacks; with a call those that see it through, since a client that may call and not answer waits forever.
  */
 export function requireScopes({ scopes: held }: Caller, needed: readonly string[], what: string): void {
   const lacked = lackedScopes(held, needed);

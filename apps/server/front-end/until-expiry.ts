@@ -9,7 +9,7 @@ export interface Ends extends Pick<Lifecycle, "closing" | "ending"> {
 
 /**
  * The end of this front end, and of the caller's credentials, as a held request sees it. A request is judged once, when it comes, and would be
- * held for days after its token has expired. So to it the end of its token is the end of this front end: its stream ends, its call is handed
+ * held for days after its token has expired. So the end of its token counts as the end of this front end: its stream ends, its call is handed
  * over, and its client comes back, with another token.
  *
  * Looked at with each heartbeat, since front ends hold ten thousand streams: that is how long one may outlive its token.

@@ -42,7 +42,7 @@ export function boundConnections(server: FastifyInstance, { limits, times, log }
   server.server.on("drop", () => {
     dropped += 1;
     if (performance.now() - toldAtMs < TELL_EVERY_MS) return;
-    log.warn({ dropped, most: limits.connectionsMax }, "connections dropped: as many are open as may be (PARLEY_CONNECTIONS_MAX)");
+    log.warn({ dropped, most: limits.connectionsMax }, "connections dropped: the limit is reached (PARLEY_CONNECTIONS_MAX)");
     toldAtMs = performance.now();
     dropped = 0;
   });

@@ -1,7 +1,7 @@
 /**
  * The session store in memory: the rules of packages/redis/scripts/session in the open.
  *
- * A method runs from its start to its end without awaiting, so it is one atomic change. A session that is gone is never written to: whatever
+ * A method runs from its start to its end without awaiting, so it is one atomic change. A session that is gone is never written to: anything that
  * comes late finds nothing and changes nothing.
  */
 import type { Clock } from "../ports.ts";

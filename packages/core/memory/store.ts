@@ -474,8 +474,8 @@ export function createMemoryStore({
   }
 
   /**
-   * An entry that is there keeps what it holds, and takes a place only if it has none: what was replayed once is replayed for ever. Only what
-   * has not come to anything yet, a sleep or a step that has begun, gives way to what it came to. True when an open ask was withdrawn, which
+   * An entry that is there keeps what it holds, and takes a place only if it has none: what was replayed once is replayed forever. Only what
+   * has not come to anything yet, a sleep or a step that has begun, is replaced by its outcome. True when an open ask was withdrawn, which
    * clients must be told.
    */
   function write(task: Stored, entries: readonly KeyedEntry[]): boolean {
@@ -570,7 +570,7 @@ function visible({
   };
 }
 
-/** An acceptance on a page is known by that, whatever the page took. */
+/** An acceptance on a page is known by that, regardless of what the page took. */
 function compared(outcome: EntryOutcome, onPage: boolean): EntryOutcome {
   if (!onPage || outcome.type !== "answer" || outcome.answer.action !== "accept") return outcome;
   return answerOutcome({ action: "accept" }, outcome.by);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { EffectPromise, forever, pendingEffect } from "./effect-promise.ts";
 
 describe("the promise of an effect", () => {
-  test("is not heard until somebody reacts to it, in whatever way", async () => {
+  test("is not heard until somebody reacts to it, in any way", async () => {
     const ways: ((promise: Promise<unknown>) => unknown)[] = [
       (promise) => promise.then(() => undefined),
       (promise) => promise.catch(() => undefined),

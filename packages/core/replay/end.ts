@@ -1,4 +1,4 @@
-/** How a run ends: once, by whatever comes first. */
+/** How a run ends: once, by the first cause. */
 import type { ParleyError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { JsonObject, Open } from "../task.ts";

@@ -26,7 +26,7 @@ export interface PatchesOptions {
   /** Whether everything recorded was called again and has settled. */
   readonly isLive: () => boolean;
   readonly diverged: (recorded: string, found: string) => void;
-  /** A call was made: what waits for it may go on. */
+  /** A call was made: what waits for it may continue. */
   readonly called: () => void;
 }
 

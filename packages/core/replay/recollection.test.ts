@@ -121,7 +121,7 @@ describe("a second call of a name (C2)", () => {
     expect(subject.keys(["a"])).toStrictEqual(["a#4"]);
   });
 
-  test("is certain behind something outside ctx when one flow made both, whatever else it called", () => {
+  test("is certain behind something outside ctx when one flow made both, even with other calls between", () => {
     const subject = run();
     subject.goTo(0, "outside");
     expect(subject.keys(["a", "b", "c", "d", "a", "a"])).toStrictEqual(["a", "b", "c", "d", "a#2", "a#3"]);
@@ -188,7 +188,7 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
   }
   const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
 
-  test("is the one that this item made, in the order of their numbers, whatever order the store gives", async () => {
+  test("is the one that this item made, in the order of their numbers, regardless of the store's order", async () => {
     const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
     subject.goTo(0, "outside");
     expect(await callAs(subject, 1)).toBe("a");
@@ -229,7 +229,7 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
 });
 
 describe("what was recorded", () => {
-  test("has settled in the order of places, whatever order the store gives, and what has come since is ordered by its arrival", () => {
+  test("has settled in the order of places, regardless of the store's order, and what has come since is ordered by its arrival", () => {
     const arrived = (atMs: number, revision: number) => ({ arrived: { atMs, revision } });
     const subject = run({
       recorded: {

@@ -236,7 +236,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const occurrence = occurrenceOf(counter, calls, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
       const id = entryKey(entryKind, key);
-      // Items of a Promise.all are told apart by their number, whatever the order in which they come.
+      // Items of a Promise.all are told apart by their number, in any order of arrival.
       // Not for what has no record: it could be numbered in another way in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
       const isNamed = !course.isInDrain && isRecordable && item() !== "";

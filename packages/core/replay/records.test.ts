@@ -109,7 +109,7 @@ describe("the bounds (P10)", () => {
     expect(stops).toStrictEqual([TOO_MANY]);
   });
 
-  test("an entry that the store holds counts once, whatever is added to it", () => {
+  test("an entry that the store holds counts once, even if something is added to it", () => {
     const { records, stops } = ledger({ held: 3, entriesMax: 3, sizeMax: 1 });
     records.note({ ...noted("step:0"), known: true });
     expect(stops).toStrictEqual([]);

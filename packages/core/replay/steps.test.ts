@@ -88,7 +88,7 @@ describe("tries", () => {
     expect(await trying(() => Promise.reject(new TypeError("a type"))).tried).toStrictEqual(failed("a type", "TypeError"));
   });
 
-  test("are failures whatever is thrown, and by no name that is not their own", async () => {
+  test("are failures with any thrown value, and by no name that is not their own", async () => {
     const throwing = new Error("x");
     for (const member of ["name", "message", "stack"])
       Object.defineProperty(throwing, member, {

@@ -62,7 +62,7 @@ describe("an ask", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { action: "accept", content: { n: 7 } } });
   });
 
-  test("of a later generation is not answered by what came with the call, whatever the caller named it", async () => {
+  test("of a later generation is not answered by what came with the call, under any name", async () => {
     const reply = { action: "accept", content: { n: 1 } };
     const task = subject(
       async ({ ask, restart }) => {

@@ -16,7 +16,7 @@ export interface AnswerTask extends TaskRef {
   /**
    * For replies whose sender cannot be told what is wrong with them, since they answer a request of ours: the ask notes it, wakes its
    * watchers and is put again. The reply that reaches `refusalsMax` is taken as `cancel`, and its receipt is the cancellation's: a client
-   * that answers by machine, and wrongly, would be asked for ever.
+   * that answers by machine, and wrongly, would be asked forever.
    */
   readonly countRefusals?: boolean;
 }
@@ -31,7 +31,7 @@ export interface Answered {
  * Takes answers to a task's asks, each judged on its own: one bad reply does not keep a good one from counting. Whether the caller may answer is
  * decided for each (policy.ts). Throws TASK_NOT_FOUND, TOO_MANY_ANSWERS.
  *
- * Validates before it records, records before it acknowledges (I6), and adds the next run. The race is settled by the store (I2); whoever
+ * Validates before it records, records before it acknowledges (I6), and adds the next run. The race is settled by the store (I2); a caller that
  * lost it is told by the receipt.
  */
 export async function answerTask(services: Services, request: AnswerTask): Promise<Answered> {
@@ -71,7 +71,7 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
     if (isEventKey(key)) continue;
-    // All of them whatever comes back, so that a task that is there takes as long as one that is not.
+    // All of them, regardless of the results, so that a task that is there takes as long as one that is not.
     const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
     if (!found) continue;

@@ -133,7 +133,7 @@ describe("a task that is cancelled under its run", () => {
     expect(await work(3)).toEqual({ type: "refused", reason: "finished" });
   });
 
-  test("whose tool has nothing to undo ends as ever: the step learns why, and nothing is owed", async () => {
+  test("whose tool has nothing to undo ends as usual: the step learns why, and nothing is owed", async () => {
     const reasons: unknown[] = [];
     const flight = stoppable((reason) => reasons.push(reason));
     const { work, cancel, load } = await started({ run: async ({ step }) => void (await step("flight", flight.work)) });
@@ -181,7 +181,7 @@ describe("the reason of a step's signal", () => {
     }
   });
 
-  test("is the worker's end: another one goes on at once, and what was done is not done again", async () => {
+  test("is the worker's end: another one continues at once, and what was done is not done again", async () => {
     const stopping = new AbortController();
     const reasons: unknown[] = [];
     const slow = stoppable((reason) => reasons.push(reason));

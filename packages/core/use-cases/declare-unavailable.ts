@@ -4,7 +4,7 @@ import { getTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
 /**
- * Says that the client of a hidden task cannot be put one of its asks, so that the tool goes on instead of waiting for nobody.
+ * Says that the client of a hidden task cannot be put one of its asks, so that the tool continues instead of waiting for nobody.
  *
  * Recorded like an answer, and races like one (I2): of two front ends that say so one is accepted, and where a reply came first it stands.
  */

@@ -2,7 +2,7 @@
  * A run's hold on its task: the token that fences its writes, and the lease that says how long it is sure of it.
  *
  *   begin ─── lease ───▶│           every write and renewal moves the end of the lease: now + leaseMs
- *        renew ── lease ─────▶│     it runs out: the run stops, whatever the store says later
+ *        renew ── lease ─────▶│     it runs out: the run stops, regardless of what the store says later
  *
  * Another worker takes the task over only when the lease has run out, and by then this one has stopped: a step never runs twice side by side
  * (P6). The lease counts from before the write was sent, by the same clock as the store's.

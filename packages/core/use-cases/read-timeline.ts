@@ -21,7 +21,7 @@ export interface Timeline {
   readonly settled: number;
   /** The oldest behind `after`. */
   readonly items: readonly FeedItem[];
-  /** To go on from; undefined while the feed is empty. */
+  /** Where to continue; undefined while the feed is empty. */
   readonly cursor: string | undefined;
   /** More items wait behind the cursor. */
   readonly more: boolean;

@@ -207,7 +207,7 @@ describe("a task whose content cannot be read", () => {
     return { subject, taskId };
   };
 
-  test("for want of its key is left as it is, comes up again after a while, and goes on when the key is back", async () => {
+  test("for want of its key is left as it is, comes up again after a while, and continues when the key is back", async () => {
     let isMissing = false;
     const { subject, taskId } = await parked({
       store: (memory) => ({
@@ -288,7 +288,7 @@ describe("a task whose content cannot be read", () => {
 });
 
 describe("a task whose tool no worker has", () => {
-  test("waits ever longer, says so, keeps its deadlines and its attempts, and goes on when the tool is back", async () => {
+  test("waits ever longer, says so, keeps its deadlines and its attempts, and continues when the tool is back", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size, { timeoutMs: 3 * HOUR })).action));
     const taskId = await subject.create();
     await subject.work();
@@ -384,7 +384,7 @@ describe("a task of newer code than its worker's", () => {
 });
 
 describe("waiting is not expiring (P9)", () => {
-  test("after a week without a worker, 1,000 waiting and 1,000 tasks that have not begun are there and continue, whatever ttl was asked for", async () => {
+  test("after a week without a worker, 1,000 waiting and 1,000 tasks that have not begun are there and continue, with any ttl", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size)).action));
     const waiting = await Promise.all(Array.from({ length: 1_000 }, () => subject.create({}, MINUTE)));
     await subject.work();

@@ -1,7 +1,7 @@
 /**
  * One run, as a worker does it: take the task, replay the handler, write down how it ended.
  *
- * Every write carries the token that `begin` drew; the first one that is refused ends the run without a trace (I5). Whatever throws here
+ * Every write carries the token that `begin` drew; the first one that is refused ends the run without a trace (I5). Anything that throws here
  * (the store is away, the process dies) leaves the task begun: when its lease ends, the sweep adds the same run again and another worker
  * takes it over.
  */
@@ -229,7 +229,7 @@ interface PutBack {
   readonly missing: Missing;
 }
 
-/** A deployment may be half rolled out: another worker can have what is missing already, or again. Ever more rarely, and not for ever. */
+/** A deployment may be half rolled out: another worker can have what is missing already, or again. Less and less often, and not forever. */
 async function putBack(services: Services, { begun: { task, attempt }, asks, hold, missing }: PutBack): Promise<RunReport> {
   const { settings, clock, log } = services;
   const message = messageOf(missing);
@@ -245,7 +245,7 @@ async function putBack(services: Services, { begun: { task, attempt }, asks, hol
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
-/** Open questions keep their deadlines, whatever else the task waits for. */
+/** Open questions keep their deadlines, regardless of what else the task waits for. */
 function earliest(dueAtMs: number, asks: readonly Open[]): number {
   return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
 }
@@ -393,7 +393,7 @@ async function writeEnd(services: Services, { runnable, newest, begun, asks, hol
         case "cancelled":
           await hold.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
           return { type: "fenced" };
-        // Another worker goes on at once, and not when the lease has run out.
+        // Another worker continues at once, and not when the lease has run out.
         case "draining":
           await hold.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
           return { type: "fenced" };

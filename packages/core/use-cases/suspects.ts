@@ -6,7 +6,7 @@
  *
  *   S1  While one is, no other is taken over here. It is left to the sweep, which adds it again each second, here or elsewhere. It is not
  *       begun, so it holds no slot, and if the process dies again its count has not grown.
- *   S2  It is cleared by whatever ends its count (it recorded something, or its run ended), and by time: a machine that failed twice must not
+ *   S2  It is cleared when its count ends (it recorded something, or its run ended), and by time: a machine that failed twice must not
  *       make a hundred long runs wait for each other.
  *
  * If the worker dies again, it was the suspect's doing, or that of a task which has not been taken over so often: the neighbours' counts stand

@@ -1,7 +1,7 @@
 import type { Services } from "./services.ts";
 
 /**
- * Adds every run that should have begun and did not: ends of deadlines and sleeps, and whatever a lost wake-up, a dead front end or a dead
+ * Adds every run that should have begun and did not: ends of deadlines and sleeps, and runs that a lost wake-up, a dead front end or a dead
  * worker left behind. Returns how many it added. Called every second for each partition, by one worker at a time or by several: adding a
  * run twice is adding it once.
  */

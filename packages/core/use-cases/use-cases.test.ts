@@ -243,7 +243,7 @@ describe("answers", () => {
     expect(subject.queue.length).toBe(0);
   });
 
-  test("a refusal that is counted stands with the open ask, bounded, and wakes whoever puts it again", async () => {
+  test("a refusal that is counted stands with the open ask, bounded, and wakes the front end that asks it again", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();

@@ -45,8 +45,8 @@ describe("initialize", () => {
     ["a version that is no text", initialize({ protocolVersion: 1, capabilities: {} }), "protocolVersion must be a string"],
     ["no capabilities", initialize({ protocolVersion: "2025-11-25" }), "capabilities is required"],
     ["a list of capabilities", initialize({ protocolVersion: "2025-11-25", capabilities: [] }), "capabilities must be an object"],
-    ["a capability that is no object", asking("2025-11-25", { elicitation: true }), "capabilities.elicitation must be an object"],
-    ["a model that is no object", asking("2025-11-25", { sampling: "yes" }), "capabilities.sampling must be an object"],
+    ["a capability that is not an object", asking("2025-11-25", { elicitation: true }), "capabilities.elicitation must be an object"],
+    ["a model that is not an object", asking("2025-11-25", { sampling: "yes" }), "capabilities.sampling must be an object"],
     ["roots that are a list", asking("2025-11-25", { roots: [] }), "capabilities.roots must be an object"],
   ])("with %s is refused", (_, message, text) => {
     expect(readInitialize(message)).toStrictEqual({

@@ -6,7 +6,7 @@ import { TASKS_EXTENSION } from "./names.ts";
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** Reads them from the raw `_meta`. The path of the first member that is no object comes back as a string. */
+/** Reads them from the raw `_meta`. The path of the first member that is not an object comes back as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   const capabilities = askable(declared);
   if (typeof capabilities === "string") return capabilities;

@@ -27,7 +27,7 @@ describe("a request is of a revision without sessions", () => {
     ["its header names one with sessions", { "mcp-protocol-version": "2025-11-25" }, silent],
     ["its header names one that is not served", { "mcp-protocol-version": "2026-07-29" }, silent],
     ["its params and its _meta are something else", {}, { params: [{ _meta: { [VERSION]: "2026-07-28" } }] }],
-    ["its _meta is no object", {}, { params: { _meta: "2026-07-28" } }],
+    ["its _meta is not an object", {}, { params: { _meta: "2026-07-28" } }],
     ["the version is only inherited", {}, { params: { _meta: Object.create({ [VERSION]: "2026-07-28" }) as object } }],
   ])("and not when %s", (_why, headers, body) => {
     expect(statelessDialect({ headers, body })).toBeUndefined();

@@ -16,7 +16,7 @@ export type Access = "open" | Exclude<Unreadable, "damaged">;
 export interface ContentCodec {
   /** What Redis holds are texts, or bytes, which this process handles as strings with one character for each. */
   readonly encoding: Encoding;
-  /** To be asked before content of the task is sealed or opened: whatever must be fetched for that is fetched here. Throws UNAVAILABLE. */
+  /** To be asked before content of the task is sealed or opened: anything that must be fetched for that is fetched here. Throws UNAVAILABLE. */
   access(taskId: string): Access | Promise<Access>;
   of(taskId: string): Content;
 }

@@ -128,7 +128,7 @@ async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (wha
   return JSON.stringify(readBack);
 }
 
-/** All that is sent to Redis, by whoever, until the returned function is called: the lines of MONITOR, as they come. */
+/** All that any client sends to Redis until the returned function is called: the lines of MONITOR, as they come. */
 async function listenIn({ url, redis }: OpenRedis): Promise<() => Promise<string>> {
   const { hostname, port, password } = new URL(url);
   const socket = connect(Number(port), hostname);

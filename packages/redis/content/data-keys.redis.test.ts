@@ -137,7 +137,7 @@ describe("data keys", () => {
     expect(await Promise.all(keysOfTask(whole, waiting).map((each) => whole.redis.dumpBuffer(each)))).toEqual(before);
     expect(bereft.logged.map(({ message }) => message)).toContain("the key ring does not open a data key, tasks sealed with it wait");
 
-    // Put off, the task does not stand in the way of others; an answer makes it due as ever.
+    // Put off, the task does not stand in the way of others; an answer makes it due as usual.
     const nowMs = Date.now() + HOUR_MS;
     await bereft.store.postpone({ taskId: fresh, nowMs, dueAtMs: nowMs + 15_000 });
     const overdue = async (atMs: number) =>
@@ -211,7 +211,7 @@ describe("data keys", () => {
     expect(await operator.redis.hget(key(operator), `key:${word}`)).toMatch(/^erased \d+$/);
   });
 
-  test("that Redis lost are put back by whoever still has them", async () => {
+  test("that Redis lost are put back by any process that still has them", async () => {
     const contentKeys = aContentKey();
     const [one, other] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys, drawsIds: false })];
     const waiting = await aLife(one.store, one.newTaskId).parked([anAsk("size")]);

@@ -5,7 +5,7 @@
  *   key:<word>        created_at_ms ring_key_id tenant_digest wrapped    or    erased erased_at_ms
  *
  *   K1  A task's id names its key by a word, so a key is found by the id alone, weeks and epochs later.
- *   K2  A word means one key for ever. It is never given to another, and one that was erased stays erased.
+ *   K2  A word means one key forever. It is never given to another, and one that was erased stays erased.
  *   K3  No process uses what it saw longer than LOOK_FIRST_MS ago: by then it knows that a key was erased, or that an epoch has begun.
  *
  * What is wrapped is bound to its word and its tenant: moved to another field it does not open.

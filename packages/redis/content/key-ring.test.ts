@@ -43,7 +43,7 @@ describe("keys as text", () => {
 
   test("are each there once, and as many as a ring may have", () => {
     const key = aContentKey();
-    expect(() => parseKeys(`${aContentKey()},${key},${key}`)).toThrow("key 3 is there twice");
+    expect(() => parseKeys(`${aContentKey()},${key},${key}`)).toThrow("key 3 appears twice");
     const many = Array.from({ length: RING_KEYS_MAX + 1 }, aContentKey);
     expect(parseKeys(many.slice(1).join())).toHaveLength(RING_KEYS_MAX);
     expect(() => parseKeys(many.join())).toThrow(`has ${RING_KEYS_MAX + 1} keys; a ring has at most ${RING_KEYS_MAX}`);

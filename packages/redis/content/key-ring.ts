@@ -52,7 +52,7 @@ export function parseKeys(text: string): readonly RingKey[] {
   if (keys.length === 0) throw new TypeError("has no key: make one with `openssl rand -base64 32`");
   if (keys.length > RING_KEYS_MAX) throw new TypeError(`has ${keys.length} keys; a ring has at most ${RING_KEYS_MAX}`);
   const twice = keys.findIndex(({ id }, index) => keys.findIndex((other) => other.id === id) !== index);
-  if (twice !== -1) throw new TypeError(`key ${twice + 1} is there twice`);
+  if (twice !== -1) throw new TypeError(`key ${twice + 1} appears twice`);
   return keys;
 }
 

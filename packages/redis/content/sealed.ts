@@ -4,7 +4,7 @@
  *   data key of a tenant and epoch ── HMAC-SHA-512 with the task's id ──▶ one key to encrypt this task's content, one for its fingerprints
  *
  * A key of each task's own keeps random nonces safe: one key for all of a busy tenant's tasks would have met the 2^32 texts that NIST allows
- * such a key within days (SP 800-38D, 8.3). It also makes the content of each task another cipher's, whatever the nonces.
+ * such a key within days (SP 800-38D, 8.3). It also makes the content of each task another cipher's, regardless of the nonces.
  *
  *   S1  What is sealed is nonce, ciphertext, tag: 28 bytes more than the text in UTF-8, stored as bytes.
  *   S2  A text opens in its own task and its own part alone.
@@ -38,7 +38,7 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): S
 
   function keysOf(taskId: string, word: string): TaskKeys {
     const dataKey = dataKeys.key(word);
-    // Whoever asked for access has it in the same turn; only a defect comes here without.
+    // A caller that asked for access has it in the same turn; only a defect comes here without.
     if (!dataKey) throw new Error(`the key of task ${taskId} is not at hand`);
     const before = kept.get(taskId);
     if (before?.dataKey === dataKey) return before;

@@ -1,4 +1,4 @@
---[[ cancel.lua: ends the task as cancelled, whatever a run is doing.
+--[[ cancel.lua: ends the task as cancelled, even while a run is at work.
 
 KEYS  task journal feed due
       audit    stream  audit records of the partition

@@ -7,7 +7,7 @@ ARGV  task_id, token, now_ms, status, fields (count, then name and value of each
 Returns 'finished' | 'refused'.
 
 Settles the race between a result and a cancellation: whichever script runs first clears the token, and the other is refused (I1, I5).
-From here the task lives as long as it is retained and no longer, whatever it waited for before. ]]
+From here the task lives as long as it is retained and no longer, even if it waited for longer before. ]]
 local task_id, token, now_ms, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local state = held_state(token)

@@ -5,7 +5,7 @@ KEYS  task journal feed due
 Returns the key of each entry and its first words in turn: place, called_at, digest, mark, and the outcome where that is a bare word.
 
 It reads only, and settles no race: an entry that is written meanwhile is in it or not. Values stay in Redis, since a journal may hold
-megabytes and whoever looks at a timeline wants a line of each entry. ]]
+megabytes, and a timeline shows one line of each entry. ]]
 local lines = {}
 for _, key in ipairs(redis.call('HKEYS', journal)) do
   -- Beside entries the hash holds arguments that are large.

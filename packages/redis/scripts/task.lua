@@ -191,7 +191,7 @@ end
 
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
--- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
+-- retention is over already the keys are gone at once, and a field written then would make a key that stays forever.
 -- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
 local TASK = string.gsub(due, 'due$', 'task:')
 local ONCE = string.gsub(due, 'due$', 'once:')
@@ -254,7 +254,7 @@ local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 
 -- Writes the entries that ARGV lists from `at`: key and text of each, the text being an entry, or its place alone where the writer knows that
 -- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
--- replayed for ever. Only what has not come to anything yet (-), a sleep or a step that has begun, gives way to what it came to. An ask that is
+-- replayed forever. Only what has not come to anything yet (-), a sleep or a step that has begun, is replaced by its outcome. An ask that is
 -- written as withdrawn is closed, which the caller must tell. Returns the index behind the list.
 local function write_entries(at)
   return each_group(at, 2, function(key, text)

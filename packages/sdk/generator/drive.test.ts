@@ -526,7 +526,7 @@ describe("what is yielded wrongly is thrown at the yield", () => {
 });
 
 describe("a generator that does not end, or too much", () => {
-  test("is ended after twenty thousand yields, whatever it catches", async () => {
+  test("is ended after twenty thousand yields, even if it catches everything", async () => {
     let yields = 0;
     const upTo = (most: number): Run =>
       function* () {
@@ -535,7 +535,7 @@ describe("a generator that does not end, or too much", () => {
             yields += 1;
             yield 1n as never;
           } catch {
-            // It goes on.
+            // It continues.
           }
         }
         return "ended";
@@ -580,7 +580,7 @@ describe("a generator that does not end, or too much", () => {
     expect(exceeds.error?.message ?? exceeds.text).toContain("streamed more than 4194304 characters");
   });
 
-  test("catches a refusal and goes on", async () => {
+  test("catches a refusal and continues", async () => {
     const ended = await run(
       function* () {
         for (;;) {

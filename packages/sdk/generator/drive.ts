@@ -102,7 +102,7 @@ function kindOf(yielded: object): (typeof KINDS)[number] | undefined {
 function perform(yielded: unknown, stage: Stage): unknown {
   if (yielded === undefined || yielded === null) return undefined;
   if (typeof yielded !== "object") return stage.teller.stream(yielded);
-  if (isGenerator(yielded)) throw wrong(stage, "a generator: use yield*, or all to let several go on at once");
+  if (isGenerator(yielded)) throw wrong(stage, "a generator: use yield*, or all to run several at once");
   if ("then" in yielded) throw wrong(stage, "a promise: write async *run and await it, or put the work into a step");
   if (Array.isArray(yielded)) return performList(yielded, stage);
   switch (kindOf(yielded)) {
@@ -248,7 +248,7 @@ async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[],
   try {
     return await Promise.all(running);
   } catch (error) {
-    // Nobody is asked in vain, and nothing of this goes on beside what the generator does next.
+    // Nobody is asked in vain, and nothing of this continues beside what the generator does next.
     failed.abort(error);
     await Promise.allSettled(running);
     throw error;

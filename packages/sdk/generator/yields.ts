@@ -95,7 +95,7 @@ export interface PatchedYield {
   readonly patched: string;
 }
 
-/** One of several that go on at once: a generator is driven beside the others. */
+/** One of several that run at once: a generator is driven beside the others. */
 export type Parallel = AskYield | EmitYield | StepYield | AllYield | AnyToolGenerator;
 
 /**

@@ -109,7 +109,7 @@ function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, base
 
 interface Expecting {
   readonly patienceMs: number;
-  /** Questions as another replay put them; `any`: whatever is asked counts as what was asked. Absent: what was recorded. */
+  /** Questions as another replay put them; `any`: every question counts as the one that was asked. Absent: what was recorded. */
   readonly expected?: ReadonlyMap<string, Asked> | "any";
 }
 

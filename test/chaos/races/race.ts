@@ -141,7 +141,7 @@ async function raceOnce(client: Client, { evidence, number, random, over }: OneR
   return operations;
 }
 
-/** Whoever got no reply may still win: a look counts when the task has ended, which is when nobody can any more. */
+/** A caller that got no reply may still win: a look counts when the task has ended, which is when nobody can any more. */
 async function lookAtEnd(
   client: Client,
   { taskId, over, operations }: { taskId: string; over: AbortSignal; operations: Operation[] },

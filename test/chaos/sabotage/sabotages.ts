@@ -56,7 +56,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     lifecycles: 60,
   },
   {
-    name: "expiry on one key only: a task's journal and feed stay for ever",
+    name: "expiry on one key only: a task's journal and feed stay forever",
     file: "packages/redis/scripts/task.lua",
     find: "  redis.call('PEXPIREAT', journal, state.expires_at_ms)\n  redis.call('PEXPIREAT', feed, state.expires_at_ms)\n",
     replace: "",

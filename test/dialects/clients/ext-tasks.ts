@@ -93,7 +93,7 @@ async function run(call: Call, open: Connect): Promise<Told> {
       return await settle(await session.resumeTask({ ...reference, endpointId: url }));
     }
     const settled = await outcomeOf(execution);
-    // An answer that was refused ends the client's own doing, not the task: whoever takes it up again is asked again.
+    // An answer that was refused ends the client's own doing, not the task: a client that takes it up again is asked again.
     return settled.code === INVALID_PARAMS ? await settle(await session.resumeTask(reference)) : settled.told;
   } finally {
     await close();

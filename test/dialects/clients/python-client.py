@@ -133,7 +133,7 @@ async def fastmcp_task(call):
 
 
 async def result_of(client, task):
-    """An answer that was refused ends the client's own doing, not the task: whoever takes it up again is asked again."""
+    """An answer that was refused ends the client's own doing, not the task: a client that takes it up again is asked again."""
     try:
         return await task.result()
     except fastmcp.exceptions.McpError as error:

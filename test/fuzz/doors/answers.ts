@@ -280,7 +280,7 @@ function expectation(kind: string, name: string, due: Due, { body }: Draft): Exp
   return { kind, changes: [name], due, said: JSON.stringify(body), toolMaySayNo: true, ...(method !== undefined && { id }) };
 }
 
-/** A call that asks again with what was wrong has refused the answer, whatever its status says. */
+/** A call that asks again with what was wrong has refused the answer, regardless of its status. */
 function judgeAnswer(response: Response, expected: Expected, { notTaken = () => false }: Pick<Open, "notTaken">): void {
   if (!notTaken(response)) return judge(response, expected);
   judge(response, { ...expected, due: "any" });

@@ -1,5 +1,5 @@
 /**
- * The pages on which people give secrets and files. Whatever is sent, a question is settled by a right form and by nothing else, once; what is
+ * The pages on which people give secrets and files. A question is settled by a valid form and by nothing else, once; what is
  * refused leaves no file behind; nothing that was given comes back.
  */
 import { readdir } from "node:fs/promises";
@@ -198,7 +198,7 @@ function isUpload({ asked, encoding, action }: Sent): boolean {
 /** Whether it is what the page's own form sends. */
 function fits({ asked, encoding, action, chars, files }: Sent): boolean {
   if (encoding !== "as asked") return false;
-  // Larger than any form of the page, whatever else it says.
+  // Larger than any form of the page, regardless of its fields.
   if (asked === "key" && chars > FORM_BYTES_MAX) return false;
   if (action === "decline") return true;
   if (action !== "accept") return false;

@@ -99,7 +99,7 @@ export const sessions: Door<Sent> = {
       if (response.outcome === "left") await leave(session, parsed);
     }
 
-    /** A session's call goes on when its stream is left: it is cancelled, as a client would. */
+    /** A session's call continues when its stream is left: it is cancelled, as a client would. */
     async function leave(session: InSession, body: unknown): Promise<void> {
       const { id, method } = (body ?? {}) as { id?: Json; method?: unknown };
       if (method !== "tools/call" && method !== "prompts/get") return;

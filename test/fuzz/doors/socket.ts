@@ -270,7 +270,7 @@ function noChunks(): fc.Arbitrary<string> {
   );
 }
 
-/** A length and chunks, or two lengths: whoever reads the other one sees another request in the rest. */
+/** A length and chunks, or two lengths: a parser that reads the other one sees another request in the rest. */
 function twoLengths(): fc.Arbitrary<Case> {
   const both = (name: string, lines: Lines, body: string): Case => ({ kind: "two lengths", name, lines, body });
   return fc.constantFrom(

@@ -108,7 +108,7 @@ export const state: Door<Sent> = {
         case "request id": {
           const { was, is } = change(all.requestId);
           const draft = { headers: sessionHeaders(session), body: { jsonrpc: "2.0", id: is, result: { action: "no action" } } };
-          // The answer is none, so that the question stays open whoever it is for.
+          // The answer is none, so that the question stays open for everyone.
           return { draft, was, is, dueAsItWas: "refused" };
         }
         case "elicitation id": {

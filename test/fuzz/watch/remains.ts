@@ -60,7 +60,7 @@ export function mb(bytes: number): number {
   return Math.round(bytes / 1_048_576);
 }
 
-/** Ends every task, as their clients could, and names the keys that stay for ever. */
+/** Ends every task, as their clients could, and names the keys that stay forever. */
 export async function everlastingKeys({ deployment }: System): Promise<RunFinding[]> {
   const { redis, url, prefix, keys } = deployment.redis;
   const backend = await connectRedis({ url, prefix }, { log: silent });

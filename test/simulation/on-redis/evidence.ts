@@ -52,7 +52,7 @@ export function write(directory: string, taskId: string, happening: Happening): 
   append(fileOf(directory, taskId), { ...happening, pid: process.pid, atMs: nowMs() });
 }
 
-/** Written by whoever kills, just before. */
+/** Written by the killer, just before. */
 export function writeDeath(directory: string, pid: number): void {
   append(join(directory, DEATHS), { pid, atMs: nowMs() });
 }

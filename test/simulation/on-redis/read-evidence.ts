@@ -1,7 +1,7 @@
 /**
  * Lets the simulation's witness see, after the fact, what the evidence says: the same rules judge what happened on Redis.
  *
- * A change counts from when it was sent, if it has happened at all: whatever follows from it comes later. One whose sender died before it knew
+ * A change counts from when it was sent, if it has happened at all: its consequences come later. One whose sender died before it knew
  * is told from what later runs found. A run counts from when its `begin` was answered.
  */
 import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type ParkRequest, split, type Task } from "@parley/core";
@@ -100,7 +100,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
 
   function begin({ token, run, journal }: BeganRun, line: Line, request: Sent["request"]): void {
     const process = processOf(line.pid);
-    // Whoever held the task until now has lost it by its lease, or else the witness says so.
+    // The previous holder of the task has lost it by its lease, or else the witness says so.
     const lost = holder?.process;
     const job: Job = {
       id: jobs.size,

@@ -74,7 +74,7 @@ export interface Dialect {
   readonly hasTasks: boolean;
   listTools(): Promise<readonly Tool[]>;
   call(call: Call, told: Told): Running;
-  /** Comes back to a task, by whomever it was called. */
+  /** Comes back to a task, called by this client or another. */
   follow(taskId: string, told: Told): Running;
   /** Comes back to a call by what it kept. */
   resume(kept: JsonObject, told: Told): Running;

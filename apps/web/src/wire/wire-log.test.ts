@@ -53,7 +53,7 @@ describe("a wire log", () => {
     expect([last(made.entries).cut, pretty(last(made.entries))]).toEqual([1, `"${"x".repeat(9)}… 1 more characters`]);
   });
 
-  test("is empty when it was cleared, and goes on", () => {
+  test("is empty when it was cleared, and continues", () => {
     const { made } = log({ entriesMax: 1 });
     for (const method of ["a", "b"]) made.add("out", { method }, "POST");
     made.clear();

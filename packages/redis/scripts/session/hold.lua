@@ -1,4 +1,4 @@
---[[ hold.lua: makes `token` the holder of a stream, whoever held it before.
+--[[ hold.lua: makes `token` the holder of a stream, even if another held it before.
 
 KEYS  session
 ARGV  stream, token, now_ms, lease_until_ms, after (the number of the last event that the stream's client has read), most

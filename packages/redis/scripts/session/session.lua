@@ -10,12 +10,12 @@ A session is one hash with one expiry, set when it is opened and moved only by t
   asked:<task id>:<key> event refusals stream: where the question is put, as which event, and how often it had been refused then
 
 A plain HSET that comes after the session was closed or has expired would make a hash without an expiry, which nobody ever deletes. So
-whatever adds a field is a script that looks first. Removing a field makes nothing, and needs none. ]]
+a field is only ever added by a script that looks first. Removing a field creates nothing, and needs no look. ]]
 local session = KEYS[1]
 
 local function is_open() return redis.call('HEXISTS', session, 'session') == 1 end
 
--- Wakes whoever watches the session. The channel has the name of the hash.
+-- Wakes those who watch the session. The channel has the name of the hash.
 local function tell() redis.call(PUBLISH, session, '') end
 
 -- Token and end of the lease of a stream that is held, or was until its holder died.

@@ -2,7 +2,7 @@
  * Which scopes a caller needs for what it wants: one table for both families, looked at before any work is done. What the policy says about the
  * task itself comes on top of it.
  *
- * Lists, `initialize` and whatever else says only what is served need none: any caller may see it.
+ * Lists, `initialize` and other requests about what is served need none: any caller may see it.
  */
 import { type Catalogue, SCOPES } from "@parley/core";
 import type { Wanted } from "./wanted.ts";

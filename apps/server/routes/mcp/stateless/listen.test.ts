@@ -230,7 +230,7 @@ describe("a listen stream", () => {
     const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 } });
     const taskId = await task(here);
     await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
-    // A task that changes for ever, and is large.
+    // A task that changes forever, and is large.
     let revision = 10;
     const load = services.store.load.bind(services.store);
     services.store.load = async (id) => {
