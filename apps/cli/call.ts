@@ -1,5 +1,6 @@
 /** `parley call`: calls a tool, shows what happens, asks what it asks, prints its result. */
 import { fieldsOf, type JsonObject } from "@parley/core";
+import { IDEMPOTENCY_KEY } from "@parley/protocol";
 import type { CallCommand } from "./commands/call.ts";
 import { follow, Left } from "./follow.ts";
 import type { Elicitation } from "./form.ts";
@@ -30,7 +31,8 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
   await withServer({ url, tools, dataDir, mayStart: true }, async (server) => {
     const args = await givenArguments(server, { tool, options, flags, interactive, signal });
     if (args === undefined) return leave();
-    const called = await begin(server, { tool, args, interactive, signal });
+    const { idempotencyKey } = options;
+    const called = await begin(server, { tool, args, interactive, signal, ...(idempotencyKey !== undefined && { idempotencyKey }) });
     if (called === undefined) return leave();
     if (called.resultType !== "task" || called.taskId === undefined) return printImmediate(called, json);
 
@@ -83,9 +85,10 @@ async function givenArguments(
 /** Calls; answers what the tool asks before there is a task that somebody else could answer. Undefined when the person left. */
 async function begin(
   server: McpClient,
-  { tool, args, interactive, signal }: Calling & { readonly args: JsonObject },
+  { tool, args, interactive, signal, idempotencyKey }: Calling & { readonly args: JsonObject; readonly idempotencyKey?: string },
 ): Promise<Called | undefined> {
-  const params = { name: tool, arguments: args };
+  const meta = idempotencyKey === undefined ? {} : { _meta: { [IDEMPOTENCY_KEY]: idempotencyKey } };
+  const params = { name: tool, arguments: args, ...meta };
   let called = await server.request<Called>("tools/call", params);
   for (let round = 0; called.resultType === "input_required" && round < ROUNDS_MAX; round += 1) {
     const asked = Object.entries(called.inputRequests ?? {});

@@ -15,7 +15,7 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
-import { readUpstreams, type Upstream, upstreamsEnvironment } from "@parley/gateway";
+import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
 import { filesEnvironment, uploadEnvironment } from "@parley/files";
 import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
@@ -149,7 +149,7 @@ export interface ServerConfig {
   readonly host: string;
   readonly port: number;
   readonly tools: readonly string[];
-  readonly upstreams: readonly Upstream[];
+  readonly upstreams: UpstreamsFile | undefined;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
@@ -181,7 +181,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS),
+    upstreams: environment.PARLEY_UPSTREAMS === undefined ? undefined : openUpstreamsFile(environment.PARLEY_UPSTREAMS),
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,

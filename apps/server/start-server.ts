@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
+import { fixedCatalogue, type Services, sweepFiles, describeError } from "@parley/core";
 import { fileStore } from "@parley/files";
-import { createOffer } from "@parley/gateway";
+import { createOffer, type Offer, type Upstream } from "@parley/gateway";
 import { createIdentity, createLogin } from "@parley/identity";
 import {
   agreedSecrets,
@@ -84,11 +84,24 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
     const offer =
-      upstreams.length > 0 && (await createOffer({ own: catalogue, upstreams, listings: { read, write }, onAnnouncement, log }));
+      upstreams && (await createOffer({ own: catalogue, upstreams: upstreams.upstreams, listings: { read, write }, onAnnouncement, log }));
+    async function replace(of: Offer, others: readonly Upstream[]): Promise<void> {
+      await of.replace(others);
+      for (const type of ["tools", "prompts"] as const) await events.announce({ type });
+    }
+    const stopWatching =
+      offer &&
+      upstreams.watch({
+        log,
+        onChange: (others) =>
+          void replace(offer, others).catch((error: unknown) =>
+            log.warn(describeError(error), "change of upstreams could not be announced"),
+          ),
+      });
     const app = await buildApp({
       services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
-      catalogues: offer || fixedCatalogue(catalogue),
+      catalogues: offer ?? fixedCatalogue(catalogue),
       ...(offer && { deployment: await deploymentId(redis.secret) }),
       facts: {
         name: "parley",
@@ -139,7 +152,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       async close() {
         stopSweeping?.();
         await app.close();
-        if (offer) offer.close();
+        stopWatching?.();
+        offer?.close();
         await close();
       },
     };

@@ -1,5 +1,5 @@
 /** Every setting of a worker. */
-import { gatewayEnvironment, gatewaySettings, readUpstreams, upstreamsEnvironment } from "@parley/gateway";
+import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
 import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
 import { filesEnvironment } from "@parley/files";
 import { redisSettings, toRedisSettings } from "@parley/redis";
@@ -33,6 +33,7 @@ export const WORKER_SETTINGS = z.object({
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
     "How long runs at work may take to end after SIGTERM; what is left is taken over by others.",
   ),
+  PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module of the tools may take to start, or to stop, in a worker."),
   PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block the event loop of its worker before the log says so."),
   PARLEY_BLOCKED_KILL: duration("30s").describe(
     "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take its runs over; 0: never.",
@@ -53,10 +54,14 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
     partitionShare: environment.PARLEY_WORKER_PARTITIONS,
+    moduleTimeoutMs: environment.PARLEY_MODULE_TIMEOUT,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? [] : readUpstreams(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+    upstreams:
+      environment.PARLEY_UPSTREAMS === undefined
+        ? undefined
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env }),
     gateway: gatewaySettings(environment),
   } as const;
 }

@@ -42,6 +42,8 @@ export const ERRORS = {
   STEP_FAILED: "A step failed on every try; the message is the last try's.",
   STEP_TIMEOUT: "One try of a step took longer than its timeout.",
   ASK_TIMEOUT: "Nobody answered in time and the ask's policy is `fail`.",
+  IDEMPOTENCY_KEY_REUSED:
+    "A task was created with that idempotency key before, by a call of another tool or with other arguments. Nothing was started: send a new key with a new call.",
   TOO_LARGE: "A stored value is larger than the limit that the message names. Store large data elsewhere and keep a reference.",
   TASK_FINISHED: "The task has ended and never changes again. tasks/result has what became of it.",
   TASK_REQUIRED: "The tool runs as a task only: call it with `task` in the params, from a client that speaks tasks.",
@@ -63,6 +65,8 @@ export const ERRORS = {
   FILES_UNAVAILABLE: "This deployment keeps no files. Set PARLEY_FILES for front ends and workers alike.",
   DEPOSIT_UNREADABLE:
     "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
+  MODULE_NOT_STARTED:
+    "A module's value is there in workers alone, while they run. Use it inside of a tool; in a test provide it first (`provide` of @parley/sdk/testing).",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:
@@ -105,7 +109,7 @@ export const ERRORS = {
     "The gateway has as many calls open at the server behind it as it may. The call was not started: try again after `retryAfterMs`.",
   OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
-    "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task.",
+    "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task, unless it carries the same idempotency key.",
 } as const satisfies Record<string, string>;
 
 export type ErrorCode = keyof typeof ERRORS;

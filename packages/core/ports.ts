@@ -27,9 +27,9 @@ import type {
 export interface TaskStore {
   /**
    * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
-   * it would be beyond a quota.
+   * it would be beyond a quota, nor where there is a task of the same `once`.
    */
-  create(request: CreateRequest): Promise<"created" | "exists" | Over>;
+  create(request: CreateRequest): Promise<"created" | "exists" | Over | Known>;
 
   /** The task as a client may see it. One round trip. */
   load(taskId: string): Promise<Task | undefined>;
@@ -129,6 +129,20 @@ export interface TaskStore {
   recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
 
+/** A key under which there is one task, for as long as there is that task. The task's id is drawn for it (`Ids.taskId`). */
+export interface Once {
+  /** Digest of the key and of whose it is. */
+  readonly key: string;
+  /** Digest of what is called with which arguments. */
+  readonly fingerprint: string;
+}
+
+/** The task that was created with that key before, and with what. */
+export interface Known {
+  readonly known: string;
+  readonly fingerprint: string;
+}
+
 export type TaskRecord =
   | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
   | { readonly type: "unreadable"; readonly reason: Unreadable };
@@ -136,6 +150,7 @@ export type TaskRecord =
 export interface CreateRequest {
   readonly taskId: string;
   readonly call: Call;
+  readonly once?: Once;
   /** How long nothing may happen before the sweep looks after the first run. */
   readonly graceMs: number;
   /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
@@ -358,8 +373,11 @@ export interface Scope {
 }
 
 export interface Ids {
-  /** A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Throws CONTENT_KEY_MISSING. */
-  taskId(tenant?: string): string | Promise<string>;
+  /**
+   * A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Ids that are drawn for the same key
+   * (`Once`) are of one partition. Throws CONTENT_KEY_MISSING.
+   */
+  taskId(tenant?: string, once?: string): string | Promise<string>;
   /** A fencing token, unique for the deployment's life. */
   token(): string;
   uuid(): string;

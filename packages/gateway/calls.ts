@@ -85,8 +85,10 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
   const ofUpstream = new Map<string, Gate>();
 
   function enter({ name, concurrency }: CallRequest["upstream"]): (() => void) | undefined {
-    const own = ofUpstream.get(name) ?? gate(concurrency);
-    ofUpstream.set(name, own);
+    // The file may say another number one day.
+    const key = `${name} ${concurrency}`;
+    const own = ofUpstream.get(key) ?? gate(concurrency);
+    ofUpstream.set(key, own);
     const leaveOwn = own.enter();
     const leave = leaveOwn && all.enter();
     if (!leave) leaveOwn?.();

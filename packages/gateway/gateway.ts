@@ -67,6 +67,8 @@ export interface GatewayObserver {
 
 export interface Gateway {
   readonly offer: Offer;
+  /** Other upstreams from now on; calls that are here continue at theirs. */
+  replace(upstreams: readonly Upstream[]): Promise<void>;
   /** Does a run, or sends it to where it belongs. Resolves when its slot is free. `work` is called at most once. */
   run(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
   /** The run holds its task, and runs that tool or prompt. */
@@ -96,6 +98,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   /** Tasks whose run ended in an unclear way: whether they still need their call is looked at with each beat. */
   const unclear = new Set<string>();
   const beside = new Set<Promise<void>>();
+  /** Lists that are kept, until all is over: nobody waits for these before. */
+  const keeping = new Set<Promise<void>>();
 
   const { openMax, principalMax } = settings.elicitation;
   const calls = createCalls({
@@ -199,11 +203,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     }
   }
 
-  function inBackground(work: Promise<void>): void {
+  function inBackground(work: Promise<void>, among = beside): void {
     const done = work
       .catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"))
-      .finally(() => void beside.delete(done));
-    beside.add(done);
+      .finally(() => void among.delete(done));
+    among.add(done);
   }
 
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -225,23 +229,49 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);
   beats.unref();
   await beat();
-  const listers = upstreams.map((upstream) =>
-    keepListed({
-      upstream,
-      connector,
-      listings,
-      lease: share.lease,
-      announce: (announcement) => events.announce(announcement),
-      log,
-      signal: over.signal,
-      onStatus: (name, isUp) => observer?.listed(name, isUp),
-    }),
-  );
+  const listers = new Map<string, { readonly upstream: Upstream; readonly stops: AbortController }>();
+
+  /** Begins to keep the lists of those that are new or another, and ends it for those that are gone. */
+  function keepLists(given: readonly Upstream[]): void {
+    const wanted = new Map(given.map((upstream) => [upstream.name, upstream]));
+    for (const [name, { upstream, stops }] of listers) {
+      if (wanted.get(name)?.fingerprint === upstream.fingerprint) continue;
+      stops.abort();
+      listers.delete(name);
+      connector.forget(upstream);
+      observer?.listed(name, undefined);
+    }
+    for (const [name, upstream] of wanted) {
+      if (listers.has(name)) continue;
+      const stops = new AbortController();
+      listers.set(name, { upstream, stops });
+      inBackground(
+        keepListed({
+          upstream,
+          connector,
+          listings,
+          lease: share.lease,
+          announce: (announcement) => events.announce(announcement),
+          log,
+          signal: AbortSignal.any([stops.signal, over.signal]),
+          onStatus: (of, isUp) => observer?.listed(of, isUp),
+        }),
+        keeping,
+      );
+    }
+  }
+
+  keepLists(upstreams);
   let stopTaking: (() => void) | undefined;
 
   return {
     offer,
     counts: calls.counts,
+    async replace(given) {
+      keepLists(given);
+      await offer.replace(given);
+      for (const type of ["tools", "prompts"] as const) await events.announce({ type });
+    },
     async run(run, work) {
       const { taskId, cause, isSecondHand } = run;
       if ((cause !== "created" || isSecondHand) && !calls.has(taskId)) {
@@ -280,7 +310,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       offer.close();
       await share.leave().catch(() => undefined);
       for (const taskId of left) inBackground(withdraw(taskId, () => true));
-      await Promise.all([...left.map(drop), ...beside, ...listers, prepared.close()]);
+      await Promise.all([...left.map(drop), ...beside, ...keeping, prepared.close()]);
       await closeFetch();
       return left.length === 0;
     },

@@ -8,3 +8,4 @@ export { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
 export { wordFor } from "./word-for.ts";
 export * from "./upstreams.ts";
 export { mayRepeat } from "./gateway-tool.ts";
+export { openUpstreamsFile, type UpstreamsFile } from "./upstreams-file.ts";

@@ -65,7 +65,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
 
   async function keep(listing: Listing): Promise<void> {
     const said = JSON.stringify(listing);
-    if (said === last) return;
+    // What is read still by one that was stopped is not of the upstream as the file has it now.
+    if (said === last || signal.aborted) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
     log.info({ upstream: name, tools: listing.tools.length, prompts: listing.prompts.length, leftOut: listing.leftOut }, "upstream listed");

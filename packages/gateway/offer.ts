@@ -33,6 +33,8 @@ export interface OfferDeps extends Omit<GatewayToolDeps, "upstream"> {
 export interface Offer extends Catalogues {
   /** Whether it is a tool or a prompt of an upstream. */
   isUpstreams(kind: "tool" | "prompt", name: string): boolean;
+  /** Other upstreams from now on. Resolves when they are offered, as far as they are listed. */
+  replace(upstreams: readonly Upstream[]): Promise<void>;
   close(): void;
 }
 
@@ -41,8 +43,10 @@ const FORMER_MAX = 10_000;
 /** Announcements can be lost with a connection. */
 const LOOK_EVERY_MS = 15_000;
 
-export async function createOffer({ own, upstreams, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
+export async function createOffer({ own, upstreams: first, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
   const known = new Map<string, { readonly revision: string; readonly tools: readonly Tool[]; readonly prompts: readonly Prompt[] }>();
+  let upstreams = first;
+  let isReplaced = false;
   let offered = own;
   let runnable = own;
   /** What was listed since this process began: tasks of what is not listed any more may wait, or hold a call. */
@@ -51,7 +55,8 @@ export async function createOffer({ own, upstreams, listings, onAnnouncement, lo
   async function look(): Promise<void> {
     const revisions = new Map(upstreams.map(({ name }) => [name, known.get(name)?.revision ?? ""]));
     const found = await listings.read(revisions);
-    let isChanged = false;
+    let isChanged = isReplaced;
+    isReplaced = false;
     for (const upstream of upstreams) {
       const listing = found.get(upstream.name);
       if (!listing?.text) continue;
@@ -88,28 +93,36 @@ export async function createOffer({ own, upstreams, listings, onAnnouncement, lo
   let looking: Promise<void> | undefined;
   let isLate = false;
   /** One look at a time; what changes during one is seen by the next. */
-  function lookAgain(): void {
+  function lookAgain(): Promise<void> {
     isLate = true;
-    looking ??= (async () => {
+    return (looking ??= (async () => {
       while (isLate) {
         isLate = false;
         await look().catch((error: unknown) => log.warn(describeError(error), "lists of upstreams could not be read"));
       }
       looking = undefined;
-    })();
+    })());
   }
 
   const stop = await onAnnouncement(({ type }) => {
-    if (type === "tools") lookAgain();
+    if (type === "tools") void lookAgain();
   });
   await look();
-  const timer = setInterval(lookAgain, LOOK_EVERY_MS);
+  const timer = setInterval(() => void lookAgain(), LOOK_EVERY_MS);
   timer.unref();
   return {
     current: () => offered,
     runnable: () => runnable,
     isUpstreams: (kind, name) =>
       kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name),
+    replace(given) {
+      const before = new Map(upstreams.map(({ name, fingerprint }) => [name, fingerprint]));
+      const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));
+      for (const name of known.keys()) if (!stays.has(name)) known.delete(name);
+      upstreams = given;
+      isReplaced = true;
+      return lookAgain();
+    },
     close() {
       clearInterval(timer);
       stop();

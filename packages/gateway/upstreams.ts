@@ -8,12 +8,15 @@
  * `${NAME}` is a variable of the environment and `${file:/run/secrets/x}` the content of a file, in values of `headers` and `env` alone: front
  * ends read the same file and have no business with credentials. All problems are told at once. No value that was filled in is ever told.
  */
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Duration, parseDuration } from "@parley/core";
 import { z } from "zod";
 
 export interface Upstream {
   readonly name: string;
+  /** Another one when anything that the file says of it is another, credentials included. Never told. */
+  readonly fingerprint: string;
   /** What every name of its tools begins with, separator included; may be empty for an only upstream. */
   readonly prefix: string;
   readonly reached: ByUrl | ByCommand;
@@ -147,10 +150,12 @@ interface Reading extends ReadUpstreams {
 
 function toUpstream(given: z.output<typeof entry>, { say, environment }: Reading): Upstream {
   const { name, include, exclude = [], repeatable } = given;
+  const reached = reachedBy(given, { say, ...(environment && { environment }) });
   return {
     name,
+    fingerprint: hash("sha256", JSON.stringify([given, reached]), "base64url"),
     prefix: given.prefix ?? `${name}_`,
-    reached: reachedBy(given, { say, ...(environment && { environment }) }),
+    reached,
     offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,

@@ -14,6 +14,7 @@ export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
 export { type JsonExtent, jsonExceeds } from "./json-extent.ts";
+export { IDEMPOTENCY_KEY } from "./params.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,

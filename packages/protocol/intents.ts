@@ -36,6 +36,8 @@ export interface CallTool extends Retry {
   readonly arguments: JsonObject;
   /** `params.task` (2025-11-25): the client wants a handle. `ttlMs` is null for no limit. */
   readonly task?: { readonly ttlMs?: number | null };
+  /** Calls of one caller with the same key are one call. */
+  readonly idempotencyKey?: string;
 }
 
 export interface GetPrompt extends Retry {

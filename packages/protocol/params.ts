@@ -73,6 +73,24 @@ export function isProgressToken(value: unknown): value is ProgressToken {
 
 export const PROGRESS_TOKEN = `an integer or a string of at most ${PROGRESS_TOKEN_CHARS_MAX} characters`;
 
+/** Where clients of every revision say by which key a call is known. */
+export const IDEMPOTENCY_KEY = "parley/idempotencyKey";
+const IDEMPOTENCY_KEY_TEXT = /^[\x21-\x7e]{1,255}$/;
+
+export function idempotencyKey(params: Wire): { readonly idempotencyKey?: string } {
+  const meta = own(params, "_meta");
+  if (!isObject(meta)) return {};
+  const isKey = (value: unknown): value is string => typeof value === "string" && IDEMPOTENCY_KEY_TEXT.test(value);
+  const key = optional(
+    meta,
+    IDEMPOTENCY_KEY,
+    isKey,
+    "a text of 1 to 255 printable ASCII characters without spaces",
+    `_meta["${IDEMPOTENCY_KEY}"]`,
+  );
+  return key === undefined ? {} : { idempotencyKey: key };
+}
+
 /** `arguments` of a call. Clients whose language has nil maps (Go) send null for none. */
 export function callArguments(params: Wire): Wire {
   return own(params, "arguments") === null ? {} : (optional(params, "arguments", isObject, "an object") ?? {});

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { Ids } from "@parley/core";
 
 export interface IdsOptions {
@@ -11,16 +11,20 @@ export interface IdsOptions {
 const DEFAULT_TENANT = "default";
 
 /** Ids of new tasks spread evenly over the partitions `0 … partitions - 1`. */
-export function createIds(options: { readonly partitions: number }): Omit<Ids, "taskId"> & { taskId(): string };
+export function createIds(options: {
+  readonly partitions: number;
+}): Omit<Ids, "taskId"> & { taskId(tenant?: string, once?: string): string };
 export function createIds(options: IdsOptions): Ids;
 export function createIds({ partitions, sealWord }: IdsOptions): Ids {
   const take = randomPool();
   const unguessable = () => take(16).toString("base64url"); // 128 bits (I10)
-  const sealed = (word: string) => `${randomInt(partitions)}-${word}-${unguessable()}`;
+  const partition = (once: string | undefined) =>
+    once === undefined ? randomInt(partitions) : Number.parseInt(hash("sha256", once).slice(0, 8), 16) % partitions;
   return {
-    taskId(tenant = DEFAULT_TENANT) {
+    taskId(tenant = DEFAULT_TENANT, once) {
       const word = sealWord?.(tenant);
-      if (word === undefined) return `${randomInt(partitions)}-${unguessable()}`;
+      if (word === undefined) return `${partition(once)}-${unguessable()}`;
+      const sealed = (found: string) => `${partition(once)}-${found}-${unguessable()}`;
       return typeof word === "string" ? sealed(word) : word.then(sealed);
     },
     token: () => take(12).toString("base64url"),

@@ -9,6 +9,7 @@
  *   parley:{p0}:census                      how many asks are open, for those who watch
  *   parley:{p0}:audit                       records for auditors
  *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
  *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
@@ -55,6 +56,7 @@ export interface Keys {
   census(partition: number): string;
   audit(partition: number): string;
   owner(partition: number, principal: string): string;
+  once(partition: number, digest: string): string;
   /** `who` is `principal:…` or `tenant:…`. */
   rate(who: string): string;
   /** BullMQ's `prefix`. */
@@ -96,6 +98,7 @@ export function createKeys(prefix = "parley"): Keys {
     due: (partition) => `${slot(partition)}:due`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // A principal is whatever an identity provider says, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,

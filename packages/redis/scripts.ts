@@ -5,7 +5,7 @@ import type { TaskKeys } from "./keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Those that have more keys than a task's own: the owner's list, the audit. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 6, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 7, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
   "create",
@@ -32,7 +32,7 @@ export type Pair = readonly [key: string, value: string];
 export type PackedOpen = readonly [key: string, digest: string, ask: string];
 
 export interface Scripts {
-  create(keys: TaskKeys, ownerKey: string, auditKey: string, args: CreateArguments): Promise<CreateReply>;
+  create(keys: TaskKeys, beside: CreateKeys, args: CreateArguments): Promise<CreateReply>;
   begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
   record(
     keys: TaskKeys,
@@ -68,7 +68,10 @@ export type BeginReply = [type: "begun", task: readonly string[], journal: reado
 
 export type CreateReply =
   /** With how many tasks of its share never ran, if it is counted. */
-  [type: "created", waiting?: number] | [type: "exists" | "expired"] | [type: "over", what: Over["over"], of: Over["of"]];
+  | [type: "created", waiting?: number]
+  | [type: "exists" | "expired"]
+  | [type: "known", taskId: string, fingerprint: string]
+  | [type: "over", what: Over["over"], of: Over["of"]];
 
 /** As it is stored, and how many records the stream keeps; undefined: none is written. */
 export type AuditRecord = { readonly text: string; readonly lengthMax: number } | undefined;
@@ -88,7 +91,15 @@ export interface RefuseArguments {
   readonly audit: AuditRecord;
 }
 
+export interface CreateKeys {
+  readonly owner: string;
+  readonly audit: string;
+  /** Not looked at without an idempotency key. */
+  readonly once: string;
+}
+
 export interface CreateArguments {
+  readonly once: { readonly key: string; readonly fingerprint: string } | undefined;
   readonly audit: AuditRecord;
   readonly taskId: string;
   readonly facts: string;
@@ -168,14 +179,14 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
   return {
     create: (
       keys,
-      ownerKey,
-      auditKey,
-      { audit, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+      { owner, audit: auditKey, once: onceKey },
+      { audit, once, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
     ) =>
       run.create([
         ...keys,
-        ownerKey,
+        owner,
         auditKey,
+        onceKey,
         taskId,
         facts,
         given,
@@ -186,6 +197,8 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
         ownerLengthMax,
         notAfterMs ?? "",
         ...record(audit),
+        once?.key ?? "",
+        once?.fingerprint ?? "",
         ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,

@@ -17,6 +17,7 @@ import {
   type KeyedEntry,
   type Over,
   type Log,
+  type Once,
   ParleyError,
   problemOf,
   type RunRef,
@@ -180,6 +181,12 @@ export function createRedisStore({
 
   const auditKey = (taskId: string) => keys.audit(partitionOf(taskId) ?? 0);
 
+  const createKeys = (taskId: string, principal: string, once: Once | undefined) => ({
+    owner: ownerList.key(taskId, principal),
+    audit: auditKey(taskId),
+    once: keys.once(partitionOf(taskId) ?? 0, once?.key ?? ""),
+  });
+
   function auditRecord(content: Content, fact: AuditFact | undefined): AuditRecord {
     return fact && { text: content.toStored(JSON.stringify(fact)), lengthMax: auditLengthMax };
   }
@@ -187,13 +194,14 @@ export function createRedisStore({
   return {
     load,
 
-    async create({ taskId, call, graceMs, quotas, audit }) {
+    async create({ taskId, call, graceMs, quotas, audit, once }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
       const [created, ...more] = await withContent(taskId, (content) =>
         acknowledge(
-          scripts.create(taskKeys, ownerList.key(taskId, principal), auditKey(taskId), {
+          scripts.create(taskKeys, createKeys(taskId, principal, once), {
+            once,
             audit: auditRecord(content, audit),
             taskId,
             ...packCall(content, call),
@@ -208,6 +216,7 @@ export function createRedisStore({
         ),
       );
       if (created === "expired") throw new ParleyError("UNAVAILABLE", "Redis: the task came too late to be created");
+      if (created === "known") return { known: String(more[0]), fingerprint: String(more[1]) };
       if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
       if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
       return created;

@@ -505,6 +505,45 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
       });
     });
 
+    describe("create with a key", () => {
+      const create = (taskId: string, key: string, fingerprint = "print", call: Partial<Call> = {}) =>
+        store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, once: { key, fingerprint } });
+
+      test("is one task for as long as there is that task, and says which and of what call it is", async () => {
+        const [first, second, other] = [newTaskId(), newTaskId(), newTaskId()];
+        const key = newToken();
+        expect(await create(first, key)).toBe("created");
+        expect(await create(second, key, "another print")).toEqual({ known: first, fingerprint: "print" });
+        expect(await store.load(second)).toBeUndefined();
+        expect(await create(other, newToken())).toBe("created");
+        await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+        expect(await create(second, key)).toEqual({ known: first, fingerprint: "print" });
+      });
+
+      test("that is sent twice changes nothing the second time", async () => {
+        const [taskId, key] = [newTaskId(), newToken()];
+        expect([await create(taskId, key), await create(taskId, key)]).toEqual(["created", "exists"]);
+      });
+
+      test("of twenty at once makes one task", async () => {
+        const key = newToken();
+        const taskIds = Array.from({ length: 20 }, newTaskId);
+        const became = await Promise.all(taskIds.map((taskId) => create(taskId, key)));
+        const created = taskIds[became.indexOf("created")];
+        expect(became.filter((each) => each !== "created")).toEqual(
+          Array.from({ length: 19 }, () => ({ known: created, fingerprint: "print" })),
+        );
+      });
+
+      test("is free again when the task is forgotten (I7)", async () => {
+        const [first, second, key] = [newTaskId(), newTaskId(), newToken()];
+        await create(first, key, "print", { retentionMs: 1 });
+        await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+        await until(async () => (await store.load(first)) === undefined);
+        expect(await create(second, key, "another print")).toBe("created");
+      });
+    });
+
     describe("a task that has to be compensated", () => {
       const soon = () => Date.now() + 60_000;
       const settle = (taskId: string, token: string, ...entries: KeyedEntry[]) =>

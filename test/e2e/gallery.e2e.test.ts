@@ -293,6 +293,15 @@ describe("the command line against it", () => {
   });
   afterAll(() => watcher.close());
 
+  test("a call that is made again with its key is the same task, and another one is refused", async () => {
+    const call = (team: string) => parley("call", "onboarding", "--arg", `team=${team}`, "--no-wait", "--idempotency-key", "ops-1");
+    const [first, again, other] = [await call("ops"), await call("ops"), await call("web")];
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0-\S+\n$/) });
+    expect(again).toEqual(first);
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("idempotency key") });
+    await parley("tasks", "cancel", first.stdout.trim());
+  });
+
   test("calls from one terminal, answers from another, and the first prints the result", async () => {
     const called = parley("call", "book_dinner", "--arg", "date=2026-12-26", "--arg", "time=20:00");
     const taskId = await until(async () => {

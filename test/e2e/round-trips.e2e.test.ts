@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, createClient } from "../../bench/client.ts";
+import { type Client, createClient, message } from "../../bench/client.ts";
 import { lifecycle, parked } from "../../bench/lifecycle.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type SharedRedis, startOwnRedis } from "../support/shared-redis.ts";
@@ -73,6 +73,17 @@ describe("a front end alone", () => {
 
   test("a tools/call is one: the task and its run travel together", async () => {
     expect(await readsOf(() => client.call("ask", { note: "" }))).toBe(1);
+  });
+
+  test("a tools/call with an idempotency key is one as well", async () => {
+    let calls = 0;
+    const keyed = async () => {
+      const { headers, body } = message("tools/call", { name: "ask", arguments: { note: "" } }, "ask");
+      const sent = JSON.parse(body) as { params: { _meta: object } };
+      const _meta = { ...sent.params._meta, "parley/idempotencyKey": `call-${(calls += 1)}` };
+      await fetch(`${frontEnd.url}/mcp`, { method: "POST", headers, body: JSON.stringify({ ...sent, params: { ...sent.params, _meta } }) });
+    };
+    expect(await readsOf(keyed)).toBe(1);
   });
 
   test("a tasks/update is two: the question is read, the answer and its run travel together", async () => {

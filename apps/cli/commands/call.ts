@@ -7,6 +7,7 @@ export interface CallCommand {
   readonly dataDir?: string;
   readonly arg: readonly string[];
   readonly args?: string;
+  readonly idempotencyKey?: string;
   readonly wait: boolean;
   readonly input: boolean;
   readonly interactive?: boolean;
@@ -30,6 +31,7 @@ export function addCall(program: Command): void {
     .option("-j, --json [object]", "print the outcome as JSON; with an object: all arguments, as --args")
     .option("-i, --interactive", "ask on this terminal, also where it is not sure to be one")
     .option("--no-input", "ask nothing: print how to answer")
+    .option("--idempotency-key <key>", "calls with the same key are one call: a repeated one answers with the task of the first")
     .option("--no-wait", "print the task's id and exit")
     .option("-t, --tools <modules>", "tool modules of the started server (PARLEY_TOOLS, the gallery)")
     .option("-d, --data-dir <directory>", "where the started server keeps its data")

@@ -7,7 +7,7 @@
 import { canonicalJson } from "../canonical-json.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
 import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import type { Clock, TaskStore } from "../ports.ts";
+import type { Clock, Known, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
 import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
@@ -77,6 +77,8 @@ export function createMemoryStore({
 }): TaskStore {
   /** In the order of creation. */
   const tasks = new Map<string, Stored>();
+  /** Tasks by the keys that they were created with. */
+  const keyed = new Map<string, Known>();
   let feedPosition = 0;
 
   /** A finished task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
@@ -106,8 +108,10 @@ export function createMemoryStore({
   }
 
   return {
-    async create({ taskId, call, graceMs, quotas }) {
+    async create({ taskId, call, graceMs, quotas, once }) {
       if (find(taskId)) return "exists";
+      const known = once && keyed.get(once.key);
+      if (known && find(known.known)) return known;
       const over = quotas && overQuota(call, quotas);
       if (over) return over;
       const task: Stored = {
@@ -134,6 +138,7 @@ export function createMemoryStore({
         feed: [],
       };
       tasks.set(taskId, task);
+      if (once) keyed.set(once.key, { known: taskId, fingerprint: once.fingerprint });
       tell(task, call.createdAtMs);
       return "created";
     },

@@ -1,4 +1,4 @@
-import { type Actor, bindingOfCall, withAudit } from "../audit.ts";
+import { type Actor, bindingOfCall, noteAudit, withAudit } from "../audit.ts";
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
@@ -6,6 +6,7 @@ import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
 import { describeViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
+import { getOwnTask } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
 export interface CreateTask extends Actor {
@@ -18,7 +19,9 @@ export interface CreateTask extends Actor {
   readonly replies?: JsonObject;
   /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
   readonly retentionMs?: number;
-  /** Given when the caller had to know the id before, to watch it. */
+  /** Calls of one caller with the same key are one call: the task that the first one made is answered with, as long as it is there. */
+  readonly idempotencyKey?: string;
+  /** Given when the caller had to know the id before, to watch it: from `newTaskId`. */
   readonly taskId?: string;
   /** What is to be written with the task, in the same burst. Not called when nothing is written. */
   readonly beside?: () => Promise<unknown>;
@@ -27,7 +30,8 @@ export interface CreateTask extends Actor {
 /**
  * Writes a task and adds its first run; returns once both are in the store (I6).
  *
- * Throws INVALID_ARGUMENTS, TOO_LARGE and QUOTA_EXCEEDED; no task is written then.
+ * With an idempotency key that was used before, the task is the one that was made then, and `beside` is called all the same. Throws INVALID_ARGUMENTS,
+ * TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED; no task is written then.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, ids, clock, settings, observer } = services;
@@ -35,7 +39,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const args = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
-  const taskId = request.taskId ?? (await ids.taskId(caller.tenant));
+  const taskId = request.taskId ?? (await newTaskId(services, request));
   const nowMs = clock.now();
   const traceparent = observer?.traceparent();
   const call: Call = {
@@ -62,13 +66,29 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(call.binding !== undefined && { call: call.binding }),
   }));
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
+  const once = onceOf(services, request);
+  const fingerprint = (id: string) => bindingOfCall(services, id, runnable, args);
   const counted = isCounted(caller);
   const [created] = await Promise.all([
-    store.create({ taskId, call, graceMs: settings.graceMs, ...(counted && { quotas: settings.taskQuotas }), ...audit }),
+    store.create({
+      taskId,
+      call,
+      graceMs: settings.graceMs,
+      ...(once !== undefined && { once: { key: once, fingerprint: fingerprint(taskId) } }),
+      ...(counted && { quotas: settings.taskQuotas }),
+      ...audit,
+    }),
     // A run of a task that is not there is none.
     queue.add({ taskId, run: 1, cause: "created", ...(counted && { share: shareOf(call) }) }),
     request.beside?.(),
   ]);
+  if (typeof created === "object" && "known" in created) {
+    if (created.fingerprint === fingerprint(created.known)) return await repeated(services, request, created.known);
+    throw new ParleyError(
+      "IDEMPOTENCY_KEY_REUSED",
+      `the idempotency key belongs to another call than ${call.kind} ${call.name} with these arguments`,
+    );
+  }
   if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
@@ -82,6 +102,22 @@ export async function createTask(services: Services, runnable: Runnable, request
     updatedAtMs: nowMs,
     asks: [],
   };
+}
+
+/** The id of a task that is to be created with that key, if there is one. */
+export function newTaskId(services: Services, of: Pick<CreateTask, "caller" | "idempotencyKey">): string | Promise<string> {
+  return services.ids.taskId(of.caller.tenant, onceOf(services, of));
+}
+
+/** Of one caller alone: nobody else's key is the same. */
+function onceOf({ digest }: Services, { caller, idempotencyKey: key }: Pick<CreateTask, "caller" | "idempotencyKey">): string | undefined {
+  return key === undefined ? undefined : digest(JSON.stringify([caller.tenant, caller.principal, key]));
+}
+
+async function repeated(services: Services, request: CreateTask, taskId: string): Promise<Task> {
+  noteAudit(services, request, () => ({ action: "call", taskId, verdict: "repeated" }));
+  services.log.info({ taskId }, "call repeated, its task is there");
+  return await getOwnTask(services, { ...request, taskId });
 }
 
 /** As they are to be stored. */

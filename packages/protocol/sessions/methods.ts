@@ -5,6 +5,7 @@ import { isObject, own, type Wire } from "../json-rpc.ts";
 import {
   BadParams,
   callArguments,
+  idempotencyKey,
   complete,
   isProgressToken,
   isSubscribableUri,
@@ -37,7 +38,7 @@ export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => Sessio
 ]);
 
 export function callTool(params: Wire): CallTool {
-  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject };
+  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...idempotencyKey(params) };
 }
 
 function getPrompt(params: Wire): GetPrompt {

@@ -1,7 +1,17 @@
 /** The params of the methods of revisions without sessions; what both families read alike is in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../json-rpc.ts";
-import { callArguments, isString, isSubscribableUri, member, optional, required, strings, SUBSCRIBABLE_URI } from "../params.ts";
+import {
+  callArguments,
+  idempotencyKey,
+  isString,
+  isSubscribableUri,
+  member,
+  optional,
+  required,
+  strings,
+  SUBSCRIBABLE_URI,
+} from "../params.ts";
 import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "../intents.ts";
 
 export { cancelTask, complete, list } from "../params.ts";
@@ -11,7 +21,13 @@ export function discover(): Discover {
 }
 
 export function callTool(params: Wire): CallTool {
-  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...retry(params) };
+  return {
+    type: "callTool",
+    name: required(params, "name"),
+    arguments: callArguments(params) as JsonObject,
+    ...retry(params),
+    ...idempotencyKey(params),
+  };
 }
 
 export function getPrompt(params: Wire): GetPrompt {

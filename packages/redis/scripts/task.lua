@@ -10,6 +10,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
+  once         digest of the idempotency key that the task was created with
   problem      what went wrong, for lists, when the outcome is an error or says no
 
 The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
@@ -63,13 +64,6 @@ local function owed_state()
   return { why = string.match(owed, '^%S+'), is_stopping = string.find(owed, ' stopping', 1, true) ~= nil }
 end
 
--- What a writer is told that does not hold the task, or whose task was cancelled under it.
-local function refusal(state, token)
-  if not state then return 'refused' end
-  if state.token == token then return 'cancelled' end
-  return state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
-end
-
 -- The state if `token` is the one that the last begin drew, else nil (I5).
 local function held_state(token)
   local state = read_state(task)
@@ -79,6 +73,12 @@ end
 
 local function is_finished(state)
   return state.status == 'completed' or state.status == 'failed' or state.status == 'cancelled'
+end
+
+-- What a writer is told that does not hold the task: it was cancelled under it, or somebody else has it.
+local function refusal()
+  local state = read_state(task)
+  return state and state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
 end
 
 local function open_asks()
@@ -191,8 +191,14 @@ end
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays for ever.
+-- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
+local TASK = string.gsub(due, 'due$', 'task:')
+local ONCE = string.gsub(due, 'due$', 'once:')
+
 local function forget_task(state, task_id)
   redis.call('ZREM', due, task_id)
+  local once = redis.call('HGET', task, 'once')
+  if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)

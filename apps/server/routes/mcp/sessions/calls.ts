@@ -4,7 +4,7 @@
  *   params.task ─────▶ a task that the client has a handle on: answered with it, after a moment for a tool that asks at once
  *   otherwise ───────▶ a hidden task, followed on the request's own stream until it ends
  */
-import { createTask, isSettled, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
+import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
 import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -33,12 +33,13 @@ export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange
 
 async function handOut(
   { services, sessions, times, limits, log }: SessionRoute,
-  { task: wish, arguments: args }: CallTool,
+  { task: wish, arguments: args, idempotencyKey }: CallTool,
   { session, caller, door, encode, channel }: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
-  const taskId = await services.ids.taskId(caller.tenant);
+  const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const taskId = await newTaskId(services, { caller, ...key });
   // The client may have left while its session was looked up: it would never learn of the task.
   if (channel.closed.aborted) return ANSWERED;
   let following: "following" | "full" | undefined;
@@ -49,10 +50,16 @@ async function handOut(
     capabilities: session.capabilities,
     hidden: false,
     taskId,
+    ...key,
     ...(typeof wish?.ttlMs === "number" && { retentionMs: wish.ttlMs }),
     beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
   });
-  if (following === "full") log.warn({ taskId, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
+  if (created.id !== taskId) {
+    await sessions.unfollow(session.id, [taskId]);
+    following = isFinished(created.status) ? undefined : await sessions.follow(session.id, created.id, limits.sessionTasksMax);
+  }
+  if (following === "full")
+    log.warn({ taskId: created.id, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
   const task = await waitForTask(services, {
     task: created,
     caller,
@@ -72,7 +79,10 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   const { services } = route;
   const { session, caller, door, id: requestId, wants, channel } = exchange;
   const { progressToken } = wants;
-  const taskId = await services.ids.taskId(caller.tenant);
+  const idempotencyKey = intent.type === "callTool" ? intent.idempotencyKey : undefined;
+  const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const taskId = await newTaskId(services, { caller, ...key });
+  let before: string | undefined;
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
     if (channel.closed.aborted) return;
@@ -86,16 +96,35 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
         hidden: true,
         request: { id: requestId, ...(progressToken !== undefined && { progressToken }) },
         taskId,
+        ...key,
         async beside() {
           isNoted = true;
           await noteCall(route, exchange, { taskId, requestId });
         },
       });
+      if (task.id !== taskId) {
+        before = task.id;
+        return;
+      }
       // A stream that was left may be resumed, and its call cancelled, on any front end.
       if ((await followCall(route, exchange, { cursor: { stream: "call", event: 0, taskId }, task, watch })) === "left") isNoted = false;
     } finally {
       if (isNoted) forgetCall(route, exchange, { taskId, requestId });
     }
   });
+  if (before !== undefined) await join(route, exchange, before);
   return ANSWERED;
+}
+
+/**
+ * Answers a call that was made before, with the same key, by the task that it made then. Its stream cannot be resumed, since the task carries the request
+ * of the first call: a client that loses it calls again. Nor does it cancel the task, which is the first call's.
+ */
+async function join(route: SessionRoute, exchange: SessionExchange, taskId: string): Promise<void> {
+  const { services } = route;
+  const { caller, door } = exchange;
+  await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
+    const task = await getOwnTask(services, { taskId, caller, door });
+    await followCall(route, exchange, { cursor: { stream: "call", event: 0, taskId }, task, watch, isJoined: true });
+  });
 }

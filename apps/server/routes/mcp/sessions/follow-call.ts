@@ -39,6 +39,8 @@ export interface FollowCall {
   /** As it was read after `watch` began. */
   readonly task: Task;
   readonly watch: TaskWatch;
+  /** The task carries the request of another call: this stream has no event ids, and cannot be resumed. */
+  readonly isJoined?: boolean;
 }
 
 /** What became of the stream: `answered` for good, or left to be resumed. */
@@ -61,6 +63,7 @@ class CallStream {
   /** How far the client has been told; every event carries it. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;
+  readonly #isJoined: boolean;
   /** The client has an event id to come back with, or cannot come back. */
   #primed = false;
   #held: Held | undefined;
@@ -72,12 +75,13 @@ class CallStream {
   readonly #stops: readonly (() => void)[];
   #sessionUsedAtMs: number;
 
-  constructor(route: SessionRoute, exchange: SessionExchange, { cursor, task, watch }: FollowCall) {
+  constructor(route: SessionRoute, exchange: SessionExchange, { cursor, task, watch, isJoined = false }: FollowCall) {
     this.#route = route;
     this.#exchange = exchange;
     this.#watch = watch;
     this.#cursor = cursor;
     this.#task = task;
+    this.#isJoined = isJoined;
     this.#sessionUsedAtMs = route.services.clock.now();
     const { heartbeat } = route;
     this.#ends = untilExpiry(route, exchange.caller);
@@ -159,12 +163,12 @@ class CallStream {
   }
 
   get #canComeBack(): boolean {
-    return this.#exchange.channel.acceptsStream && this.#exchange.dialect.closesEarly;
+    return !this.#isJoined && this.#exchange.channel.acceptsStream && this.#exchange.dialect.closesEarly;
   }
 
   #eventId(change: Seen = {}): string | undefined {
     this.#cursor = { ...this.#cursor, ...change, event: this.#cursor.event + 1 };
-    return this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
+    return this.#isJoined ? undefined : this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
   }
 
   /** The id comes first, so that the client can come back for what follows it. */

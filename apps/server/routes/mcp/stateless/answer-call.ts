@@ -5,7 +5,17 @@
  *   client and tool speak tasks ─────▶ hand out    a CreateTaskResult, at once or behind the tool's first question
  *   all others ──────────────────────▶ carry       a hidden task, waited for while the call is open
  */
-import { createTask, isSettled, type JsonObject, ParleyError, type Runnable, type Task, waitForTask } from "@parley/core";
+import {
+  createTask,
+  getOwnTask,
+  isSettled,
+  type JsonObject,
+  newTaskId,
+  ParleyError,
+  type Runnable,
+  type Task,
+  waitForTask,
+} from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -57,13 +67,32 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
 
 async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange, runnable: Runnable): Promise<Handled> {
   const { services } = route;
-  const taskId = await services.ids.taskId(exchange.caller.tenant);
+  const create = creation(called, exchange);
+  const taskId = await newTaskId(services, create);
+  // Who calls with a key can call again with it, and finds the task.
+  const canComeBack = called.idempotencyKey !== undefined;
+  let before: Task | undefined;
   // Watched before it is there: a task that ends before the first look is not missed, and needs no extra look.
-  return await holdOpen(route, taskId, async (watch) => {
+  const answered = await holdOpen(route, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
-    const task = await createTask(services, runnable, { ...creation(called, exchange), hidden: true, taskId });
-    return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: false });
+    const task = await createTask(services, runnable, { ...create, hidden: true, taskId });
+    if (task.id === taskId) return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack });
+    before = task;
+    return undefined;
+  });
+  return answered ?? (await join(route, called, exchange, before));
+}
+
+/** Answers a call that was made before, with the same key, by the task that it made then. */
+async function join(route: StatelessRoute, called: Called, exchange: StatelessExchange, before: Task | undefined): Promise<Handled> {
+  const { services } = route;
+  const { caller, door } = exchange;
+  if (!before) throw new Error("a call was answered by no task");
+  const { id: taskId } = before;
+  return await holdOpen(route, taskId, async (watch) => {
+    const task = await getOwnTask(services, { taskId, caller, door });
+    return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: true });
   });
 }
 
@@ -75,6 +104,7 @@ function creation(called: Called, { caller, door, client }: StatelessExchange) {
     door,
     arguments: called.arguments,
     capabilities: client.capabilities,
+    ...(called.idempotencyKey !== undefined && { idempotencyKey: called.idempotencyKey }),
     ...(replies && { replies: replies as JsonObject }),
   };
 }

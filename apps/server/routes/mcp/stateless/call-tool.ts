@@ -6,8 +6,15 @@ import type { Called, StatelessExchange, StatelessRoute } from "./stateless-rout
 
 /** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and what answering a call throws. */
 export async function callTool(route: StatelessRoute, intent: CallTool, exchange: StatelessExchange): Promise<Handled> {
-  const { name, arguments: args } = intent;
-  const called: Called = { kind: "tool", name, arguments: args, retry: intent, encodeResult: exchange.encode.callResult };
+  const { name, arguments: args, idempotencyKey } = intent;
+  const called: Called = {
+    kind: "tool",
+    name,
+    arguments: args,
+    retry: intent,
+    encodeResult: exchange.encode.callResult,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
   return await answerCall(route, called, exchange, () => {
     const tool = toolOf(exchange.catalogue, name);
     const asTask = !exchange.client.speaksTasks || tool.task === "never" ? "never" : tool.askFirst ? "after first question" : "at once";

@@ -21,5 +21,6 @@ export interface StatelessExchange extends Exchange<StatelessEncoder> {
 export interface Called extends Pick<Runnable, "kind" | "name"> {
   readonly arguments: JsonObject;
   readonly retry: Retry;
+  readonly idempotencyKey?: string;
   readonly encodeResult: (result: JsonObject) => object;
 }

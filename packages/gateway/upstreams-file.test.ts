@@ -1,0 +1,75 @@
+/** The file of upstreams when it changes under a process. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import type { Upstream } from "./upstreams.ts";
+import { openUpstreamsFile } from "./upstreams-file.ts";
+
+let directory: string;
+let file: string;
+let seen: (readonly Upstream[])[];
+let logged: { readonly problems?: readonly string[] }[];
+let stop: () => void;
+
+const write = (upstreams: readonly object[]) => writeFileSync(file, JSON.stringify({ upstreams }));
+const a = (rest: object = {}) => ({ name: "a", url: "https://a.example.com", ...rest });
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "parley-upstreams-"));
+  file = join(directory, "up.json");
+  [seen, logged] = [[], []];
+});
+afterEach(() => {
+  stop();
+  rmSync(directory, { recursive: true });
+});
+
+function watching(upstreams: readonly object[]): readonly Upstream[] {
+  write(upstreams);
+  const opened = openUpstreamsFile(file, { environment: {} });
+  const keep = (fields: object) => void logged.push(fields);
+  const log = { debug: () => undefined, info: () => undefined, warn: keep, error: keep };
+  stop = opened.watch({ log, everyMs: 5, onChange: (changed) => void seen.push(changed) });
+  return opened.upstreams;
+}
+
+test("a change is told with all that the file says then, and the upstreams that are as before are told as that", async () => {
+  const [before] = watching([a()]);
+  write([a(), { name: "b", url: "https://b.example.com" }]);
+  await until(() => seen.length === 1);
+  expect(seen[0]?.map(({ name }) => name)).toEqual(["a", "b"]);
+  expect(seen[0]?.[0]?.fingerprint).toBe(before?.fingerprint);
+  write([a({ callTimeout: "1m" })]);
+  await until(() => seen.length === 2);
+  expect(seen[1]?.[0]?.fingerprint).not.toBe(before?.fingerprint);
+});
+
+test("another credential in a file that it refers to is a change", async () => {
+  const secret = join(directory, "secret");
+  writeFileSync(secret, "one");
+  watching([a({ headers: { "x-key": `\${file:${secret}}` } })]);
+  writeFileSync(secret, "two");
+  await until(() => seen.length === 1);
+  expect(seen[0]?.[0]?.reached).toMatchObject({ headers: { "x-key": "two" } });
+});
+
+test("a content that does not fit changes nothing, and is told once with its problems", async () => {
+  watching([a()]);
+  write([a({ colour: "red" }), a()]);
+  await until(() => logged.length > 0);
+  expect(logged[0]?.problems?.join()).toContain("colour");
+  // The next change that fits is seen, so the file was read again in between.
+  write([a({ callTimeout: "1m" })]);
+  await until(() => seen.length === 1);
+  expect(logged).toHaveLength(1);
+});
+
+test("a file that is gone for a moment changes nothing", async () => {
+  watching([a()]);
+  rmSync(file);
+  await until(() => logged.length > 0);
+  expect(logged[0]?.problems).toEqual(["cannot be read (ENOENT)"]);
+  expect(seen).toEqual([]);
+});

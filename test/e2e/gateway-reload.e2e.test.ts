@@ -1,0 +1,76 @@
+/** The file of upstreams changes while a deployment serves: nothing is restarted, and calls that wait are answered where they were made. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Client, createClient, message } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { until } from "../support/until.ts";
+import { type RunningUpstream, startUpstream, writeUpstreams } from "../support/upstream.ts";
+
+let directory: string;
+let classic: RunningUpstream;
+let stateless: RunningUpstream;
+let deployment: Deployment;
+let client: Client;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parley-reload-"));
+  [classic, stateless] = await Promise.all([startUpstream("classic.ts", ["http"]), startUpstream("stateless.ts", ["0"])]);
+  deployment = await startDeployment({ frontEnds: 2, workers: 2, env: { PARLEY_UPSTREAMS: await writeUpstreams(directory, []) } });
+  client = createClient(deployment.url, 5);
+}, 120_000);
+
+afterAll(async () => {
+  client?.close();
+  await deployment?.close();
+  await Promise.all([classic?.kill(), stateless?.kill()]);
+  await rm(directory, { recursive: true });
+});
+
+async function names(frontEnd: string): Promise<readonly string[]> {
+  const { headers, body } = message("tools/list", {}, "");
+  const { "mcp-name": _, ...rest } = headers;
+  const { result } = (await (await fetch(`${frontEnd}/mcp`, { method: "POST", headers: rest, body })).json()) as {
+    result: { tools: { name: string }[] };
+  };
+  return result.tools.map(({ name }) => name);
+}
+
+/** At every front end. */
+const offered = (condition: (names: readonly string[]) => boolean) =>
+  until(async () => (await Promise.all(deployment.frontEnds.map(({ url }) => names(url)))).every(condition), {
+    timeoutMs: 60_000,
+    everyMs: 100,
+  });
+
+test("upstreams come, change and go; what waits is answered where it was asked; a file that does not fit changes nothing", async () => {
+  await writeUpstreams(directory, [{ name: "classic", url: classic.url }]);
+  await offered((all) => all.includes("classic_confirm"));
+  const { taskId } = await client.call("classic_confirm", { text: "held" });
+  await until(async () => (await client.get(taskId)).status === "input_required");
+
+  await writeUpstreams(directory, [
+    { name: "classic", url: classic.url, prefix: "old_", include: ["plain"] },
+    { name: "stateless", url: stateless.url },
+  ]);
+  await offered((all) => all.includes("stateless_echo") && all.includes("old_plain") && !all.some((name) => name.startsWith("classic_")));
+  await expect(client.call("classic_confirm", { text: "gone" })).rejects.toThrow("classic_confirm");
+  const echoed = await client.call("stateless_echo", { text: "new" });
+  await until(async () => (await client.get(echoed.taskId)).status === "completed");
+
+  await client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } });
+  const done = await until(async () => {
+    const task = await client.get(taskId);
+    return task.status === "completed" && task;
+  });
+  expect(JSON.parse(done.result?.content?.[0]?.text ?? "")).toEqual({ said: "held", action: "accept", content: { ok: true } });
+
+  await writeFile(join(directory, "parley.upstreams.json"), '{"upstreams": [{"name": "BAD"}]}');
+  const all = [...deployment.frontEnds, ...deployment.workers];
+  await until(() => all.every(({ logs }) => logs.some(({ msg }) => msg === "file of upstreams does not fit, what was before stays")));
+  await offered((now) => now.includes("stateless_echo"));
+
+  await writeUpstreams(directory, []);
+  await offered((now) => !now.includes("stateless_echo") && now.includes("research"));
+});
