@@ -100,7 +100,7 @@ export const lifecycles: readonly Benchmark[] = CLIENTS.map((clients) => ({
       metric: "Redis reads from sockets",
       figure: "reads",
       unit: "",
-      ...only(clients === 1, atMost(24, ""), "88"),
+      ...only(clients === 1, atMost(18, ""), "88"),
       ...only(clients === 50, atMost(8, "")),
     },
     { metric: "bytes to Redis", figure: "bytesIn", unit: "B" },

@@ -21,7 +21,7 @@ export const BEAT_EVERY_MS = 2_000;
 /** A worker that said nothing for so long counts as dead: three beats. */
 export const ALIVE_MS = 6_000;
 /** What nobody follows any more goes. */
-const SET_KEPT_MS = 60_000;
+const SET_KEPT_MS = 3_600_000;
 /** Of workers for each partition, where there are as many. */
 export const COVER_MIN = 2;
 
@@ -83,18 +83,20 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
   let of = new Map<number, readonly LiveWorker[]>();
   let following: NodeJS.Timeout | undefined;
   let turn = 0;
+  let beatAtMs = 0;
 
-  function living(members: readonly string[]): readonly LiveWorker[] {
+  /** Those that spoke in time before `atMs`. */
+  function living(members: readonly string[], atMs: number): readonly LiveWorker[] {
     const found: LiveWorker[] = [];
     for (let at = 0; at + 1 < members.length; at += 2) {
       const [id = "", share = ""] = (members[at] ?? "").split(".");
-      if (Number(members[at + 1]) > now() - ALIVE_MS) found.push({ id, share: Number(share) });
+      if (Number(members[at + 1]) > atMs - ALIVE_MS) found.push({ id, share: Number(share) });
     }
     return found;
   }
 
   async function look(): Promise<void> {
-    const found = living(await redis.zrange(key, "0", "-1", "WITHSCORES"));
+    const found = living(await redis.zrange(key, "0", "-1", "WITHSCORES"), now());
     seenAtMs = now();
     if (isSame(found, seen)) return;
     seen = found;
@@ -121,7 +123,10 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
       ]);
       const dead = members.filter((_member, at) => at % 2 === 0 && Number(members[at + 1]) < atMs - SET_KEPT_MS);
       if (dead.length > 0) await redis.zrem(key, ...dead);
-      return living(members);
+      // While Redis was away nobody could speak. Were they all taken for dead by whoever is first to speak again, each worker would serve everything.
+      const lastMs = beatAtMs === 0 ? atMs : beatAtMs + BEAT_EVERY_MS;
+      beatAtMs = atMs;
+      return living(members, Math.min(atMs, lastMs));
     },
     async leave({ id, share }) {
       await redis.zrem(key, `${id}.${share}`);
