@@ -136,7 +136,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   requestLog(server, log);
   watchedRequests(server, telemetry);
   if (telemetry) showOperator(telemetry, { waits: frontEnd.waits, listens: frontEnd.listens, lifecycle: life, reachable });
-  health(server, { lifecycle: life, reachable, log });
+  health(server, { lifecycle: life, reachable, log, version: facts.version });
   if (resource) await server.register((scope) => resourceMetadata(scope, resource, trusted), { prefix: METADATA_PATH });
   await server.register(
     async (scope) => {

@@ -165,6 +165,7 @@ describe("a front end", () => {
     const here = await one({ reachable: async () => (away ? Promise.reject(new Error("Redis: Connection is closed.")) : undefined) });
     const status = async (url: string) => (await here.app.server.inject({ url, headers: { host: "10.0.0.7:3000" } })).statusCode;
     expect([await status("/healthz"), await status("/readyz")]).toEqual([200, 200]);
+    expect((await here.app.server.inject("/healthz")).json()).toEqual({ status: "ok", version: "0" });
     away = true;
     expect([await status("/healthz"), await status("/readyz")]).toEqual([200, 503]);
   });

@@ -31,6 +31,7 @@ export const WORKER_SETTINGS = z.object({
     "About how many partitions one worker takes runs from; more if a partition would otherwise have fewer than two workers. 0: all.",
   ),
   PARLEY_DRAIN_TIMEOUT: duration("20s").describe("How long active runs may take to end after SIGTERM; other workers take over the rest."),
+  PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module of the tools may take to start, or to stop, in a worker."),
   PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block the event loop of its worker before the log says so."),
   PARLEY_BLOCKED_KILL: duration("30s").describe(
     "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take over its runs; 0: never.",
@@ -51,6 +52,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     files: { PARLEY_FILES: environment.PARLEY_FILES },
     concurrency: environment.PARLEY_CONCURRENCY,
     partitionShare: environment.PARLEY_WORKER_PARTITIONS,
+    moduleTimeoutMs: environment.PARLEY_MODULE_TIMEOUT,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,

@@ -21,6 +21,7 @@ import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
 import { createDeposits } from "./deposits.ts";
+import { startModules, type StartedModules } from "./modules.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
 import { watchGateway } from "./watch-gateway.ts";
@@ -34,7 +35,7 @@ export interface Worker {
 }
 
 /**
- * Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that does not serve, and Node's error for an operator's
+ * Throws DefinitionError for tool modules that do not load, an Error that names a module of theirs that does not start, UNAVAILABLE for a Redis that does not serve, and Node's error for an operator's
  * port that cannot be listened on. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
@@ -42,7 +43,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const { allowedHosts, core, concurrency } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
-  const own = telemetry.watchCatalogue(await loadCatalogue(config.tools));
+  const loaded = await loadCatalogue(config.tools);
+  const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
   const files = fileStore(config.files, config.redis.prefix);
@@ -79,6 +81,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let catalogues = fixedCatalogue(own);
   const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
+  let modules: StartedModules | undefined;
   let operator: string | undefined;
   let stopWatchingFile: (() => void) | undefined;
 
@@ -95,6 +98,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     // Those that are left have to be told to the others while there is time.
     const drainMs = config.drainTimeoutMs * HOLD_SHARE - (Date.now() - startedMs);
     const isEmpty = (await gateway?.close(Math.max(0, drainMs))) ?? true;
+    // Nothing runs any more that could use them.
+    await modules?.stop();
     await redis.close();
     return isEmpty;
   }
@@ -108,6 +113,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       onFree: watched.blocked,
     });
     runs.tell(loop);
+    modules = await startModules(loaded.modules ?? [], { timeoutMs: config.moduleTimeoutMs, clock: systemClock, log });
     if (config.upstreams) {
       const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
@@ -141,6 +147,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   } catch (error) {
     await stopWatching();
     await gateway?.close(0);
+    await modules?.stop();
     await redis.close();
     throw error;
   }

@@ -30,6 +30,17 @@ export interface Catalogue {
   readonly prompts: ReadonlyMap<string, Prompt>;
   readonly resources: ReadonlyMap<string, Resource>;
   readonly templates: readonly ResourceTemplate[];
+  /** What tools share in a process that runs them; absent for none. */
+  readonly modules?: readonly Module[];
+}
+
+/** Something that workers start before their first run and stop behind their last, such as a pool of connections. Front ends never do. */
+export interface Module {
+  readonly kind: "module";
+  readonly name: string;
+  /** Starting what has started counts, and stops with the last one that stops. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** Something that runs as a task. */

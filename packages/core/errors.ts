@@ -65,6 +65,8 @@ export const ERRORS = {
   FILES_UNAVAILABLE: "This deployment keeps no files. Set PARLEY_FILES for front ends and workers alike.",
   DEPOSIT_UNREADABLE:
     "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
+  MODULE_NOT_STARTED:
+    "A module's value is there in workers alone, while they run. Use it inside of a tool; in a test provide it first (`provide` of @parley/sdk/testing).",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
   TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
   TOO_MANY_CALLS:

@@ -54,6 +54,8 @@ export interface Settings {
   readonly secretNames: readonly string[];
   /** Whether callers are shown what tools, prompts and resources throw. Otherwise they get an id, and the operator's log has the rest. */
   readonly showErrors: boolean;
+  /** Whether what tools log for their clients stands in the operator's log as well: content, which may be anybody's. */
+  readonly logTools: boolean;
   /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
   readonly retentionMinMs: number;
   readonly retentionMaxMs: number;
@@ -89,6 +91,7 @@ export const DEFAULT_SETTINGS: Settings = {
   askUrlSchemes: ["https"],
   secretNames: [],
   showErrors: false,
+  logTools: false,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 30 * DAY,
   taskQuotas: { principal: { tasks: 10_000, bytes: 64 * 1_024 * 1_024 }, tenant: { tasks: 100_000, bytes: 640 * 1_024 * 1_024 } },

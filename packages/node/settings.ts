@@ -70,6 +70,9 @@ export const coreEnvironment = {
   PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
     "Show callers what tools throw, for development. Otherwise they get an id to look up in the log.",
   ),
+  PARLEY_LOG_TOOLS: flag(DEFAULT_SETTINGS.logTools).describe(
+    "Write what tools log (ctx.log) into the worker's log as well. It may hold what people said: restrict who can read that log.",
+  ),
   PARLEY_QUOTA_TASKS: whole(DEFAULT_SETTINGS.taskQuotas.principal.tasks).describe(
     "Most unfinished tasks of one identified caller. With several partitions each gets its share, and a little more.",
   ),
@@ -113,6 +116,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     askUrlSchemes: environment.PARLEY_ASK_URL_SCHEMES,
     secretNames: environment.PARLEY_SECRET_NAMES,
     showErrors: environment.PARLEY_SHOW_ERRORS,
+    logTools: environment.PARLEY_LOG_TOOLS,
     taskQuotas: taskQuotas(environment),
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,

@@ -18,8 +18,8 @@ const PARTITIONS = 16;
 /** Why there can be no cluster here; undefined if there can be one. */
 function lacking(): string | undefined {
   try {
-    execFileSync("redis-cli", ["--version"], { stdio: "ignore" });
-    const version = /v=(\d+)/.exec(execFileSync("redis-server", ["--version"], { encoding: "utf8" }))?.[1];
+    const [, told = ""] = ["redis-cli", "redis-server"].map((command) => execFileSync(command, ["--version"], { encoding: "utf8" }));
+    const version = /v=(\d+)/.exec(told)?.[1];
     return Number(version) >= 7 ? undefined : `redis-server ${version} has no sharded pub/sub`;
   } catch {
     return "no redis-server and redis-cli";

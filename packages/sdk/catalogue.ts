@@ -1,5 +1,5 @@
 /** `catalogue`: gathers what a deployment offers. */
-import type { Catalogue, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
+import type { Catalogue, Module, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 import { type Definition, isDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
@@ -15,6 +15,7 @@ export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
   const prompts = new Map<string, Prompt>();
   const resources = new Map<string, Resource>();
   const templates = new Map<string, ResourceTemplate>();
+  const modules = new Map<string, Module>();
   for (const [index, source] of sources.entries()) {
     const definitions = gathered(source);
     if (definitions.length === 0) {
@@ -22,13 +23,14 @@ export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
     }
     for (const definition of definitions) {
       if ("kind" in definition) {
-        if (definition.kind === "tool") addOnce(tools, "tool", definition.name, definition);
+        if (definition.kind === "module") addOnce(modules, "module", definition.name, definition);
+        else if (definition.kind === "tool") addOnce(tools, "tool", definition.name, definition);
         else addOnce(prompts, "prompt", definition.name, definition);
       } else if ("uriTemplate" in definition) addOnce(templates, "resource template", definition.uriTemplate, definition);
       else addOnce(resources, "resource", definition.uri, definition);
     }
   }
-  return { tools, prompts, resources, templates: [...templates.values()] };
+  return { tools, prompts, resources, templates: [...templates.values()], ...(modules.size > 0 && { modules: [...modules.values()] }) };
 }
 
 function gathered(source: unknown): readonly Definition[] {

@@ -2,9 +2,9 @@
  * What `define…` made is marked, so that a module's exports can be told apart. The mark is a registered symbol: two copies of this package in
  * one process know each other's definitions.
  */
-import type { Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
+import type { Module, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 
-export type Definition = Tool | Prompt | Resource | ResourceTemplate;
+export type Definition = Tool | Prompt | Resource | ResourceTemplate | Module;
 
 const MARK = Symbol.for("parley.definition");
 

@@ -49,6 +49,7 @@ export type {
 export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
 export type { FilesAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
+export { type Module, type ModuleDefinition, defineModule } from "./module.ts";
 export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
 export type { Recorded } from "./recorded.ts";

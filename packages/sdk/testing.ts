@@ -56,6 +56,7 @@ import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts
 import { createTestClock, createTestFiles, createTestIds, createTestScope, createTestTokens, textDigest } from "./testing-ports.ts";
 import { validateJson } from "./validate-json.ts";
 
+export { provide } from "./module.ts";
 export { ImpureHandler, type Impurity } from "./purity.ts";
 export type { Answerer } from "./testing-people.ts";
 

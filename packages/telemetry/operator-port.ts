@@ -19,6 +19,8 @@ export interface OperatorPortOptions {
   readonly port: number;
   /** Names beside addresses and names without a dot; `*` for all. */
   readonly allowedHosts: readonly string[];
+  /** Said by /healthz. */
+  readonly version: string;
   /** The text of /metrics and its content type. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   /** Resolves if the process can do its work; rejects with why not. */
@@ -62,7 +64,7 @@ async function answer(options: OperatorPortOptions, request: IncomingMessage, re
     const { contentType, text } = await options.metrics();
     send(response, 200, contentType, text);
   } else if (path === "/healthz") {
-    sendJson(response, 200, { status: "ok" });
+    sendJson(response, 200, { status: "ok", version: options.version });
   } else if (path === "/readyz") {
     await options.ready().then(
       () => sendJson(response, 200, { status: "ok" }),

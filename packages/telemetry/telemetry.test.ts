@@ -31,6 +31,11 @@ test("metrics can be read while what they ask is away", async () => {
   expect(await response.text()).toContain('parley_build_info{version="1",process="test"} 1');
 });
 
+test("a process that lives says its version", async () => {
+  const { open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
+  expect(await (await fetch(`${await open()}/healthz`)).json()).toEqual({ status: "ok", version: "1" });
+});
+
 test("ready is what every check says", async () => {
   const { readyWhen, open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   const url = `${await open()}/readyz`;

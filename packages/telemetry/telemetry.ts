@@ -80,6 +80,7 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
       const opened = await openOperatorPort({
         ...settings.metrics,
         allowedHosts: options.allowedHosts,
+        version: options.version,
         async metrics() {
           // Metrics are wanted most when something is away.
           await Promise.allSettled(refreshes.map((refresh) => refresh()));

@@ -24,8 +24,6 @@ export const WITHOUT_TTL = [
   /:sweep:repeat:sweep:\d+$/,
   // Deleted with the last unfinished task that they count.
   /:usage:(principal|tenant):/,
-  // Expires with the task that was created with the key.
-  /:once:/,
   // One small record for each tenant and epoch.
   /^[^:]+:content$/,
   // Records for auditors, as many as a setting says.
@@ -34,12 +32,22 @@ export const WITHOUT_TTL = [
   /^[^:]+:secret$/,
 ];
 
+const ONCE = /:once:[^:]+$/;
+
 /** Those of `keys` that nothing takes away: neither a TTL, nor the end of the task that they belong to, nor the work under way. */
 export async function everlasting(redis: Redis, keys: readonly string[]): Promise<string[]> {
   const lifetimes = await Promise.all(keys.map(async (key) => [key, await redis.pttl(key)] as const));
   const unfinished = await unfinishedTasks(redis, keys);
+  const ofKeys = new Map(
+    await Promise.all(
+      // An idempotency key goes with its task.
+      keys
+        .filter((key) => ONCE.test(key))
+        .map(async (key) => [key, key.replace(ONCE, `:task:${(await redis.get(key))?.split(" ")[0]}`)] as const),
+    ),
+  );
   return lifetimes.flatMap(([key, ms]) => {
-    const task = /^(.*:task:[^:]+)(?::journal|:feed|:deposits)?$/.exec(key)?.[1];
+    const task = ofKeys.get(key) ?? /^(.*:task:[^:]+)(?::journal|:feed|:deposits)?$/.exec(key)?.[1];
     const isBounded = task === undefined ? WITHOUT_TTL.some((allowed) => allowed.test(key)) : unfinished.has(task);
     return ms === -1 && !isBounded ? [key] : [];
   });

@@ -25,14 +25,19 @@ export interface FrontEnd extends Launched {
   readonly url: string;
 }
 
-export async function startFrontEnd(env: Readonly<Record<string, string>>): Promise<FrontEnd> {
-  const launched = launch("apps/server/main.ts", { PARLEY_PORT: "0", ...env });
+/** `root`: of another checkout, to run its version. */
+export async function startFrontEnd(env: Readonly<Record<string, string>>, root = ROOT): Promise<FrontEnd> {
+  const launched = launch("apps/server/main.ts", { PARLEY_PORT: "0", ...env }, root);
   const { url } = await readied(launched, "front end ready");
   return { ...launched, url: new URL(String(url)).origin };
 }
 
-export async function startWorkerProcess(env: Readonly<Record<string, string>>, script = "apps/worker/main.ts"): Promise<Launched> {
-  const launched = launch(script, env);
+export async function startWorkerProcess(
+  env: Readonly<Record<string, string>>,
+  script = "apps/worker/main.ts",
+  root = ROOT,
+): Promise<Launched> {
+  const launched = launch(script, env, root);
   await readied(launched, "worker ready");
   return launched;
 }
@@ -63,9 +68,9 @@ export async function logged(launched: Launched, message: string): Promise<LogLi
   return line;
 }
 
-function launch(script: string, env: Readonly<Record<string, string>>): Launched {
+function launch(script: string, env: Readonly<Record<string, string>>, root: string): Launched {
   const child = spawn(process.execPath, [script], {
-    cwd: ROOT,
+    cwd: root,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PARLEY_LOG_LEVEL: "info", ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -1,4 +1,4 @@
-/** Three masters without replicas, sixteen partitions over them. An outage takes one of them away and gives it back. */
+/** Masters without replicas, three unless more are asked for, sixteen partitions over them. An outage takes one of them away and gives it back. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,14 +9,25 @@ import { freePorts } from "./free-ports.ts";
 import { startRedis } from "./redis-process.ts";
 import type { Topology } from "./topology.ts";
 
-const MASTERS = 3;
+export interface ClusterOptions {
+  readonly masters?: number;
+  /** How long a node may be silent. Longer where the machine is busy and nothing is to be broken. */
+  readonly nodeTimeoutMs?: number;
+}
 
-export async function startCluster(directory: string): Promise<Topology> {
+export async function startCluster(directory: string, { masters = 3, nodeTimeoutMs = 2_000 }: ClusterOptions = {}): Promise<Topology> {
   // The bus has a port of its own, 10,000 above by default and so out of range for many a free port.
-  const ports = await freePorts(2 * MASTERS);
+  const ports = await freePorts(2 * masters);
   const servers = await Promise.all(
-    ports.slice(0, MASTERS).map((port, i) => {
-      const extra = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", String(ports[MASTERS + i])];
+    ports.slice(0, masters).map((port, i) => {
+      const extra = [
+        "--cluster-enabled",
+        "yes",
+        "--cluster-node-timeout",
+        String(nodeTimeoutMs),
+        "--cluster-port",
+        String(ports[masters + i]),
+      ];
       return startRedis({ directory: join(directory, `node-${i}`), port, fsync: "always", extra });
     }),
   );

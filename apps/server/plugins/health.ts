@@ -7,18 +7,19 @@ export interface Health {
   /** Resolves if what the server depends on answers; rejects if not. */
   readonly reachable: () => Promise<void>;
   readonly log: Log;
+  readonly version: string;
 }
 
 /**
- * `/healthz`: the process lives. `/readyz`: it can serve, so send it requests; 503 when it cannot.
+ * `/healthz`: the process lives, and which version it is. `/readyz`: it can serve, so send it requests; 503 when it cannot.
  *
  * Load balancers ask by address, so any Host is answered, and so is a page that rebound its name: what is wrong is only said in the log and on the
  * operator's port, never here.
  */
-export function health(app: FastifyInstance, { lifecycle, reachable, log }: Health): void {
+export function health(app: FastifyInstance, { lifecycle, reachable, log, version }: Health): void {
   let wasReady = true;
 
-  app.get("/healthz", () => ({ status: "ok" }));
+  app.get("/healthz", () => ({ status: "ok", version }));
 
   app.get("/readyz", async (_request, reply) => {
     if (lifecycle.draining.aborted) return await reply.code(503).send({ status: "draining" });

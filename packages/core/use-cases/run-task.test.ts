@@ -579,3 +579,31 @@ test("an answer that is larger than a stored value may be is not looked at any f
     violations: [{ path: "/content", message: expect.stringContaining("200 characters") }],
   });
 });
+
+describe("what a tool logs", () => {
+  const logging = async ({ report, status }: Effects) => {
+    status("busy");
+    report({ type: "log", level: "notice", data: { seat: "12A" }, logger: "seats" });
+    report({ type: "log", level: "alert", data: "on fire" });
+    report({ type: "progress", progress: 1 });
+    return text("done");
+  };
+
+  test("stands in the operator's log where the deployment wants it, at its level, and not otherwise", async () => {
+    for (const logTools of [true, false]) {
+      const { create, run, logged } = deployment(logging, { settings: { logTools } });
+      const taskId = await create();
+      await run(taskId, 1);
+      const about = { taskId, run: 1, tool: "subject" };
+      expect(logged.filter(({ message }) => message === "tool log").map(({ fields }) => fields)).toEqual(
+        logTools
+          ? [
+              { ...about, level: "notice", logger: "seats", data: { seat: "12A" } },
+              { ...about, level: "alert", data: "on fire" },
+            ]
+          : [],
+      );
+      expect(JSON.stringify(logged).includes("12A")).toBe(logTools);
+    }
+  });
+});

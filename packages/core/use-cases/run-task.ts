@@ -13,10 +13,10 @@ import type { Effects } from "../effects.ts";
 import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
-import type { Begun, RunRef, RunReport } from "../ports.ts";
+import type { Begun, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
-import { type JsonObject, type Open, openOf, type Task } from "../task.ts";
+import { type JsonObject, type LogLevel, type Open, openOf, type Task } from "../task.ts";
 import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
 import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
@@ -254,7 +254,10 @@ async function work(
         deposit: (key) => openDeposit(services, task, key),
         openFile: files && ((id) => files.open(task.id, id)),
         stepFailed: (failure) => logFailedStep(services, task, failure),
-        report: (report) => hold.report(report),
+        async report(report) {
+          if (settings.logTools) logItems(services, task, report.items);
+          await hold.report(report);
+        },
         announce: (announcement) => events.announce(announcement),
       },
     });
@@ -285,6 +288,26 @@ function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failur
 function described({ id }: Task, error: unknown): object {
   return withoutEventTokens(id, describeError(error));
 }
+
+/** What the tool logs for its client, for the operator as well: only where the deployment wants it, since it is content. */
+function logItems({ log }: Services, task: Task, items: Report["items"]): void {
+  for (const item of items) {
+    if (item.type !== "log") continue;
+    const { level, data, logger } = item;
+    log[LOGGED_AS[level]]({ ...about(task), level, ...(logger !== undefined && { logger }), data }, "tool log");
+  }
+}
+
+const LOGGED_AS: { readonly [level in LogLevel]: keyof Services["log"] } = {
+  debug: "debug",
+  info: "info",
+  notice: "info",
+  warning: "warn",
+  error: "error",
+  critical: "error",
+  alert: "error",
+  emergency: "error",
+};
 
 function about({ id, run, call }: Task): object {
   return { taskId: id, run, [call.kind]: call.name };

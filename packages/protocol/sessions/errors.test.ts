@@ -42,6 +42,7 @@ test("the catalogue's codes are those that these revisions know", () => {
     "FILE_GONE",
     "FILES_UNAVAILABLE",
     "DEPOSIT_UNREADABLE",
+    "MODULE_NOT_STARTED",
     "PROVIDER_UNAVAILABLE",
     "PROVIDER_INVALID",
     "UPSTREAM_UNAVAILABLE",

@@ -13,8 +13,8 @@ place of the withdrawal, and one that comes behind is late.
 An ask that is opened while the run works can be answered at once. Such an answer adds no run: park finds it and makes the task due. ]]
 local task_id, token, now_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local state = read_state(task)
-if not state or state.token ~= token then return refusal(state, token) end
+local state = held_state(token)
+if not state then return refusal() end
 
 -- I1: what was done is noted, and nothing that clients see changes.
 if is_finished(state) then

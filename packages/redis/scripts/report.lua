@@ -8,8 +8,9 @@ Returns 'reported' | 'cancelled' | 'refused'.
 Only the holder speaks for the task (I5): a worker that was replaced cannot move its progress back. ]]
 local token, now_ms = ARGV[1], ARGV[2]
 
-local state = read_state(task)
-if not state or state.token ~= token or is_finished(state) then return refusal(state, token) end
+local state = held_state(token)
+if not state then return refusal() end
+if is_finished(state) then return 'cancelled' end -- I1
 
 local at = each_group(3, 2, write_field)
 local feed_length_max = ARGV[at]

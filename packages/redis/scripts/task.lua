@@ -64,13 +64,6 @@ local function owed_state()
   return { why = string.match(owed, '^%S+'), is_stopping = string.find(owed, ' stopping', 1, true) ~= nil }
 end
 
--- What a writer is told that does not hold the task, or whose task was cancelled under it.
-local function refusal(state, token)
-  if not state then return 'refused' end
-  if state.token == token then return 'cancelled' end
-  return state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
-end
-
 -- The state if `token` is the one that the last begin drew, else nil (I5).
 local function held_state(token)
   local state = read_state(task)
@@ -80,6 +73,12 @@ end
 
 local function is_finished(state)
   return state.status == 'completed' or state.status == 'failed' or state.status == 'cancelled'
+end
+
+-- What a writer is told that does not hold the task: it was cancelled under it, or somebody else has it.
+local function refusal()
+  local state = read_state(task)
+  return state and state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
 end
 
 local function open_asks()

@@ -51,6 +51,7 @@ test("the catalogue's codes travel as the specification says", () => {
     EVENT_TOKEN_MISPLACED: { code: -32603, httpStatus: 200 },
     EVENTS_UNAVAILABLE: { code: -32603, httpStatus: 200 },
     FILES_UNAVAILABLE: { code: -32603, httpStatus: 200 },
+    MODULE_NOT_STARTED: { code: -32603, httpStatus: 200 },
     DEPOSIT_UNREADABLE: { code: -32603, httpStatus: 200 },
     TASK_FINISHED: { code: -32602, httpStatus: 200 },
     TASK_REQUIRED: { code: -32602, httpStatus: 200 },

@@ -53,6 +53,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   EVENT_TOKEN_MISPLACED: SERVER,
   EVENTS_UNAVAILABLE: SERVER,
   FILES_UNAVAILABLE: SERVER,
+  MODULE_NOT_STARTED: SERVER,
   DEPOSIT_UNREADABLE: SERVER,
   // Another front end may have the key.
   CONTENT_KEY_MISSING: ELSEWHERE,

@@ -1,0 +1,82 @@
+/** `defineModule`: what tools share in a worker, such as a pool of connections or settings that were read once. */
+import { type Module as CoreModule, ParleyError } from "@parley/core";
+import { markDefinition } from "./definition.ts";
+import { DefinitionError } from "./failures.ts";
+
+export interface ModuleDefinition<T> {
+  /** 1 to 64 of A-Z a-z 0-9 _ - . and /, for logs and errors. */
+  readonly name: string;
+  /** Called by a worker before its first run. What it throws ends the start of the worker. */
+  start(): T | Promise<T>;
+  /** Called behind the worker's last run. */
+  stop?(value: T): void | Promise<void>;
+}
+
+/** Export it beside the tools: workers start what the modules in PARLEY_TOOLS export. */
+export interface Module<T> extends CoreModule {
+  /** What `start` returned. Throws ParleyError MODULE_NOT_STARTED on front ends, and before and behind a worker's runs. */
+  use(): T;
+}
+
+const NAME = /^[A-Za-z0-9_./-]{1,64}$/;
+
+interface Running<T> {
+  readonly value: T;
+}
+
+/** How a test puts a value in the place of what `start` would return. */
+const PROVIDE = Symbol.for("parley.module.provide");
+
+interface Provided<T> {
+  [PROVIDE](value: T): () => void;
+}
+
+/**
+ * Makes a module. It is started in workers only, one after the other in the order in which they are exported, and stopped in the other order. A value that
+ * a replay must not see change, such as a setting, belongs into a step all the same. Throws DefinitionError.
+ */
+export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Module<T> {
+  if (!NAME.test(name)) throw new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
+  let users = 0;
+  let running: Running<T> | undefined;
+  let starting: Promise<Running<T>> | undefined;
+
+  const made: Module<T> & Provided<T> = {
+    kind: "module",
+    name,
+    async start() {
+      starting ??= (async () => ({ value: await start() }))();
+      const begun = starting;
+      try {
+        running = await begun;
+        users += 1;
+      } catch (error) {
+        if (starting === begun) starting = undefined;
+        throw error;
+      }
+    },
+    async stop() {
+      users -= 1;
+      if (users > 0 || !running) return;
+      const { value } = running;
+      running = undefined;
+      starting = undefined;
+      await stop?.(value);
+    },
+    use() {
+      if (!running) throw new ParleyError("MODULE_NOT_STARTED", `the module "${name}" is not started in this process`);
+      return running.value;
+    },
+    [PROVIDE](value) {
+      const before = running;
+      running = { value };
+      return () => void (running = before);
+    },
+  };
+  return markDefinition(made);
+}
+
+/** For tests: the value that `use` gives until the returned function is called. */
+export function provide<T>(module: Module<T>, value: T): () => void {
+  return (module as Module<T> & Provided<T>)[PROVIDE](value);
+}

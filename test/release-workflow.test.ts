@@ -1,0 +1,64 @@
+/** The workflow that builds images is what docs/upgrading.md says of it, and the version that it checks is everybody's. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Job {
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly needs?: string;
+  readonly steps: readonly Step[];
+}
+
+const root = new URL("..", import.meta.url);
+const text = readFileSync(new URL(".github/workflows/images.yml", root), "utf8");
+const workflow = parse(text) as { on: object; permissions: object; jobs: Readonly<Record<"check" | "build", Job>> };
+const { check, build } = workflow.jobs;
+const step = (job: Job, action: string) => job.steps.find(({ uses }) => uses?.startsWith(`${action}@`))?.with;
+
+describe("images of a release", () => {
+  test("are built from tags alone, after the checks, and nothing may be written but packages and attestations by the job that builds", () => {
+    expect(workflow.on).toEqual({ push: { tags: ["v*"] } });
+    expect(build.needs).toBe("check");
+    expect(workflow.permissions).toEqual({});
+    expect(check.permissions).toEqual({ contents: "read" });
+    expect(build.permissions).toEqual({ contents: "read", packages: "write", "id-token": "write", attestations: "write" });
+    expect(text).not.toContain("secrets.");
+  });
+
+  test("are for both platforms, with an SBOM and full provenance, under the version alone", () => {
+    const pushed = step(build, "docker/build-push-action");
+    expect(pushed).toMatchObject({ platforms: "linux/amd64,linux/arm64", push: true, sbom: true, provenance: "mode=max" });
+    expect(pushed?.["tags"]).not.toContain("latest");
+    // What is not passed as a build argument cannot be read in the provenance.
+    expect(pushed).not.toHaveProperty("build-args");
+    expect(step(build, "actions/attest-build-provenance")).toMatchObject({
+      "subject-digest": "${{ steps.push.outputs.digest }}",
+      "push-to-registry": true,
+    });
+  });
+
+  test("have the version that every package has and every process tells", () => {
+    expect(check.steps.some(({ run }) => run?.includes("apps/server/package.json") && run.includes("GITHUB_REF_NAME"))).toBe(true);
+    const versions = ["apps", "packages"].flatMap((folder) =>
+      readdirSync(new URL(folder, root)).flatMap((name) => {
+        const { version, private: isPrivate } = JSON.parse(readFileSync(new URL(`${folder}/${name}/package.json`, root), "utf8")) as {
+          version?: string;
+          private?: boolean;
+        };
+        return version === undefined && isPrivate ? [] : [version];
+      }),
+    );
+    expect(new Set(versions).size).toBe(1);
+  });
+
+  test("are described where operators look", () => {
+    const page = readFileSync(new URL("docs/upgrading.md", root), "utf8");
+    for (const said of ["linux/amd64", "linux/arm64", "SBOM", "mode=max", "gh attestation verify"]) expect(page).toContain(said);
+  });
+});
