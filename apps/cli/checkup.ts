@@ -5,6 +5,7 @@ import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
+import { versionFindings } from "./check-versions.ts";
 
 export interface Finding {
   /** `problem` keeps Parley from serving; `advice` is worth knowing. */
@@ -22,10 +23,13 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const unread = environment["REDIS_URL_FILE"];
   // Without REDIS_URL `parley start` brings its own: the other settings are still worth checking.
   const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
+  const found = [...configuration(settings), ...(unread ? [] : await redis(environment["REDIS_URL"]))];
+  const isServing = Boolean(environment["REDIS_URL"]) && found.every(({ level }) => level !== "problem");
   return [
     nodeVersion(process.versions.node),
-    ...configuration(settings),
-    ...(unread ? [] : await redis(environment["REDIS_URL"])),
+    ...found,
+    // One that cannot be reached would be waited for.
+    ...(isServing ? await versionFindings(environment) : []),
     await port(settings),
     await tools(settings),
   ];

@@ -20,6 +20,8 @@ export interface TaskState {
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
   readonly ttlMs?: number | null;
+  /** `parley/toolVersion`: of the tool that the task is of. */
+  readonly _meta?: Readonly<Record<string, unknown>>;
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
   readonly result?: ToolResult;
   readonly error?: { readonly code?: number; readonly message?: string };

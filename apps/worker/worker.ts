@@ -20,6 +20,7 @@ import { connectRedis, type Consumer, deploymentId } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
+import { announceVersions } from "./announce-versions.ts";
 import { createDeposits } from "./deposits.ts";
 import { startModules, type StartedModules } from "./modules.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
@@ -70,6 +71,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     }),
     stopping: stopping.signal,
     suspects: createSuspects(systemClock),
+    serving: redis.serving,
     ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
     eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
@@ -83,9 +85,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let loop: EventLoopWatch | undefined;
   let modules: StartedModules | undefined;
   let operator: string | undefined;
+  let stopAnnouncing: (() => void) | undefined;
   let stopWatchingFile: (() => void) | undefined;
 
   async function stopWatching(): Promise<void> {
+    stopAnnouncing?.();
     stopWatchingFile?.();
     stopCatching();
     await loop?.close();
@@ -137,6 +141,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       });
       await gateway.open(work);
     }
+    stopAnnouncing = await announceVersions(redis.serving, own, log);
     consumer = await redis.consumeRuns({
       concurrency,
       share: config.partitionShare,

@@ -23,6 +23,8 @@ export interface AuditFact {
   readonly door?: string;
   /** Kind and name of what was called. */
   readonly tool?: string;
+  /** The version of the tool that the task is of. */
+  readonly toolVersion?: string;
   /** The key of the ask. */
   readonly ask?: string;
   /** What the person did: `accept`, `decline`, `cancel`, `reply`; never what was said. */
@@ -70,6 +72,10 @@ export function noteAudit({ audit }: Audited, actor: Actor, fact: () => AuditFac
   if (audit) void audit.note({ ...actorOf(actor), ...fact() });
 }
 
+export function toolOf({ kind, name, version }: Pick<CallFacts, "kind" | "name" | "version">): Pick<AuditFact, "tool" | "toolVersion"> {
+  return { tool: `${kind} ${name}`, ...(version !== undefined && { toolVersion: version }) };
+}
+
 /** What binds the answers of a task to its call. */
 export function bindingOfCall({ digest }: Audited, taskId: string, call: Pick<CallFacts, "kind" | "name">, args: JsonObject): string {
   return digest(canonicalJson({ kind: call.kind, name: call.name, arguments: args }), taskId);
@@ -107,6 +113,6 @@ export function noteShown(services: Audited, actor: Actor, { id, call }: Pick<Ta
     const [oldest] = shown.size > SHOWN_MAX ? shown : [];
     if (oldest !== undefined) shown.delete(oldest);
     const bound = boundTo(services, id, call, ask);
-    noteAudit(services, actor, () => ({ action: "shown", taskId: id, tool: `${call.kind} ${call.name}`, ...bound }));
+    noteAudit(services, actor, () => ({ action: "shown", taskId: id, ...toolOf(call), ...bound }));
   }
 }

@@ -47,6 +47,7 @@ export interface Module {
 export interface Runnable {
   readonly kind: "tool" | "prompt";
   readonly name: string;
+  readonly version?: string;
   readonly settings: RunSettings;
   /**
    * Whether replies that come with the call count. Such a reply names a question by its key alone; the person may have seen another question
@@ -90,6 +91,10 @@ export interface RunSettings {
 
 export interface Tool extends Runnable {
   readonly kind: "tool";
+  /** Absent for a tool that has none. */
+  readonly version?: string;
+  /** Versions of it that are served beside, for tasks that were made with them: the newest first. Front ends list and call none of them. */
+  readonly older?: readonly Tool[];
   readonly title?: string;
   readonly description?: string;
   /** JSON Schema 2020-12, sent to clients as it is. */

@@ -8,6 +8,8 @@ import type { Violation } from "./task.ts";
 
 export const ERRORS = {
   TASK_NOT_FOUND: "The task is unknown, has expired, or belongs to somebody else. Call the tool again for a new one.",
+  VERSION_NOT_FOUND:
+    "The task was made with a version of its tool that no worker serves any more. Serve that version until its tasks have ended, or set PARLEY_MISSING_VERSION=newest. Call the tool again for a new task.",
   TOOL_NOT_FOUND: "No tool of that name is served. tools/list names those that are.",
   PROMPT_NOT_FOUND: "No prompt of that name is served. prompts/list names those that are.",
   RESOURCE_NOT_FOUND: "No resource or template fits that uri. resources/list and resources/templates/list name those that are served.",

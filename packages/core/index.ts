@@ -32,6 +32,7 @@ export * from "./state-machine.ts";
 export * from "./summary.ts";
 export * from "./task.ts";
 export * from "./turns.ts";
+export * from "./versions.ts";
 export * from "./use-cases/answer-task.ts";
 export * from "./audit.ts";
 export * from "./use-cases/cancel-task.ts";

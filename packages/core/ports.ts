@@ -179,8 +179,11 @@ export type RunReport =
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
   /** `compensated`: the last run has undone what was done. `given-up`: it could not, and an operator has to look. */
   | { readonly type: "compensated" | "given-up" }
-  /** `unserved`: this worker does not have the tool, the task was put back. `fenced`: another worker has the task. */
-  | { readonly type: "parked" | "retrying" | "unserved" | "fenced" };
+  /**
+   * `unserved`: this worker does not have the tool, the task was put back; `version_unserved`: no worker has its version; `passed_on`: another worker
+   * has it. `fenced`: another worker has the task.
+   */
+  | { readonly type: "parked" | "retrying" | "unserved" | "version_unserved" | "passed_on" | "fenced" };
 
 export interface BeginRequest extends RunRef {
   readonly token: string;
@@ -225,6 +228,8 @@ export interface Report {
   readonly items: readonly FeedItem[];
   readonly message?: string;
   readonly immediateResponse?: string;
+  /** From now on the task is one of this version of its tool; `""` for the one without a version. */
+  readonly version?: string;
 }
 
 export interface RecordRequest extends Fenced {
@@ -245,9 +250,9 @@ export interface ParkRequest extends Fenced {
   readonly graceMs: number;
   /**
    * The task begins anew: its journal is emptied, its open asks are closed, its generation grows, and the next run, due at once, is called
-   * with these arguments and without early replies. Entries, asks and message of the request are ignored.
+   * with these arguments, of that version of the tool if there is one, and without early replies. Entries, asks and message of the request are ignored.
    */
-  readonly restart?: { readonly arguments: JsonObject };
+  readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
 }
 
 export type Parked =

@@ -24,6 +24,9 @@ export interface Settings {
   readonly missingToolRetryMs: number;
   /** How long a task waits for a worker that serves its tool before it fails. */
   readonly missingToolTimeoutMs: number;
+  /** How long a task waits for a worker that serves its version of the tool, and what becomes of it then. */
+  readonly missingVersionTimeoutMs: number;
+  readonly missingVersion: "newest" | "fail";
   /** How often in a row a task is taken over from a worker that died under it, without progress, before it fails. */
   readonly takeoversMax: number;
   /** How often a compensation is tried, in all, before it is given up; it waits a second after the first try, then twice as long each time, an hour at most. */
@@ -77,6 +80,8 @@ export const DEFAULT_SETTINGS: Settings = {
   divergenceWaitMs: 5 * SECOND,
   missingToolRetryMs: 30 * SECOND,
   missingToolTimeoutMs: 7 * DAY,
+  missingVersionTimeoutMs: DAY,
+  missingVersion: "newest",
   takeoversMax: 4,
   compensationAttempts: 10,
   sweepLimit: 1_000,

@@ -41,6 +41,8 @@ export interface CallFacts {
   readonly hidden: boolean;
   /** The W3C traceparent under which all runs and answers of the task are told; absent while no traces are collected. */
   readonly traceparent?: string;
+  /** Of the tool, when the task was made, or that it moved to; absent for a tool without versions. */
+  readonly version?: string;
   /** Its tool says how to undo what was done, should the task not come to its result (Runnable.compensate). */
   readonly compensates?: true;
   /** Digest of what was called with which arguments, for the audit of its answers; absent while nothing is audited. */

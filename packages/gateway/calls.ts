@@ -10,6 +10,7 @@
  *   G2  Before a question of a held call is put, this process is named as the task's holder: the run that the answer leads to is sent here.
  *   G3  What came of a call is kept until its task has ended or gone: a run that could not record it finds it again.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { Log } from "@parley/core";
 import { type Gate, gate } from "./gate.ts";
@@ -80,6 +81,8 @@ const NONE: ReadonlySet<string> = new Set();
 
 export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
   const held = new Map<string, Held>();
+  /** A call outlives the run that made it: what it waits on must not keep the run's context, and with it the run. */
+  const outside = AsyncLocalStorage.snapshot();
   const permits = new Map<string, string>();
   const all = gate(callsMax);
   const ofUpstream = new Map<string, Gate>();
@@ -130,7 +133,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     const leaves = enter(request.upstream);
     if (!leaves) return { type: "busy", message: `has as many calls open as it may; try again after ${RETRY_AFTER_MS} ms` };
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
-    const call = startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) });
+    const call = outside(() => startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) }));
     const startedMs = performance.now();
     let hasLeft = false;
     const one = {

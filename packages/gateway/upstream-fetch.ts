@@ -9,7 +9,7 @@ import { Agent, fetch as send, type RequestInit } from "undici";
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Bytes of one response: a stream that tells of progress for as long as it is read ends some time. */
-export const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
+export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface UpstreamFetch {
   readonly fetch: FetchLike;
@@ -25,7 +25,7 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
       const { body, status, statusText, headers } = response;
       if (!body) return response as unknown as Response;
       const isStream = headers.get("content-type")?.startsWith("text/event-stream") ?? false;
-      const bounded = (body as unknown as ReadableStream<Uint8Array>).pipeThrough(bound({ messageBytesMax, responseBytesMax, isStream }));
+      const bounded = bound(body as unknown as ReadableStream<Uint8Array>, { messageBytesMax, responseBytesMax, isStream });
       return new Response(bounded, { status, statusText, headers: [...headers] });
     }) satisfies FetchLike,
     close: () => dispatcher.destroy(),
@@ -40,19 +40,36 @@ interface Bounds {
   readonly isStream: boolean;
 }
 
-/** Ends the stream with an error where it, or a message in it, is larger. An event ends with an empty line. */
-function bound({ messageBytesMax, responseBytesMax, isStream }: Bounds): TransformStream<Uint8Array, Uint8Array> {
+/**
+ * Ends the stream with an error where it, or a message in it, is larger. An event ends with an empty line. No TransformStream: a call that waits
+ * has two of these, and each would be 20 kB.
+ */
+function bound(body: ReadableStream<Uint8Array>, { messageBytesMax, responseBytesMax, isStream }: Bounds): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
   let bytes = 0;
   let all = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-      const end = isStream ? Math.max(...EVENT_ENDS.map((text) => view.lastIndexOf(text))) : -1;
-      bytes = end === -1 ? bytes + chunk.byteLength : chunk.byteLength - end;
-      all += chunk.byteLength;
-      if (bytes > messageBytesMax) controller.error(new Error(`a message of the upstream is larger than ${messageBytesMax} bytes`));
-      else if (all > responseBytesMax) controller.error(new Error(`a response of the upstream is larger than ${responseBytesMax} bytes`));
-      else controller.enqueue(chunk);
+
+  function count(chunk: Uint8Array): string | undefined {
+    const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const end = isStream ? Math.max(...EVENT_ENDS.map((text) => view.lastIndexOf(text))) : -1;
+    bytes = end === -1 ? bytes + chunk.byteLength : chunk.byteLength - end;
+    all += chunk.byteLength;
+    if (bytes > messageBytesMax) return `a message of the upstream is larger than ${messageBytesMax} bytes`;
+    return all > responseBytesMax ? `a response of the upstream is larger than ${responseBytesMax} bytes` : undefined;
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        const problem = count(value);
+        if (problem === undefined) return controller.enqueue(value);
+        await reader.cancel();
+        throw new Error(problem);
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
-  });
+    { highWaterMark: 0 },
+  );
 }

@@ -31,6 +31,13 @@ export const coreEnvironment = {
   PARLEY_MISSING_TOOL_TIMEOUT: duration(DEFAULT_SETTINGS.missingToolTimeoutMs).describe(
     "How long a task waits for a worker that has its tool before it fails.",
   ),
+  PARLEY_MISSING_VERSION_TIMEOUT: duration(DEFAULT_SETTINGS.missingVersionTimeoutMs).describe(
+    "How long a task waits for a worker that serves its version of the tool.",
+  ),
+  PARLEY_MISSING_VERSION: z
+    .enum(["newest", "fail"])
+    .default(DEFAULT_SETTINGS.missingVersion)
+    .describe("What happens to a task that waited so long: newest (it moves to the newest version) or fail."),
   PARLEY_TAKEOVERS_MAX: whole(DEFAULT_SETTINGS.takeoversMax).describe(
     "Workers that may die in a row under a task that makes no progress, before the task fails.",
   ),
@@ -102,6 +109,8 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     divergenceWaitMs: environment.PARLEY_DIVERGENCE_WAIT,
     missingToolRetryMs: environment.PARLEY_MISSING_TOOL_RETRY,
     missingToolTimeoutMs: environment.PARLEY_MISSING_TOOL_TIMEOUT,
+    missingVersionTimeoutMs: environment.PARLEY_MISSING_VERSION_TIMEOUT,
+    missingVersion: environment.PARLEY_MISSING_VERSION,
     takeoversMax: environment.PARLEY_TAKEOVERS_MAX,
     compensationAttempts: environment.PARLEY_COMPENSATION_ATTEMPTS,
     sweepLimit: environment.PARLEY_SWEEP_LIMIT,

@@ -31,6 +31,7 @@ import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./rates.ts";
+import { createServing, type ServingRegistry } from "./serving.ts";
 import { createRedisStore } from "./store.ts";
 import { createReads } from "./reads.ts";
 import { createTurns } from "./turns.ts";
@@ -58,6 +59,8 @@ export interface RedisBackend {
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** Which versions of tools workers serve. */
+  readonly serving: ServingRegistry;
   /** Unfinished tasks of a partition, in batches and no order; one may come twice. */
   waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
   /** For processes that have servers behind them. */
@@ -155,6 +158,7 @@ export async function connectRedis(
     partitions,
     gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
+    serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
       workers ??= connection("workers", { maxRetriesPerRequest: null });

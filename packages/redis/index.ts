@@ -14,4 +14,5 @@ export { inspectRedis, type RedisFacts } from "./inspect.ts";
 export { createKeys, partitionOf, sealWordOf } from "./keys.ts";
 export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";
 export { deploymentId } from "./secret.ts";
+export { SERVED_FOR_MS, type ServedVersion } from "./serving.ts";
 export type { WaitingTask } from "./waiting.ts";

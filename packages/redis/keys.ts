@@ -17,6 +17,7 @@
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
+ *   parley:serving                          versions of tools that workers serve: see serving.ts
  *   parley:workers                          which workers live: see live-workers.ts
  *   parley:{p0}:lane:<worker>               a channel: runs that are handed to a worker directly
  *   parley:announcements                    a channel
@@ -73,6 +74,7 @@ export interface Keys {
     channel(process: string): string;
     lister(upstream: string): string;
   };
+  readonly serving: string;
   /** Where a worker hears of runs of the partition that are due. */
   lane(partition: number, worker: string): string;
   /** Which workers live. */
@@ -115,6 +117,7 @@ export function createKeys(prefix = "parley"): Keys {
       channel: (process) => `${prefix}:gateway:runs:${process}`,
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
     },
+    serving: `${prefix}:serving`,
     lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,
     workers: `${prefix}:workers`,
     announcements: `${prefix}:announcements`,

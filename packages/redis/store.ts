@@ -258,7 +258,7 @@ export function createRedisStore({
       return renewed === "recorded" ? "renewed" : renewed;
     },
 
-    async report({ taskId, token, nowMs, items, message, immediateResponse }) {
+    async report({ taskId, token, nowMs, items, message, immediateResponse, version }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       return await withContent(taskId, (content) =>
@@ -266,7 +266,7 @@ export function createRedisStore({
           scripts.report(taskKeys, {
             token,
             nowMs,
-            fields: sealedFields(content, { message, immediate: immediateResponse }),
+            fields: [...sealedFields(content, { message, immediate: immediateResponse }), ...versionField(content, version)],
             items: items.map((item) => content.seal("feed", JSON.stringify(item))),
             feedLengthMax: FEED_LENGTH_MAX,
           }),
@@ -287,7 +287,7 @@ export function createRedisStore({
             readyAtMs: nowMs + graceMs,
             attempt,
             restart: restart && packArguments(content, restart.arguments),
-            fields: sealedFields(content, { message }),
+            fields: restart ? versionField(content, restart.version) : sealedFields(content, { message }),
             entries: packEntries(content, entries),
             asks: packAsks(content, asks),
           }),
@@ -454,6 +454,11 @@ function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
 /** Those that are there, each sealed under its own name. */
 function sealedFields(content: Content, fields: Readonly<Record<string, string | undefined>>): Pair[] {
   return Object.entries(fields).flatMap(([name, text]): Pair[] => (text === undefined ? [] : [[name, content.seal(name, text)]]));
+}
+
+/** Legible: whether a worker serves it is asked without a key. */
+function versionField(content: Content, version: string | undefined): Pair[] {
+  return version === undefined ? [] : [["version", content.toStored(version)]];
 }
 
 /** Redis' flat reply to HGETALL inside a script. */

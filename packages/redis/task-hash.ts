@@ -46,7 +46,8 @@ type PackedFacts = [
   traceparent?: string | null,
   requestId?: string | number | null,
   progressToken?: string | number | null,
-  binding?: string,
+  binding?: string | null,
+  version?: string,
 ];
 const HIDDEN = 1;
 const COMPENSATES = 2;
@@ -78,6 +79,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     traceparent,
     request,
     binding,
+    version,
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
@@ -90,7 +92,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     letters,
     content.sealWord("seed", seed),
   ];
-  const rest = [traceparent, request?.id, request?.progressToken, binding];
+  const rest = [traceparent, request?.id, request?.progressToken, binding, version];
   // Those at the end that are not there take no room.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -240,7 +242,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
-  const { seed: _, ...facts } = unpackFacts(content, call);
+  const { seed: _, ...facts } = withVersion(unpackFacts(content, call), fields["version"]);
   const common = {
     id,
     call: { ...facts, retentionMs },
@@ -334,7 +336,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding] = JSON.parse(
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version] = JSON.parse(
     content.fromStored(facts),
   ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
@@ -350,14 +352,22 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     seed,
     ...(typeof traceparent === "string" && { traceparent }),
     ...(typeof binding === "string" && { binding }),
+    ...(typeof version === "string" && { version }),
     ...(isThere(id) && { request: { id, ...(isThere(progressToken) && { progressToken }) } }),
   };
 }
 
 /** What was called: legible without any key. */
-export function callOf(content: Content, call: string): Pick<CallFacts, "kind" | "name"> {
-  const { kind, name } = unpackFacts(content, call);
-  return { kind, name };
+export function callOf(content: Content, call: string, moved?: string | null): Pick<CallFacts, "kind" | "name" | "version"> {
+  const { kind, name, version } = withVersion(unpackFacts(content, call), moved);
+  return { kind, name, ...(version !== undefined && { version }) };
+}
+
+/** The version that a task has moved to stands in a field of its own; empty, it has none any more. */
+function withVersion<F extends Pick<CallFacts, "version">>(facts: F, moved: string | null | undefined): F {
+  if (typeof moved !== "string") return facts;
+  const { version: _, ...rest } = facts;
+  return (moved === "" ? rest : { ...rest, version: moved }) as F;
 }
 
 function isThere<T>(value: T | null | undefined): value is T {

@@ -12,7 +12,7 @@ const BATCH = 500;
 
 export interface WaitingTask {
   readonly taskId: string;
-  readonly call: Pick<CallFacts, "kind" | "name">;
+  readonly call: Pick<CallFacts, "kind" | "name" | "version">;
 }
 
 export interface WaitingOptions {
@@ -26,8 +26,8 @@ export function createWaiting({ redis, keys, codec, reads }: WaitingOptions) {
   async function look(taskId: string): Promise<WaitingTask[]> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return [];
-    const [call] = await reads.fields(taskKeys[0], ["call"]);
-    return typeof call === "string" ? [{ taskId, call: callOf(codec.of(taskId), call) }] : [];
+    const [call, version] = await reads.fields(taskKeys[0], ["call", "version"]);
+    return typeof call === "string" ? [{ taskId, call: callOf(codec.of(taskId), call, version) }] : [];
   }
 
   /** Throws UNAVAILABLE. */

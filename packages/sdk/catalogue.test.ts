@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogue } from "./catalogue.ts";
+import { catalogue, VERSIONS_MAX } from "./catalogue.ts";
 import { definePrompt } from "./prompt.ts";
 import { defineResource, defineResourceTemplate } from "./resource.ts";
 import { defineTool } from "./tool.ts";
@@ -35,4 +35,25 @@ test("a module without definitions is refused", () => {
 test.each(["", "has space", "ü", "x".repeat(65)])("the name %j is refused", (name) => {
   expect(() => defineTool({ name, run: () => "" })).toThrow(/tool name .* is not allowed/);
   expect(() => definePrompt({ name, run: () => "" })).toThrow(/prompt name .* is not allowed/);
+});
+
+const versioned = (version?: string) => defineTool({ name: "ship", ...(version !== undefined && { version }), run: () => version ?? "" });
+
+test("of several versions of a tool the newest is the tool, and the others are beside it, newest first", () => {
+  const [one, two, ten, none] = [versioned("1"), versioned("2"), versioned("10"), versioned()];
+  const tool = catalogue([two, none], ten, one, two).tools.get("ship");
+  expect(tool?.version).toBe("10");
+  expect(tool?.older).toEqual([two, one, none]);
+  expect(catalogue(two).tools.get("ship")).toBe(two);
+  expect(() => catalogue(one, versioned("1"))).toThrow(
+    "two definitions of the tool ship, version 1: give one another name, or another version",
+  );
+});
+
+test("as many versions as a tool may have, and one more", () => {
+  const all = Array.from({ length: VERSIONS_MAX }, (_, index) => versioned(String(index)));
+  expect(catalogue(all).tools.get("ship")?.older).toHaveLength(VERSIONS_MAX - 1);
+  expect(() => catalogue(all, versioned("more"))).toThrow(`more than ${VERSIONS_MAX} versions`);
+  expect(versioned("x".repeat(32)).version).toHaveLength(32);
+  for (const wrong of ["", "x".repeat(33), "a b", "ü"]) expect(() => versioned(wrong)).toThrow(/the version .* is not allowed/);
 });

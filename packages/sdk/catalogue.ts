@@ -1,6 +1,6 @@
 /** `catalogue`: gathers what a deployment offers. */
-import type { Catalogue, Module, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
-import { type Definition, isDefinition } from "./definition.ts";
+import { type Catalogue, compareVersions, type Module, type Prompt, type Resource, type ResourceTemplate, type Tool } from "@parley/core";
+import { type Definition, isDefinition, markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
 /** A definition, a list of sources, or a module, with everything it exports. */
@@ -8,10 +8,11 @@ export type CatalogueSource = Definition | readonly CatalogueSource[] | { readon
 
 /**
  * The catalogue of all definitions in `sources`, in their order: definitions, lists, and modules (`await import(…)`), whose exports are looked
- * through, lists within them too: the default export first, the others by their names, since a module does not tell the order in which it was written. One definition that is met twice counts once. Throws DefinitionError for two of one name, and for a source without any.
+ * through, lists within them too: the default export first, the others by their names, since a module does not tell the order in which it was written. One definition that is met twice counts once. Of several versions of a tool the newest is called, and the others run the tasks that have them. Throws
+ * DefinitionError for two of one name (and version), and for a source without any.
  */
 export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
-  const tools = new Map<string, Tool>();
+  const versions = new Map<string, Tool[]>();
   const prompts = new Map<string, Prompt>();
   const resources = new Map<string, Resource>();
   const templates = new Map<string, ResourceTemplate>();
@@ -24,12 +25,13 @@ export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
     for (const definition of definitions) {
       if ("kind" in definition) {
         if (definition.kind === "module") addOnce(modules, "module", definition.name, definition);
-        else if (definition.kind === "tool") addOnce(tools, "tool", definition.name, definition);
+        else if (definition.kind === "tool") addVersion(versions, definition);
         else addOnce(prompts, "prompt", definition.name, definition);
       } else if ("uriTemplate" in definition) addOnce(templates, "resource template", definition.uriTemplate, definition);
       else addOnce(resources, "resource", definition.uri, definition);
     }
   }
+  const tools = new Map([...versions].map(([name, all]) => [name, newestOf(all)]));
   return { tools, prompts, resources, templates: [...templates.values()], ...(modules.size > 0 && { modules: [...modules.values()] }) };
 }
 
@@ -40,6 +42,28 @@ function gathered(source: unknown): readonly Definition[] {
   return Object.entries(source)
     .toSorted(([a], [b]) => (a === "default" ? -1 : b === "default" ? 1 : a < b ? -1 : 1))
     .flatMap(([, exported]: [string, unknown]) => (isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : []));
+}
+
+/** As many as a tool may have: each keeps its code in every process. */
+export const VERSIONS_MAX = 32;
+
+function addVersion(known: Map<string, Tool[]>, tool: Tool): void {
+  const all = known.get(tool.name) ?? [];
+  if (all.includes(tool)) return;
+  const { name, version } = tool;
+  if (all.some((each) => each.version === version)) {
+    const which = version === undefined ? "" : `, version ${version}`;
+    throw new DefinitionError(`two definitions of the tool ${name}${which}: give one another name, or another version`);
+  }
+  if (all.length >= VERSIONS_MAX)
+    throw new DefinitionError(`the tool ${name} has more than ${VERSIONS_MAX} versions: remove those that no task has`);
+  known.set(name, [...all, tool]);
+}
+
+function newestOf(all: readonly Tool[]): Tool {
+  const [newest, ...older] = all.toSorted((a, b) => compareVersions(b.version, a.version));
+  if (!newest) throw new Error("a tool without a version of it");
+  return older.length === 0 ? newest : markDefinition({ ...newest, older });
 }
 
 function addOnce<D extends Definition>(known: Map<string, D>, kind: string, name: string, definition: D): void {

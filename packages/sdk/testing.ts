@@ -147,8 +147,8 @@ export interface TestTask {
   cancel(): Promise<void>;
   /** The task as `parley export --with-content` would write it: for `replayRecorded` of @parley/sdk/replay. */
   exported(): Promise<RecordedTask>;
-  /** From now on the tool is this one: what a deployment does to tasks that wait. */
-  redeploy(changed: Tool | Prompt): void;
+  /** From now on the tool is this one, or these versions of it: what a deployment does to tasks that wait. */
+  redeploy(changed: Tool | Prompt, ...older: readonly Tool[]): void;
 }
 
 /** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS, and ImpureHandler as does everything that lets it run. */
@@ -452,8 +452,8 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       if (record?.type !== "recorded") throw new Error("the task has expired");
       return toRecordedTask(record, { atMs: clock.now(), redaction: { withContent: true, fields: [] }, isSealed: false });
     },
-    redeploy(changed) {
-      stage.tool = changed;
+    redeploy(changed, ...older) {
+      stage.tool = older.length === 0 ? changed : (catalogue([changed, ...older]).tools.get(changed.name) ?? changed);
     },
   };
   stages.set(running, stage);
@@ -467,13 +467,14 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
       effects.step(name, (attempt) => watch.step(() => work(attempt)), { ...options, backoffMs: 0 });
     return watch.handler(() => tool.run(args, { ...effects, step }));
   };
+  const older = tool.kind === "tool" ? tool.older?.map((each) => onStage(each, watch) as Tool) : undefined;
   const compensate: Tool["compensate"] =
     tool.compensate &&
     (async (args, effects, ended) => {
       const step: typeof effects.step = (name, work, options) => effects.step(name, work, { ...options, backoffMs: 0 });
       await tool.compensate?.(args, { ...effects, step }, ended);
     });
-  return markDefinition({ ...tool, run, ...(compensate && { compensate }) });
+  return markDefinition({ ...tool, run, ...(compensate && { compensate }), ...(older && { older }) } as Tool | Prompt);
 }
 
 /** By an event, and not on a page of Parley's own. */

@@ -50,6 +50,11 @@ export interface RunOptions {
 interface ToolFacts<I extends Schema> extends RunOptions {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
   readonly name: string;
+  /**
+   * Of this code: a task keeps the version that it was made with, and runs on workers that serve it. 1 to 32 of A-Z a-z 0-9 _ - . and +; numbers
+   * in it count as numbers, so that `"10"` is newer than `"9"`. A module may export several versions of one name. See docs/changing-tools.md.
+   */
+  readonly version?: string;
   readonly title?: string;
   /** What the tool does and when to use it, for the model. */
   readonly description?: string;
@@ -117,6 +122,11 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
   if (!TOOL_NAME.test(name)) {
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
+  if (definition.version !== undefined && !VERSION.test(definition.version)) {
+    throw new DefinitionError(
+      `tool ${name}: the version ${JSON.stringify(definition.version)} is not allowed: use 1 to 32 of A-Z a-z 0-9 _ - . +`,
+    );
+  }
   const inputSchema = input ? objectSchema(`the input of tool ${name}`, jsonOf(`the input of tool ${name}`, input, "input")) : NO_ARGUMENTS;
   if (definition.earlyReplies && definition.annotations?.destructiveHint) {
     throw new DefinitionError(
@@ -164,6 +174,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     earlyReplies: definition.earlyReplies ?? false,
     needs: definition.needs ?? {},
     ...present({
+      version: definition.version,
       title: definition.title,
       description: definition.description,
       outputSchema,
@@ -206,6 +217,7 @@ function scopesOf(name: string, scopes: readonly string[]): readonly string[] {
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;
+const VERSION = /^[A-Za-z0-9_.+-]{1,32}$/;
 const NO_ARGUMENTS: JsonObject = { type: "object", properties: {}, additionalProperties: false };
 
 /** MCP wants `type: "object"` at the root, which unions of objects do not say. */

@@ -53,7 +53,7 @@ export function createMetrics() {
     // Workers.
     runs: histogram(
       "parley_run_seconds",
-      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, fenced, broken), from holding the task to writing down the end.",
+      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, fenced, broken), from holding the task to writing down the end.",
       RUN,
       ["tool", "end"],
     ),

@@ -1037,6 +1037,30 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>,
         expect(recorded.task.asks.map(({ key }) => key)).toEqual(["name"]);
       });
 
+      test("a task is of the version that it was made with, until it moves, in its course or as it begins again; '' is none", async () => {
+        const taskId = await life.create({ version: "1" });
+        const versions = async () => [(await life.load(taskId)).call.version, (await read(taskId)).call.version];
+        expect(await versions()).toEqual(["1", "1"]);
+        const token = await life.begin({ taskId, run: 1 });
+        const write = { taskId, token, nowMs: Date.now() };
+        await store.report({ ...write, items: [], version: "2" });
+        expect(await versions()).toEqual(["2", "2"]);
+        const rest = { entries: [], asks: [], dueAtMs: Date.now(), attempt: 0, graceMs: GRACE_MS };
+        await store.park({ ...write, ...rest, restart: { arguments: {}, version: "3" } });
+        expect(await versions()).toEqual(["3", "3"]);
+        const next = await life.begin({ taskId, run: 2 });
+        await store.park({ ...write, token: next, ...rest, restart: { arguments: {} } });
+        expect(await versions()).toEqual(["3", "3"]);
+        await store.report({ ...write, token: await life.begin({ taskId, run: 3 }), items: [], version: "" });
+        expect(await versions()).toEqual([undefined, undefined]);
+
+        async function read(id: string) {
+          const recorded = await store.recorded(id);
+          if (recorded?.type !== "recorded") throw new Error("the task is not there");
+          return recorded.task;
+        }
+      });
+
       test("knows no task that is not there", async () => {
         expect(await store.recorded(newTaskId())).toBeUndefined();
         expect(await store.recorded("no task id")).toBeUndefined();

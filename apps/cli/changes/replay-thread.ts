@@ -3,7 +3,7 @@
  * write to standard output goes to standard error.
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import type { Catalogue } from "@parley/core";
+import { type Catalogue, versionFor } from "@parley/core";
 import { loadCatalogue } from "@parley/sdk";
 import { type RecordedTask, type Replayed, replayRecorded } from "@parley/sdk/replay";
 
@@ -100,7 +100,12 @@ interface Code {
 
 async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<Told> {
   const { kind, name } = task.call;
-  const of = ({ tools, prompts }: Catalogue) => (kind === "tool" ? tools.get(name) : prompts.get(name));
+  // Of a version that the modules do not have, the newest: there it would move.
+  const of = ({ tools, prompts }: Catalogue) => {
+    const newest = tools.get(name);
+    if (kind === "prompt") return prompts.get(name);
+    return newest && (versionFor(newest, task.call) ?? newest);
+  };
   const tool = of(changed);
   const before = baseline && of(baseline);
   if (!tool) return { verdict: "diverges", reason: `the modules have no ${kind} ${name}`, recorded: Object.keys(task.journal), found: [] };

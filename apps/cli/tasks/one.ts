@@ -13,6 +13,8 @@ export async function printTask(client: McpClient, taskId: string, { json }: { r
   if (json) return printJson(task);
   const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, result, error } = task;
   print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
+  const version = task._meta?.["parley/toolVersion"];
+  if (typeof version === "string") print(`  version  ${cleanLine(version)}`);
   print(`  called   ${createdAt}`);
   print(`  changed  ${lastUpdatedAt}`);
   if (ttlMs !== null && ttlMs !== undefined && (result || error))

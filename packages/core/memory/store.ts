@@ -190,9 +190,10 @@ export function createMemoryStore({
       return task.owed?.isStopping ? "cancelled" : "renewed";
     },
 
-    async report({ items, message, immediateResponse, nowMs, ...fence }) {
+    async report({ items, message, immediateResponse, version, nowMs, ...fence }) {
       const task = held(fence);
       if (!task || task.owed) return refusal(fence);
+      move(task, version);
       for (const item of items) task.feed.push({ position: ++feedPosition, item: structuredClone(item) });
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
       if (message !== undefined) task.message = message;
@@ -216,6 +217,7 @@ export function createMemoryStore({
       }
       if (restarted) {
         restart(task, restarted.arguments, nowMs);
+        move(task, restarted.version);
         task.dueAtMs = nowMs + graceMs;
         return { type: "due", run: task.run + 1 };
       }
@@ -417,6 +419,13 @@ export function createMemoryStore({
       opened = true;
     }
     return opened;
+  }
+
+  /** To another version of its tool; `""` is the one without. */
+  function move(task: Stored, version: string | undefined): void {
+    if (version === undefined) return;
+    const { version: _, ...call } = task.call;
+    task.call = version === "" ? call : { ...call, version };
   }
 
   function refusal({ taskId, token }: { readonly taskId: string; readonly token: string }): "cancelled" | "refused" {

@@ -1,4 +1,4 @@
-import { type Actor, type AuditFact, boundTo, noteAudit, withAudit } from "../audit.ts";
+import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../audit.ts";
 import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
@@ -156,7 +156,7 @@ function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violat
 }
 
 function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Open): AuditFact {
-  return { action, taskId: task.id, tool: `${task.call.kind} ${task.call.name}`, ...boundTo(services, task.id, task.call, ask) };
+  return { action, taskId: task.id, ...toolOf(task.call), ...boundTo(services, task.id, task.call, ask) };
 }
 
 /** Records the answer to an open ask and adds the next run. */

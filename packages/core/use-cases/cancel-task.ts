@@ -1,4 +1,4 @@
-import { withAudit } from "../audit.ts";
+import { toolOf, withAudit } from "../audit.ts";
 import { ParleyError } from "../errors.ts";
 import { may } from "../policy.ts";
 import { knownTask, type TaskRef } from "./get-task.ts";
@@ -11,7 +11,7 @@ export async function cancelTask(services: Services, ref: TaskRef & { readonly r
   if (!may(ref.caller, "cancel", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task cancels it");
   const { call } = task;
   const message = ref.reason ?? "Cancelled by the client.";
-  const audit = withAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, tool: `${call.kind} ${call.name}` }));
+  const audit = withAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, ...toolOf(call) }));
   const became = await services.store.cancel({
     taskId: ref.taskId,
     nowMs: services.clock.now(),

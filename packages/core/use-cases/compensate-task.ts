@@ -15,6 +15,7 @@ import type { Begun, RunReport } from "../ports.ts";
 import type { ReplayRequest, RunEnd } from "../replay.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject, Owed, Task } from "../task.ts";
+import { versionFor } from "../versions.ts";
 import type { Hold } from "./hold-task.ts";
 import type { Services } from "./services.ts";
 
@@ -50,7 +51,9 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
       new ParleyError("POISONED", `the worker died under the compensation ${takeovers} times in a row`),
     );
   }
-  const runnable = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  // Only the code that did it knows how to undo it.
+  const runnable = newest?.kind === "tool" ? versionFor(newest, task.call) : newest;
   const compensate = runnable?.compensate?.bind(runnable);
   if (!runnable || !compensate) return await putBack(services, run, fields);
 

@@ -1,4 +1,4 @@
-import { type Actor, bindingOfCall, noteAudit, withAudit } from "../audit.ts";
+import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audit.ts";
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
@@ -45,6 +45,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const call: Call = {
     kind: runnable.kind,
     name: runnable.name,
+    ...(runnable.version !== undefined && { version: runnable.version }),
     arguments: args,
     principal: caller.principal,
     ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
@@ -62,7 +63,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const audit = withAudit(services, request, () => ({
     action: "call",
     taskId,
-    tool: `${call.kind} ${call.name}`,
+    ...toolOf(call),
     ...(call.binding !== undefined && { call: call.binding }),
   }));
   // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.

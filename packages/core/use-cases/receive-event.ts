@@ -5,7 +5,7 @@
  *
  * A token is signed, so a forged one is refused before the store is asked. Neither it nor what was told reaches a log.
  */
-import { type Actor, type AuditFact, boundTo, noteAudit } from "../audit.ts";
+import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { describeViolations } from "../schema-violation.ts";
@@ -73,7 +73,7 @@ async function compare(services: Services, { actor, ...told }: Telling): Promise
 function refused(services: Services, { actor, task, event }: { actor: Actor; task: Task; event: AwaitedEvent }): void {
   noteAudit(services, actor, (): AuditFact => {
     const { id, call } = task;
-    return { action: "refuse", taskId: id, tool: `${call.kind} ${call.name}`, ...boundTo(services, id, call, event), verdict: "invalid" };
+    return { action: "refuse", taskId: id, ...toolOf(call), ...boundTo(services, id, call, event), verdict: "invalid" };
   });
 }
 

@@ -5,7 +5,7 @@
  * (the store is away, the process dies) leaves the task begun: when its lease ends, the sweep adds the same run again and another worker
  * takes it over.
  */
-import type { Catalogue, Runnable } from "../catalogue.ts";
+import type { Catalogue, Prompt, Runnable, Tool } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
 import { withoutEventTokens } from "../event-token.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
@@ -20,6 +20,8 @@ import { type JsonObject, type LogLevel, type Open, openOf, type Task } from "..
 import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
 import { unreadableError } from "./get-task.ts";
 import { type Hold, holdTask } from "./hold-task.ts";
+import type { Settings } from "../settings.ts";
+import { versionFor } from "../versions.ts";
 import type { Services } from "./services.ts";
 import { isSuspect } from "./suspects.ts";
 
@@ -107,13 +109,16 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
     return await finish(services, task, hold, [], new ParleyError("POISONED", message));
   }
   const { journal, asks } = await closeOverdueAsks(services, begun, hold);
-  const runnable = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
-  if (!runnable) return await putBack(services, { begun, asks, hold, missing: missingTool(task) });
+  const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  if (!newest) return await putBack(services, { begun, asks, hold, missing: missingTool(task) });
+  const own = newest.kind === "tool" ? versionFor(newest, task.call) : newest;
+  const runnable = own ?? (await withoutVersion(services, { begun, asks, hold, newest }));
+  if ("type" in runnable) return runnable;
   if (task.message?.startsWith(AWAITING_WORKER) === true) await hold.report({ items: [], message: "Running again." });
 
   const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
   const end = await work(services, { runnable, handler, begun, journal, hold });
-  return await writeEnd(services, { runnable, begun, asks, hold, end });
+  return await writeEnd(services, { runnable, newest, begun, asks, hold, end });
 }
 
 /** How long a run that this worker has no key for is left to others, and to the operator. */
@@ -130,6 +135,55 @@ type Held = Extract<Begun, { type: "begun" }>;
 
 const HOUR = 60 * 60 * 1_000;
 
+interface WithoutVersion extends Pick<Ended, "begun" | "asks" | "hold" | "newest"> {}
+
+/** How soon a task is tried again whose version another worker serves: it may come to this one again. */
+const PASS_ON_MS = 1_000;
+
+/** This worker lacks the version of the tool that the task is of. What runs it if it has waited for long enough, or else what became of the run. */
+async function withoutVersion(services: Services, { begun, asks, hold, newest }: WithoutVersion): Promise<Runnable | RunReport> {
+  const { settings, clock, ids, log, serving } = services;
+  const { task, attempt } = begun;
+  const { name, version = "" } = task.call;
+  const fields = { taskId: task.id, [task.call.kind]: name, version };
+  const nowMs = clock.now();
+  if ((await serving?.isServed(name, version)) === true) {
+    log.debug(fields, "another worker serves the task's version, run passed on");
+    const dueAtMs = Math.ceil(earliest(nowMs + PASS_ON_MS * (0.5 + ids.random()), asks));
+    const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs });
+    return { type: parked.type === "refused" ? "fenced" : "passed_on" };
+  }
+  const missing = missingVersion(task, settings);
+  const waitedMs = waitedFor(task, missing, nowMs);
+  if (settings.missingVersion === "fail" || waitedMs <= settings.missingVersionTimeoutMs) {
+    const report = await putBack(services, { begun, asks, hold, missing });
+    return report.type === "unserved" ? { type: "version_unserved" } : report;
+  }
+  log.warn({ ...fields, to: newest.version ?? "", waitedMs }, "no worker serves the task's version, task moves to the newest");
+  await hold.report({ items: [], version: newest.version ?? "" });
+  return newest;
+}
+
+function missingVersion({ call: { kind, name, version = "" } }: Task, { missingVersionTimeoutMs }: Settings): Missing {
+  return {
+    worker: `that serves version ${version} of the ${kind} ${name}`,
+    line: "no worker serves the task's version, task put back",
+    fields: { version },
+    timeoutMs: missingVersionTimeoutMs,
+    error: (waitedMs) =>
+      new ParleyError("VERSION_NOT_FOUND", `no worker has served version ${version} of the ${kind} ${name} for ${waitedMs} ms`),
+  };
+}
+
+function messageOf({ worker }: Missing): string {
+  return `${AWAITING_WORKER}${worker}.`;
+}
+
+/** How long the task has been put back for this. */
+function waitedFor(task: Task, missing: Missing, nowMs: number): number {
+  return task.message === messageOf(missing) ? nowMs - task.updatedAtMs : 0;
+}
+
 /** With it begins the message of every task that was put back. */
 const AWAITING_WORKER = "Waiting for a worker ";
 
@@ -140,6 +194,8 @@ interface Missing {
   /** The constant line of the log. */
   readonly line: string;
   readonly fields?: object;
+  /** How long it waits; as for a tool that is missing unless said otherwise. */
+  readonly timeoutMs?: number;
   /** What ends the task when none has come for so long. */
   readonly error: (waitedMs: number) => ParleyError;
 }
@@ -176,11 +232,12 @@ interface PutBack {
 /** A deployment may be half rolled out: another worker can have what is missing already, or again. Less and less often, and not forever. */
 async function putBack(services: Services, { begun: { task, attempt }, asks, hold, missing }: PutBack): Promise<RunReport> {
   const { settings, clock, log } = services;
-  const message = `${AWAITING_WORKER}${missing.worker}.`;
+  const message = messageOf(missing);
   const isNew = task.message !== message;
   const nowMs = clock.now();
-  const waitedMs = isNew ? 0 : nowMs - task.updatedAtMs;
-  if (waitedMs > settings.missingToolTimeoutMs) return await finish(services, task, hold, [], missing.error(waitedMs));
+  const waitedMs = waitedFor(task, missing, nowMs);
+  if (waitedMs > (missing.timeoutMs ?? settings.missingToolTimeoutMs))
+    return await finish(services, task, hold, [], missing.error(waitedMs));
   log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
   const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
   const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
@@ -315,6 +372,8 @@ function about({ id, run, call }: Task): object {
 
 interface Ended {
   readonly runnable: Runnable;
+  /** The version that is called now. */
+  readonly newest: Tool | Prompt;
   readonly begun: Held;
   /** Questions that were open before the run and have not passed their deadline. */
   readonly asks: readonly Open[];
@@ -322,7 +381,7 @@ interface Ended {
   readonly end: RunEnd;
 }
 
-async function writeEnd(services: Services, { runnable, begun, asks, hold, end }: Ended): Promise<RunReport> {
+async function writeEnd(services: Services, { runnable, newest, begun, asks, hold, end }: Ended): Promise<RunReport> {
   const { task, attempt } = begun;
   const { clock, log } = services;
   switch (end.type) {
@@ -375,7 +434,7 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end }
         asks: [],
         attempt: 0,
         dueAtMs: nowMs,
-        restart: { arguments: read.args },
+        restart: await renewed(newest, end.arguments, read.args),
       });
     }
     case "returned": {
@@ -387,6 +446,14 @@ async function writeEnd(services: Services, { runnable, begun, asks, hold, end }
   }
 }
 
+/** A new round has nothing recorded: it takes the newest version, if that takes its arguments. */
+async function renewed(newest: Runnable, args: JsonObject, kept: JsonObject): Promise<NonNullable<Park["restart"]>> {
+  const { version } = newest;
+  if (version === undefined) return { arguments: kept };
+  const read = await newest.readArguments(args);
+  return read.ok ? { arguments: read.args, version } : { arguments: kept };
+}
+
 interface Park {
   readonly task: Task;
   readonly hold: Hold;
@@ -394,7 +461,7 @@ interface Park {
   readonly asks: readonly Open[];
   readonly dueAtMs: number;
   readonly attempt: number;
-  readonly restart?: { readonly arguments: JsonObject };
+  readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
 }
 
 async function park(services: Services, { task, hold, ...request }: Park): Promise<RunReport> {

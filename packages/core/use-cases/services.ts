@@ -15,6 +15,7 @@ import type {
 } from "../ports.ts";
 import type { FileStore } from "../files.ts";
 import type { Settings } from "../settings.ts";
+import type { Serving } from "../versions.ts";
 import type { Suspects } from "./suspects.ts";
 
 /** What every use case works with. Apps build it once per process. */
@@ -38,6 +39,8 @@ export interface Services {
   readonly eventTokens?: EventTokens;
   /** Without it tools cannot ask for files. */
   readonly files?: FileStore;
+  /** For workers. Without it a version that this worker does not serve is served by nobody. */
+  readonly serving?: Serving;
   /** Aborted when the process is about to end: runs that are still at work stop, and are put back for others. */
   readonly stopping?: AbortSignal;
   /** Keeps suspects apart. Without it they run side by side. */

@@ -9,7 +9,7 @@ import { decode, type Reading } from "./decode.ts";
 import type { StatelessDialect, StatelessEncoder } from "./dialect.ts";
 import { inputRequired, toolResult } from "./encode-call.ts";
 import { acknowledged, subscribed } from "./encode-listen.ts";
-import { acknowledgement, createTaskResult, detailedTask, taskNotification } from "./encode-task.ts";
+import { acknowledgement, createTaskResult, shownTask, taskNotification } from "./encode-task.ts";
 import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
 
 export interface Revision extends Reading, Pick<Words, "entries" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
@@ -55,7 +55,7 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
         keepList(facts, catalogue),
       ),
     createTaskResult: (task) => createTaskResult(task, { facts, meta }),
-    detailedTask: (task, { capabilities }) => answer(detailedTask(task, { facts, capabilities })),
+    detailedTask: (task, { capabilities }) => answer(shownTask(task, { facts, capabilities })),
     acknowledgement: (receipts) => answer(acknowledgement(receipts)),
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
     acknowledged,

@@ -27,8 +27,16 @@ export interface Reader {
   readonly capabilities: ClientCapabilities;
 }
 
+/** Parley's own, in `_meta` of the answer to tasks/get: the version of the tool that the task is of, where it has any. */
+const VERSION = "parley/toolVersion";
+
 /** What tasks/get is answered with. */
-export function detailedTask(task: Task, { facts, capabilities }: Reader): object {
+export function shownTask(task: Task, reader: Reader): object {
+  const { version } = task.call;
+  return { ...detailedTask(task, reader), ...(version !== undefined && { _meta: { [VERSION]: version } }) };
+}
+
+function detailedTask(task: Task, { facts, capabilities }: Reader): object {
   return { ...handle(task, facts, capabilities), ...detail(task, capabilities) };
 }
 

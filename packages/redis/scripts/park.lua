@@ -2,7 +2,7 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
-      due now), attempt, restart ('', or the arguments that the handler begins again with, sealed; what follows is ignored then),
+      due now), attempt, restart ('', or the arguments that the handler begins again with, sealed; of what follows only the fields count then),
       fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
       asks (count, then key, digest, and called_at position asked_at_ms timeout_ms and the sealed rest of each)
 
@@ -38,6 +38,7 @@ if restart ~= '' then
   redis.call('DEL', journal, deposits)
   redis.call('HDEL', task, 'message', 'immediate')
   write_arguments(restart)
+  each_group(8, 2, write_field)
   state.status = 'working'
   state.attempt = 0
   state.generation = state.generation + 1

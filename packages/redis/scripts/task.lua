@@ -6,6 +6,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   arguments    what the handler last began again with, in place of what was given
   ask:<key>    an open ask (of an event the key is event:<key>): digest revision called_at position asked_at_ms timeout_ms, and policy and request;
                the revision is the one that the task had when it was put
+  version      the version of the tool that the task has moved to since it was made; '' for none
   agreed:<key>    the person agreed to visit the ask's page
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one

@@ -30,7 +30,7 @@ export interface RecordedTask {
   readonly status: TaskStatus;
   readonly generation: number;
   readonly run: number;
-  readonly call: Pick<CallFacts, "kind" | "name" | "principal" | "tenant" | "capabilities" | "createdAtMs"> & {
+  readonly call: Pick<CallFacts, "kind" | "name" | "version" | "principal" | "tenant" | "capabilities" | "createdAtMs"> & {
     readonly arguments: JsonObject;
     readonly replies?: JsonObject;
     /** What uuids and random numbers are derived from; absent where content is redacted. */
@@ -106,7 +106,7 @@ export function toRecordedTask(
   { task, journal }: { readonly task: TaskAtWork; readonly journal: Journal },
   { atMs, redaction, isSealed }: ToRecord,
 ): RecordedTask {
-  const { kind, name, principal, tenant, capabilities, createdAtMs, arguments: args, replies, seed } = task.call;
+  const { kind, name, version, principal, tenant, capabilities, createdAtMs, arguments: args, replies, seed } = task.call;
   const { withContent } = redaction;
   const redacted = <T extends Json>(value: T) => redactJson(value, redaction) as T;
   return {
@@ -119,6 +119,7 @@ export function toRecordedTask(
     call: {
       kind,
       name,
+      ...(version !== undefined && { version }),
       principal: withContent ? principal : "redacted",
       capabilities,
       createdAtMs,

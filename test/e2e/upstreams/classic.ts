@@ -28,6 +28,7 @@ const mark = (line: string) => process.env["MARKS"] && appendFileSync(process.en
 
 const STRING = { type: "object", properties: { text: { type: "string" } } } as const;
 const CONFIRM = { type: "object", properties: { ok: { type: "boolean", title: "Sure?" } }, required: ["ok"] } as const;
+const SIZE = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] } as const;
 const tool = (name: string, annotations: object = {}) => ({ name, description: `Does ${name}.`, inputSchema: STRING, annotations });
 const TOOLS = [
   {
@@ -39,6 +40,7 @@ const TOOLS = [
   },
   tool("confirm"),
   tool("confirm-again", { idempotentHint: true }),
+  tool("ask"),
   tool("visit"),
   tool("two"),
   tool("ask-loop", { readOnlyHint: true }),
@@ -90,6 +92,10 @@ function build(): McpServer {
         const answer = await elicit(`Really ${said}?`);
         mark(`answered ${said} ${JSON.stringify(answer)}`);
         return text({ said, ...answer });
+      }
+      case "ask": {
+        const { content } = await elicit(`How many for ${said}?`, SIZE);
+        return text(`${said}: ${String(content?.["size"])}`);
       }
       case "visit": {
         const answer = await server.elicitInput({

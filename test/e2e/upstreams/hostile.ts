@@ -97,7 +97,10 @@ async function call(name: string, id: unknown, stream: ServerResponse): Promise<
       stream.write("data: ");
       return await pour(stream, "x".repeat(65_536));
     case "endless-stream":
-      return await pour(stream, event({ method: "notifications/progress", params: { progressToken: 1, progress: 1 } }).repeat(500));
+      return await pour(
+        stream,
+        event({ method: "notifications/progress", params: { progressToken: 1, progress: 1, message: "x".repeat(4_000) } }).repeat(15),
+      );
     case "slow-bytes":
       for (const byte of event({ id, result: text("at last") })) {
         stream.write(byte);

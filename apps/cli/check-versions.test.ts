@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { LOOKED_AT_MAX, unserved } from "./check-versions.ts";
+
+function deployment(served: readonly string[], waiting: number) {
+  return {
+    partitions: [0],
+    serving: { list: async () => served.map((version) => ({ tool: "ship", version })) },
+    async *waiting() {
+      for (let at = 0; at < waiting; at += 7_000) {
+        yield Array.from({ length: Math.min(7_000, waiting - at) }, (_, index) => ({
+          taskId: String(at + index),
+          call: { kind: "tool", name: "ship", version: "1" } as const,
+        }));
+      }
+    },
+  };
+}
+
+test("the doctor says which versions are served, and which tasks wait for others", async () => {
+  expect(await unserved(deployment(["1", "2"], 3))).toEqual([{ level: "fine", about: "versions", says: "ship 1, ship 2" }]);
+  expect(await unserved(deployment([], 0))).toEqual([]);
+  expect(await unserved(deployment(["2"], 3))).toMatchObject([
+    { level: "advice", says: "3 waiting tasks are of version 1 of ship, which no worker serves" },
+  ]);
+});
+
+test("looks at as many waiting tasks as it may, and at none beyond", async () => {
+  for (const waiting of [LOOKED_AT_MAX, LOOKED_AT_MAX + 1]) {
+    expect(await unserved(deployment([], waiting))).toMatchObject([{ says: expect.stringContaining(`${LOOKED_AT_MAX} waiting tasks`) }]);
+  }
+});

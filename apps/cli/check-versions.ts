@@ -1,0 +1,59 @@
+/** What `parley doctor` says of versions: tasks that wait for one that no worker serves. */
+import { readEnvironment } from "@parley/node";
+import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
+import type { Finding } from "./checkup.ts";
+
+/** Waiting tasks that are looked at. */
+export const LOOKED_AT_MAX = 20_000;
+
+/** Nothing for a Redis that cannot be used: another check says so. */
+export async function versionFindings(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const nothing = () => undefined;
+  let redis: RedisBackend;
+  try {
+    redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, environment)), {
+      log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    });
+  } catch {
+    return [];
+  }
+  try {
+    return await unserved(redis);
+  } finally {
+    await redis.close();
+  }
+}
+
+export interface Deployment extends Pick<RedisBackend, "waiting" | "partitions"> {
+  readonly serving: Pick<RedisBackend["serving"], "list">;
+}
+
+export async function unserved({ serving, waiting, partitions }: Deployment): Promise<Finding[]> {
+  const about = "versions";
+  const served = await serving.list();
+  const isServed = new Set(served.map(({ tool, version }) => `${tool} ${version}`));
+  const counts = new Map<string, number>();
+  let looked = 0;
+  for (const partition of partitions) {
+    for await (const batch of waiting(partition)) {
+      for (const { call } of batch.slice(0, LOOKED_AT_MAX - looked)) {
+        const which = `${call.name} ${call.version ?? ""}`;
+        if (call.version !== undefined && !isServed.has(which)) counts.set(which, (counts.get(which) ?? 0) + 1);
+      }
+      looked += batch.length;
+      if (looked >= LOOKED_AT_MAX) break;
+    }
+    if (looked >= LOOKED_AT_MAX) break;
+  }
+  const missing = [...counts].map(([which, count]): Finding => {
+    const [tool = "", version = ""] = which.split(" ");
+    return {
+      level: "advice",
+      about,
+      says: `${count} waiting tasks are of version ${version} of ${tool}, which no worker serves`,
+      cure: "Serve it beside the newest until they have ended; else they move to the newest or fail (PARLEY_MISSING_VERSION, after PARLEY_MISSING_VERSION_TIMEOUT).",
+    };
+  });
+  if (missing.length > 0 || served.length === 0) return missing;
+  return [{ level: "fine", about, says: served.map(({ tool, version }) => `${tool} ${version}`).join(", ") }];
+}

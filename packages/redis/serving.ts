@@ -1,0 +1,63 @@
+/**
+ * Which versions of tools workers serve: each says so while it lives, and is believed until a while after it last did.
+ *
+ *   parley:serving   zset   "book_dinner 2" -> until when, by Redis' clock
+ *
+ * A set of what is served, and not of workers: its readers want to know whether a task that waits for a version waits in vain.
+ */
+import type { Serving } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { reached } from "./unavailable.ts";
+
+/** How long a worker is believed; it says it again three times within that. */
+export const SERVED_FOR_MS = 30_000;
+
+export interface ServedVersion {
+  readonly tool: string;
+  readonly version: string;
+}
+
+export interface ServingRegistry extends Serving {
+  /** To be called again every third of `SERVED_FOR_MS`. */
+  announce(served: readonly ServedVersion[]): Promise<void>;
+  /** What some worker serves. */
+  list(): Promise<readonly ServedVersion[]>;
+}
+
+export interface ServingOptions {
+  readonly redis: Redis;
+  readonly keys: Pick<Keys, "serving">;
+  readonly now: () => number;
+}
+
+export function createServing({ redis, keys: { serving }, now }: ServingOptions): ServingRegistry {
+  return {
+    async announce(served) {
+      if (served.length === 0) return;
+      const nowMs = now();
+      // "GT": a worker whose clock is behind shortens nobody's word.
+      const members = served.flatMap(({ tool, version }) => [nowMs + SERVED_FOR_MS, `${tool} ${version}`]);
+      await reached(
+        redis
+          .multi()
+          .zadd(serving, "GT", ...members)
+          .zremrangebyscore(serving, "-inf", nowMs)
+          .pexpire(serving, 2 * SERVED_FOR_MS)
+          .exec(),
+      );
+    },
+    async isServed(tool, version) {
+      const until = await reached(redis.zscore(serving, `${tool} ${version}`));
+      return until !== null && Number(until) > now();
+    },
+    async list() {
+      const members = await reached(redis.zrangebyscore(serving, `(${now()}`, "+inf"));
+      return members.map((member) => {
+        // Neither has a space in it.
+        const [tool = "", version = ""] = member.split(" ");
+        return { tool, version };
+      });
+    },
+  };
+}
