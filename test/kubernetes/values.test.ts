@@ -28,6 +28,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   0.5,
   7,
   "default",
+  "fail",
   "always_off",
   "debug",
   "http://collector:4318",
