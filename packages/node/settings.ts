@@ -78,7 +78,7 @@ export const coreEnvironment = {
     "Show callers what tools throw, for development. Otherwise they get an id to look up in the log.",
   ),
   PARLEY_LOG_TOOLS: flag(DEFAULT_SETTINGS.logTools).describe(
-    "Write what tools log (ctx.log) into the worker's log as well. It may hold what people said: mind who reads that log.",
+    "Write what tools log (ctx.log) into the worker's log as well. It may hold what people said: restrict who can read that log.",
   ),
   PARLEY_QUOTA_TASKS: whole(DEFAULT_SETTINGS.taskQuotas.principal.tasks).describe(
     "Most unfinished tasks of one identified caller. With several partitions each gets its share, and a little more.",

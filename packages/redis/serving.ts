@@ -3,7 +3,7 @@
  *
  *   parley:serving   zset   "book_dinner 2" -> until when, by Redis' clock
  *
- * A set of what is served, and not of workers: whoever asks wants to know whether a task that waits for a version waits in vain.
+ * A set of what is served, and not of workers: its readers want to know whether a task that waits for a version waits in vain.
  */
 import type { Serving } from "@parley/core";
 import type { Redis } from "ioredis";
