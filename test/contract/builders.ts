@@ -20,6 +20,7 @@ export const newToken = (): string => ids.token();
 export const GRACE_MS = 1_000;
 export const LEASE_MS = 10_000;
 export const HOUR_MS = 3_600_000;
+export const WEEK_MS = 7 * 24 * HOUR_MS;
 
 export function aCall(call: Partial<Call> = {}): Call {
   return {

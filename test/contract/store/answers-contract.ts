@@ -1,0 +1,330 @@
+/** Answers: one counts, and every sender is told. */
+import { type Answer } from "@parley/core";
+import { describe, expect, test, vi } from "vitest";
+import { accept, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, WEEK_MS } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function answers({ store, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
+  describe("answer", () => {
+    test("an accepted answer is in the journal under the ask's digest, without a place yet, and the next run is due", async () => {
+      const taskId = await life.parked([anAsk("size", { calledAt: "12o" })]);
+      const nowMs = Date.now();
+
+      const request = { taskId, key: "size", digest: "digest-of-size", answer: accept("4"), graceMs: GRACE_MS };
+      expect(await store.answer({ ...request, nowMs })).toEqual({ receipt: "accepted", nextRun: 2 });
+
+      expect(await store.load(taskId)).toMatchObject({ status: "working", asks: [], revision: 3 });
+      expect(await overdueAt(nowMs + HOUR_MS / 2, taskId)).toBe(2);
+      expect(await begin(taskId, 2)).toMatchObject({
+        journal: new Map([
+          [
+            "ask:size",
+            {
+              digest: "digest-of-size",
+              outcome: { type: "answer", answer: accept("4") },
+              calledAt: "12o",
+              arrived: { atMs: nowMs, revision: 3 },
+            },
+          ],
+        ]),
+      });
+    });
+
+    test("answers of one millisecond are told apart by the revision that each led to", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const nowMs = Date.now();
+      const send = (key: string) =>
+        store.answer({ taskId, key, digest: `digest-of-${key}`, answer: accept("4"), nowMs, graceMs: GRACE_MS });
+      await send("name");
+      await send("size");
+
+      const journal = await journalOf(taskId, 2);
+      expect(journal.get("ask:name")?.arrived).toEqual({ atMs: nowMs, revision: 3 });
+      expect(journal.get("ask:size")?.arrived).toEqual({ atMs: nowMs, revision: 4 });
+    });
+
+    test("that nobody answered is dated at the deadline, however late a worker looks", async () => {
+      const deadlineMs = Date.now() - WEEK_MS;
+      const taskId = await life.parked([anAsk("size", { askedAtMs: deadlineMs - HOUR_MS, deadlineMs })]);
+      const token = await life.begin({ taskId, run: 2 });
+      const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS, token };
+      await store.answer({ ...request, answer: { action: "timeout" } });
+
+      expect((await journalOf(taskId, 2)).get("ask:size")).toEqual({
+        digest: "digest-of-size",
+        outcome: { type: "answer", answer: { action: "timeout" } },
+        calledAt: "0",
+        arrived: { atMs: deadlineMs, revision: 3 },
+      });
+    });
+
+    test("an answer that a run has settled is as much the same again as one that no run has", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      await life.answer(taskId, "size", "4");
+      const token = await life.begin({ taskId, run: 2 });
+      const entry = { digest: "digest-of-size", outcome: { type: "answer", answer: accept("4") }, calledAt: "0", place: 1 } as const;
+      await record(taskId, token, { key: "ask:size", entry, known: true });
+
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+      expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
+      const toAnother = { taskId, key: "size", digest: "of-another-question", answer: accept("4"), graceMs: GRACE_MS };
+      expect(await store.answer({ ...toAnother, nowMs: Date.now() })).toEqual({ receipt: "late" });
+      expect((await journalOf(taskId, 2)).get("ask:size")).toEqual(entry);
+    });
+
+    test("I3: the task stays input_required until the last ask is answered, but each answer has its run", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+
+      expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted", nextRun: 2 });
+      expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted", nextRun: 2 });
+      expect(await store.load(taskId)).toMatchObject({ status: "working", asks: [] });
+    });
+
+    test("I2: of 20 racing answers exactly one is accepted, and each loser is told what became of it", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+
+      const recorded = await Promise.all(Array.from({ length: 20 }, (_, i) => life.answer(taskId, "size", String(i % 4))));
+
+      const receipts = recorded.map(({ receipt }) => receipt);
+      expect(receipts.filter((receipt) => receipt === "accepted")).toHaveLength(1);
+      expect(receipts.filter((receipt) => receipt === "duplicate")).toHaveLength(4);
+      expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(15);
+    });
+
+    test("the same answer again is a duplicate, and names the run again as long as it has not begun: its first sender may have died", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      await life.answer(taskId, "size", "4");
+
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate", nextRun: 2 });
+      const token = await life.begin({ taskId, run: 2 });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+      await life.park(taskId, token, [anAsk("name")]);
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+      expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
+    });
+
+    test("while a run is open a duplicate names no run, even when the lease has ended: the sweep names the one to take over", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      await life.answer(taskId, "size", "4");
+      await life.begin({ taskId, run: 2 });
+      const request = { taskId, key: "size", digest: "digest-of-size", answer: accept("4"), graceMs: GRACE_MS };
+
+      expect(await store.answer({ ...request, nowMs: Date.now() + 2 * LEASE_MS })).toEqual({ receipt: "duplicate" });
+    });
+
+    test("two answers are the same in any order of their fields", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const send = (answer: Answer) =>
+        store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
+      await send({ action: "accept", content: { a: 1, b: { c: [1], d: "2" } } });
+
+      expect(await send({ content: { b: { d: "2", c: [1] }, a: 1 }, action: "accept" })).toMatchObject({ receipt: "duplicate" });
+      expect(await send({ action: "accept", content: { a: 1, b: { c: [1], d: "3" } } })).toEqual({ receipt: "late" });
+    });
+
+    test("a key that no ask ever had is unknown, and so is every key of a task that is not there", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+
+      expect(await life.answer(taskId, "colour", "red")).toEqual({ receipt: "unknown" });
+      expect(await life.answer(newTaskId(), "size", "4")).toEqual({ receipt: "unknown" });
+      expect(await store.load(taskId)).toMatchObject({ status: "input_required", revision: 2 });
+    });
+
+    test("I4: an answer that was given to another question of the same name claims nothing", async () => {
+      const taskId = await life.parked([anAsk("size", { digest: "of-another-question" })]);
+
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
+    });
+
+    test("an answer without a digest claims nothing and is only compared with what is recorded", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const send = (key: string, value: string) =>
+        store.answer({ taskId, key, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS });
+      await life.answer(taskId, "size", "4");
+
+      expect(await send("size", "4")).toEqual({ receipt: "duplicate", nextRun: 2 });
+      expect(await send("size", "5")).toEqual({ receipt: "late" });
+      expect(await send("name", "Ada")).toEqual({ receipt: "unknown" });
+      expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["name"]);
+    });
+
+    test("the holder closes an ask at its deadline without a further run, and a person who was faster has won", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const token = await life.begin({ taskId, run: 2 });
+      const close = (key: string) =>
+        store.answer({
+          taskId,
+          key,
+          digest: `digest-of-${key}`,
+          answer: { action: "timeout" },
+          nowMs: Date.now(),
+          graceMs: GRACE_MS,
+          token,
+        });
+
+      expect(await close("size")).toEqual({ receipt: "accepted" });
+      expect(await close("size")).toEqual({ receipt: "duplicate" });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      expect(await life.park(taskId, token, [anAsk("name")])).toEqual({ type: "parked" });
+
+      const next = await life.begin({ taskId, run: 3 });
+      expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted" });
+      const late = { taskId, key: "name", digest: "digest-of-name", nowMs: Date.now(), graceMs: GRACE_MS, token: next };
+      expect(await store.answer({ ...late, answer: { action: "timeout" } })).toEqual({ receipt: "late" });
+    });
+
+    test("I5: a worker that was replaced cannot close an ask", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const dead = await life.begin({ taskId, run: 2 });
+      await life.takeOver({ taskId, run: 2 });
+      const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS };
+
+      expect(await store.answer({ ...request, answer: { action: "timeout" }, token: dead })).toEqual({ receipt: "late" });
+      expect(await store.load(taskId)).toMatchObject({ asks: [{ key: "size" }] });
+    });
+  });
+
+  describe("agree", () => {
+    const agree = (taskId: string, key: string, digest = `digest-of-${key}`) => store.agree({ taskId, key, digest, nowMs: Date.now() });
+
+    test("an ask that the person agreed to visit stays open and says so; twice is once, and who follows the task is woken", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const { revision } = await life.load(taskId);
+      const { onChange, stop } = await countWakes(taskId);
+
+      expect(await agree(taskId, "size")).toBe("accepted");
+      expect(await agree(taskId, "size")).toBe("duplicate");
+
+      await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+      const task = await life.load(taskId);
+      expect(task).toMatchObject({ status: "input_required", revision: revision + 1 });
+      expect(task.asks.map(({ key, agreed }) => [key, agreed])).toEqual([
+        ["size", true],
+        ["name", undefined],
+      ]);
+      stop();
+    });
+
+    test("there is nothing to agree to where the ask is not open: answered, never asked, another question of that name (I4), no task", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      expect(await agree(taskId, "size", "digest-of-another")).toBe("late");
+      expect(await agree(taskId, "name")).toBe("late");
+      expect(await agree(newTaskId(), "size")).toBe("late");
+      expect(await agree("nonsense", "size")).toBe("late");
+      const nowMs = Date.now();
+      await store.answer({ taskId, key: "size", digest: "digest-of-size", answer: accept("4"), nowMs, graceMs: GRACE_MS });
+      expect(await agree(taskId, "size")).toBe("late");
+      expect((await life.load(taskId)).asks).toEqual([]);
+    });
+  });
+
+  describe("an answer on a page", () => {
+    const onPage = (taskId: string, more: object = {}) =>
+      store.answer({
+        taskId,
+        key: "key",
+        digest: "digest-of-key",
+        answer: { action: "accept", content: { deposit: "key" } },
+        page: { deposit: "sealed ☃" },
+        nowMs: Date.now(),
+        graceMs: GRACE_MS,
+        ...more,
+      });
+    const bare = (taskId: string, more: object = {}) => ({
+      taskId,
+      key: "key",
+      answer: { action: "accept" as const },
+      nowMs: Date.now(),
+      graceMs: GRACE_MS,
+      ...more,
+    });
+
+    test("is recorded with what it says, and leaves its deposit with the task until the task ends", async () => {
+      const taskId = await life.parked([anAsk("key")]);
+      expect(await store.deposit(taskId, "key")).toBeUndefined();
+      expect((await onPage(taskId)).receipt).toBe("accepted");
+      expect(await store.deposit(taskId, "key")).toBe("sealed ☃");
+      expect(await store.deposit(taskId, "other")).toBeUndefined();
+      expect(await store.deposit("nonsense", "key")).toBeUndefined();
+      expect((await journalOf(taskId, 2)).get("ask:key")?.outcome).toEqual({
+        type: "answer",
+        answer: { action: "accept", content: { deposit: "key" } },
+      });
+      await store.cancel({ taskId, nowMs: Date.now(), message: "" });
+      expect(await store.deposit(taskId, "key")).toBeUndefined();
+    });
+
+    test("a bare acceptance behind it says the same, from anyone; anything else is late, and leaves nothing", async () => {
+      const taskId = await life.parked([anAsk("key")]);
+      await onPage(taskId, { by: "bob" });
+      expect((await store.answer(bare(taskId, { by: "bob" }))).receipt).toBe("duplicate");
+      expect((await store.answer(bare(taskId, { by: "eve" }))).receipt).toBe("late");
+      expect((await store.answer(bare(taskId))).receipt).toBe("late");
+      expect((await store.answer(bare(taskId, { by: "bob", answer: { action: "decline" } }))).receipt).toBe("late");
+      expect((await onPage(taskId, { page: { deposit: "another" } })).receipt).not.toBe("accepted");
+      expect(await store.deposit(taskId, "key")).toBe("sealed ☃");
+    });
+
+    test("of racing ones one is accepted, and its deposit is the one that is kept", async () => {
+      const taskId = await life.parked([anAsk("key")]);
+      const sent = await Promise.all(
+        Array.from({ length: 10 }, async (_, n) => ({ n, ...(await onPage(taskId, { page: { deposit: `${n}` } })) })),
+      );
+      const accepted = sent.filter(({ receipt }) => receipt === "accepted");
+      expect(accepted).toHaveLength(1);
+      expect(await store.deposit(taskId, "key")).toBe(`${accepted[0]?.n}`);
+    });
+
+    test("is forgotten when the task begins anew", async () => {
+      const taskId = await life.parked([anAsk("key")]);
+      await onPage(taskId);
+      const token = await life.begin({ taskId, run: 2 });
+      await store.park({
+        taskId,
+        token,
+        nowMs: Date.now(),
+        entries: [],
+        asks: [],
+        dueAtMs: Date.now(),
+        attempt: 0,
+        graceMs: GRACE_MS,
+        restart: { arguments: {} },
+      });
+      expect(await store.deposit(taskId, "key")).toBeUndefined();
+    });
+  });
+
+  describe("who is asked, and who answers", () => {
+    test("an ask keeps its audience, and a task its tenant", async () => {
+      const audience = { to: { groups: ["finance"] }, not: "caller" } as const;
+      const taskId = await life.parked([{ ...anAsk("pay"), audience }, anAsk("size")], { tenant: "acme" });
+      const task = await life.load(taskId);
+      expect(task.call.tenant).toBe("acme");
+      expect(task.asks.map((ask) => ask.audience)).toEqual([audience, undefined]);
+      expect(await begin(taskId, 2)).toMatchObject({ task: { call: { tenant: "acme" }, asks: [{ audience }, {}] } });
+      expect((await life.load(await life.create())).call).not.toHaveProperty("tenant");
+    });
+
+    test("the same answer of somebody else is late, and of the same one a duplicate; the run reads who gave it", async () => {
+      const taskId = await life.parked([anAsk("pay")]);
+      const give = (by?: string, digest?: string) =>
+        store.answer({
+          taskId,
+          key: "pay",
+          answer: accept("4"),
+          nowMs: Date.now(),
+          graceMs: GRACE_MS,
+          ...(digest !== undefined && { digest }),
+          ...(by !== undefined && { by }),
+        });
+      expect(await give("eve", anAsk("pay").digest)).toMatchObject({ receipt: "accepted" });
+      expect(await give("eve")).toMatchObject({ receipt: "duplicate" });
+      expect(await give("bob")).toEqual({ receipt: "late" });
+      expect(await give()).toEqual({ receipt: "late" });
+      const begun = await begin(taskId, 2);
+      expect(begun.type === "begun" && begun.journal.get("ask:pay")?.outcome).toEqual({ type: "answer", answer: accept("4"), by: "eve" });
+    });
+  });
+}

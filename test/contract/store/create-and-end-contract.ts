@@ -1,0 +1,309 @@
+/** A task from its creation to its end, and what is forgotten when. */
+import { type Call, type ClientCapabilities } from "@parley/core";
+import { describe, expect, test, vi } from "vitest";
+import { until } from "../../support/until.ts";
+import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record, journalOf }: UnderTest): void {
+  describe("create", () => {
+    test("a created task is working, with everything that it was called with", async () => {
+      const request = { id: 'a "request"', progressToken: 0 };
+      const call = aCall({ replies: { early: { action: "decline" } }, request });
+      const taskId = newTaskId();
+
+      expect(await store.create({ taskId, call, graceMs: GRACE_MS })).toBe("created");
+
+      const { arguments: _arguments, seed: _seed, replies: _replies, ...facts } = call;
+      const task = {
+        id: taskId,
+        call: facts,
+        status: "working",
+        revision: 1,
+        run: 0,
+        updatedAtMs: call.createdAtMs,
+        generation: 0,
+        asks: [],
+      };
+      expect(await store.load(taskId)).toEqual(task);
+      expect(await begin(taskId, 1)).toMatchObject({ type: "begun", task: { ...task, run: 1, call }, journal: new Map() });
+    });
+
+    test.each([0, 1_000, 1_024, 1_025, 262_144])(
+      "arguments and early replies of %i characters reach every run, and nobody else",
+      async (length) => {
+        const given = { arguments: { "party\n": "☃".repeat(length) }, replies: { early: { action: "accept", content: { a: "\n" } } } };
+        const taskId = await life.create(given);
+        await record(taskId, await life.begin({ taskId, run: 1 }), aStep("a", 1));
+
+        const again = await begin(taskId, 1, { nowMs: Date.now() + LEASE_MS });
+
+        expect(again).toMatchObject({ type: "begun", task: { call: given }, journal: new Map([["step:a", aStep("a", 1).entry]]) });
+        expect(JSON.stringify(await store.load(taskId))).not.toContain("party");
+      },
+    );
+
+    test("the trace that it belongs to is kept with it, and takes no byte when there is none", async () => {
+      const call = aCall({ traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
+      const taskId = newTaskId();
+      await store.create({ taskId, call, graceMs: GRACE_MS });
+      expect(await store.load(taskId)).toMatchObject({ call: { traceparent: call.traceparent } });
+      expect((await store.load(await life.create()))?.call).not.toHaveProperty("traceparent");
+    });
+
+    test("the request that it carries is kept with it, under any id", async () => {
+      for (const request of [{ id: 7 }, { id: "\n", progressToken: "p" }, { id: 0, progressToken: 0 }]) {
+        const taskId = await life.create({ request, hidden: true });
+        expect((await store.load(taskId))?.call.request).toEqual(request);
+        expect(await begin(taskId, 1)).toMatchObject({ task: { call: { request } } });
+      }
+      expect((await store.load(await life.create()))?.call).not.toHaveProperty("request");
+    });
+
+    test("what the client can be asked for comes back as it was said", async () => {
+      const declared: ClientCapabilities[] = [
+        {},
+        { elicitation: { form: false, url: true }, roots: true },
+        { elicitation: { form: false, url: false }, sampling: { tools: false } },
+        { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true },
+      ];
+      for (const capabilities of declared) {
+        expect((await life.load(await life.create({ capabilities }))).call.capabilities).toEqual(capabilities);
+      }
+    });
+
+    test("creating a task twice changes nothing the second time", async () => {
+      const taskId = await life.create({ name: "first" });
+
+      expect(await store.create({ taskId, call: aCall({ name: "second" }), graceMs: GRACE_MS })).toBe("exists");
+
+      expect((await life.load(taskId)).call.name).toBe("first");
+    });
+
+    test("the first run is overdue once the grace is over, so a caller that dies before it adds the run loses nothing", async () => {
+      const { createdAtMs } = aCall();
+      const taskId = await life.create({ createdAtMs });
+
+      expect(await overdueAt(createdAtMs + GRACE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(createdAtMs + GRACE_MS, taskId)).toBe(1);
+    });
+
+    test("an id that was never given out, and one that is no task id at all, are no task", async () => {
+      expect(await store.load(newTaskId())).toBeUndefined();
+      for (const id of ["", "nonsense", "0-short", "0-{p1}:due..............", "99999-AAAAAAAAAAAAAAAAAAAAAA"]) {
+        expect(await store.load(id)).toBeUndefined();
+        expect(await begin(id, 1)).toEqual({ type: "refused", reason: "unknown" });
+        expect(await store.cancel({ taskId: id, nowMs: Date.now(), message: "" })).toBe("unknown");
+      }
+    });
+  });
+
+  describe("create with a key", () => {
+    const create = (taskId: string, key: string, fingerprint = "print", call: Partial<Call> = {}) =>
+      store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, once: { key, fingerprint } });
+
+    test("is one task for as long as there is that task, and says which and of what call it is", async () => {
+      const [first, second, other] = [newTaskId(), newTaskId(), newTaskId()];
+      const key = newToken();
+      expect(await create(first, key)).toBe("created");
+      expect(await create(second, key, "another print")).toEqual({ known: first, fingerprint: "print" });
+      expect(await store.load(second)).toBeUndefined();
+      expect(await create(other, newToken())).toBe("created");
+      await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+      expect(await create(second, key)).toEqual({ known: first, fingerprint: "print" });
+    });
+
+    test("that is sent twice changes nothing the second time", async () => {
+      const [taskId, key] = [newTaskId(), newToken()];
+      expect([await create(taskId, key), await create(taskId, key)]).toEqual(["created", "exists"]);
+    });
+
+    test("of twenty at once makes one task", async () => {
+      const key = newToken();
+      const taskIds = Array.from({ length: 20 }, newTaskId);
+      const became = await Promise.all(taskIds.map((taskId) => create(taskId, key)));
+      const created = taskIds[became.indexOf("created")];
+      expect(became.filter((each) => each !== "created")).toEqual(
+        Array.from({ length: 19 }, () => ({ known: created, fingerprint: "print" })),
+      );
+    });
+
+    test("is free again when the task is forgotten (I7)", async () => {
+      const [first, second, key] = [newTaskId(), newTaskId(), newToken()];
+      await create(first, key, "print", { retentionMs: 1 });
+      await life.finish(first, await life.begin({ taskId: first, run: 1 }));
+      await until(async () => (await store.load(first)) === undefined);
+      expect(await create(second, key, "another print")).toBe("created");
+    });
+  });
+
+  describe("finish", () => {
+    test("a result completes the task, an error fails it, and both are there to be read", async () => {
+      const completed = await life.create();
+      const result = { content: [{ type: "text", text: "Confirmed" }], isError: true };
+      const nowMs = Date.now();
+      const fence = { taskId: completed, token: await life.begin({ taskId: completed, run: 1 }), nowMs };
+      await store.finish({ ...fence, entries: [], outcome: { type: "result", result }, message: "done" });
+      expect(await store.load(completed)).toMatchObject({
+        status: "completed",
+        outcome: { type: "result", result },
+        message: "done",
+        updatedAtMs: nowMs,
+      });
+
+      const failed = await life.create();
+      const error = { code: -32603, message: "no", data: { a: 1 } };
+      const token = await life.begin({ taskId: failed, run: 1 });
+      await store.finish({ taskId: failed, token, nowMs: Date.now(), entries: [], outcome: { type: "error", error } });
+      expect(await store.load(failed)).toMatchObject({ status: "failed", outcome: { type: "error", error } });
+    });
+
+    test("I3: open asks are closed, and an answer to one of them is late", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+
+      expect(await store.load(taskId)).toMatchObject({ status: "completed", asks: [] });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      expect(await life.answer(taskId, "colour", "red")).toEqual({ receipt: "unknown" });
+    });
+
+    test("I1: a finished task never changes again, and is never due again", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      await life.answer(taskId, "size", "4");
+      const token = await life.begin({ taskId, run: 2 });
+      await life.finish(taskId, token);
+      const finished = await life.load(taskId);
+
+      expect(await life.finish(taskId, token, "again")).toBe("refused");
+      expect(await life.park(taskId, token, [anAsk("more")])).toEqual({ type: "refused" });
+      expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "more" })).toBe("refused");
+      expect(await life.cancel(taskId)).toBe("finished");
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+      expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "finished" });
+      expect(await store.load(taskId)).toEqual(finished);
+      expect(await overdueAt(Date.now() + 365 * 24 * HOUR_MS, taskId)).toBeUndefined();
+    });
+  });
+
+  describe("cancel", () => {
+    test("a waiting task is cancelled, its asks are closed", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+
+      expect(await life.cancel(taskId)).toBe("cancelled");
+
+      expect(await store.load(taskId)).toMatchObject({ status: "cancelled", asks: [], message: "Cancelled by the client." });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      expect(await overdueAt(Date.now() + 24 * HOUR_MS, taskId)).toBeUndefined();
+      expect(await life.cancel(taskId)).toBe("finished");
+    });
+
+    test("a run that is at work when its task is cancelled is told so, and can end nothing from then on", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await life.cancel(taskId);
+
+      expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
+      expect(await life.finish(taskId, token)).toBe("refused");
+      expect(await store.load(taskId)).toMatchObject({ status: "cancelled" });
+    });
+
+    test("of a result and a cancellation that race exactly one ends the task", async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+
+        const [finished, cancelled] = await Promise.all([life.finish(taskId, token), life.cancel(taskId)]);
+
+        expect([finished === "finished", cancelled === "cancelled"]).toContain(true);
+        expect(finished === "finished").toBe(cancelled === "finished");
+        expect((await life.load(taskId)).status).toBe(finished === "finished" ? "completed" : "cancelled");
+      }
+    });
+  });
+
+  describe("expiry", () => {
+    test("I7: an unfinished task never expires, with any retention: not before its first run, at work, parked or answered", async () => {
+      const weekAgo = { createdAtMs: Date.now() - WEEK_MS, retentionMs: 1 };
+      const waiting = await life.create(weekAgo);
+      const atWork = await life.create(weekAgo);
+      const token = await life.begin({ taskId: atWork, run: 1 }, weekAgo.createdAtMs);
+      await store.record({ taskId: atWork, token, nowMs: weekAgo.createdAtMs, leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+      await store.report({ taskId: atWork, token, nowMs: weekAgo.createdAtMs, items: [{ type: "progress", progress: 1 }] });
+      const parked = await life.create(weekAgo);
+      await life.park(parked, await life.begin({ taskId: parked, run: 1 }), [anAsk("size")], weekAgo.createdAtMs);
+      const answered = await life.parked([anAsk("size")], weekAgo);
+      await life.answer(answered, "size", "4");
+      const ended = await life.create(weekAgo);
+      await life.cancel(ended);
+      await vi.waitFor(async () => expect(await store.load(ended)).toBeUndefined());
+
+      for (const [taskId, run] of [
+        [waiting, 1],
+        [atWork, 1],
+        [parked, 2],
+        [answered, 2],
+      ] as const) {
+        expect(await life.load(taskId)).not.toHaveProperty("expiresAtMs");
+        expect(await overdueAt(Date.now() + LEASE_MS, taskId)).toBe(run);
+      }
+      expect((await store.feed(atWork, undefined)).items).toHaveLength(1);
+      expect(await journalOf(atWork, 1)).toEqual(new Map([["step:a", aStep("a", 1).entry]]));
+      expect((await journalOf(answered, 2)).get("ask:size")).toMatchObject({ outcome: { type: "answer", answer: accept("4") } });
+      expect(await life.answer(parked, "size", "4")).toEqual({ receipt: "accepted", nextRun: 2 });
+      for (const taskId of [waiting, atWork, parked, answered]) await life.cancel(taskId);
+    });
+
+    test("the retention begins with the end, regardless of what the task waited for before", async () => {
+      const taskId = await life.create({ createdAtMs: Date.now() - WEEK_MS, retentionMs: HOUR_MS });
+      await life.park(taskId, await life.begin({ taskId, run: 1 }), [anAsk("size")], Date.now() + WEEK_MS);
+      const nowMs = Date.now();
+      await store.cancel({ taskId, nowMs, message: "" });
+      expect((await life.load(taskId)).expiresAtMs).toBe(nowMs + HOUR_MS);
+    });
+
+    test("a task whose retention is over as it ends is gone at once, and leaves nothing", async () => {
+      const longAgo = { nowMs: Date.now() - WEEK_MS, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } } as const;
+      const finished = await life.parked([anAsk("size")], { retentionMs: 1 });
+      await store.finish({ taskId: finished, token: await life.begin({ taskId: finished, run: 2 }), ...longAgo });
+      const cancelled = await life.parked([anAsk("size")], { retentionMs: 1 });
+      await store.cancel({ taskId: cancelled, nowMs: longAgo.nowMs, message: "" });
+
+      expect([await store.load(finished), await store.load(cancelled)]).toEqual([undefined, undefined]);
+    });
+
+    test("a finished task is there for its retention and then gone", async () => {
+      const taskId = await life.create({ retentionMs: 100 });
+      const token = await life.begin({ taskId, run: 1 });
+      await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+      const nowMs = Date.now();
+      await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
+      expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
+
+      await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
+      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+      expect(await life.cancel(taskId)).toBe("unknown");
+    });
+  });
+
+  describe("overdue", () => {
+    test("the tasks that have waited longest come first, and only as many as were asked for", async () => {
+      const longAgo = Date.now() - 40 * 60_000;
+      const taskIds: string[] = [];
+      for (const age of [2, 0, 1]) taskIds[age] = await life.create({ createdAtMs: longAgo - age });
+
+      const all = await store.overdue({ partition: 0, nowMs: longAgo + GRACE_MS, limit: 100 });
+      const two = await store.overdue({ partition: 0, nowMs: longAgo + GRACE_MS, limit: 2 });
+
+      expect(all.map(({ taskId }) => taskId)).toEqual(taskIds.toReversed());
+      expect(two).toEqual(all.slice(0, 2));
+      for (const taskId of taskIds) await life.cancel(taskId);
+    });
+
+    test("a partition knows its own tasks only", async () => {
+      const taskId = await life.create();
+
+      expect(await store.overdue({ partition: 1, nowMs: Date.now() + HOUR_MS, limit: 10 })).toEqual([]);
+      expect(await overdueAt(Date.now() + HOUR_MS, taskId)).toBe(1);
+    });
+  });
+}

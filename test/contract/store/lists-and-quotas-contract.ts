@@ -1,0 +1,224 @@
+/** Lists of tasks, and how much one caller may have. */
+import { type Call, type Outcome, summaryOf, type TaskQuotas } from "@parley/core";
+import { describe, expect, test, vi } from "vitest";
+import { aCall, anAsk, GRACE_MS, newToken } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest): void {
+  describe("list", () => {
+    const page = (principal: string, limit: number, cursor?: string) =>
+      store.list({ principal, limit, ...(cursor !== undefined && { cursor }) });
+
+    test("a principal's own tasks, newest first, page by page, without hidden ones", async () => {
+      const principal = `ada-${newToken()}`;
+      const taskIds: string[] = [];
+      for (let i = 0; i < 5; i += 1) taskIds.unshift(await life.create({ principal }));
+      await life.create({ principal, hidden: true });
+      await life.create({ principal: "somebody else" });
+
+      const first = await page(principal, 2);
+      const second = await page(principal, 2, first.nextCursor);
+      const third = await page(principal, 2, second.nextCursor);
+
+      expect([first, second, third].map(({ tasks }) => tasks.map(({ id }) => id))).toEqual([
+        taskIds.slice(0, 2),
+        taskIds.slice(2, 4),
+        taskIds.slice(4),
+      ]);
+      expect(third.nextCursor).toBeUndefined();
+      expect((await page(principal, 5)).nextCursor).toBeUndefined();
+    });
+
+    test("of each task what a list shows, and nothing that is large", async () => {
+      const principal = `lin-${newToken()}`;
+      const large = "x".repeat(200_000);
+      const asks = [anAsk("size", { request: { type: "form", message: large, schema: {} } })];
+      const end = async (outcome: Outcome) => {
+        const taskId = await life.create({ principal, arguments: { large } });
+        await store.finish({ taskId, token: await life.begin({ taskId, run: 1 }), nowMs: Date.now(), entries: [], outcome });
+      };
+      const text = (words: string) => ({ type: "text", text: words });
+      await life.create({ principal, hidden: false, arguments: { large } });
+      await life.parked(asks, { principal, arguments: { large } });
+      await end({ type: "result", result: { content: [text(large)] } });
+      await end({ type: "result", result: { content: [{ type: "image" }, text("No."), text("Never.")], isError: true } });
+      await end({ type: "result", result: { isError: true } });
+      await end({ type: "error", error: { code: -1, message: large, data: large } });
+      await life.cancel(await life.create({ principal }));
+
+      const { tasks } = await page(principal, 10);
+
+      expect(tasks.map(({ status, problem }) => [status, problem?.slice(0, 3)])).toEqual([
+        ["cancelled", undefined],
+        ["failed", "xxx"],
+        ["completed", ""],
+        ["completed", "No."],
+        ["completed", undefined],
+        ["input_required", undefined],
+        ["working", undefined],
+      ]);
+      const loaded = await Promise.all(tasks.map(({ id }) => life.load(id)));
+      expect(tasks).toEqual(loaded.map(summaryOf));
+      expect(await store.summaries([newTaskId(), ...tasks.map(({ id }) => id), "no task id"])).toEqual([undefined, ...tasks, undefined]);
+      expect(JSON.stringify(tasks).length).toBeLessThan(4_000);
+    });
+
+    test("a page ends where its tasks have said a megabyte, and the rest is on the next ones", async () => {
+      const principal = `max-${newToken()}`;
+      const taskIds: string[] = [];
+      for (let i = 0; i < 20; i += 1) {
+        const taskId = await life.create({ principal });
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "x".repeat(100_000) });
+        taskIds.unshift(taskId);
+      }
+
+      const first = await page(principal, 20);
+      const second = await page(principal, 20, first.nextCursor);
+
+      expect([first.tasks.length, second.tasks.length, second.nextCursor]).toEqual([10, 10, undefined]);
+      expect([...first.tasks, ...second.tasks].map(({ id }) => id)).toEqual(taskIds);
+    });
+
+    test("a task that alone has said more is a page of its own", async () => {
+      const principal = `moe-${newToken()}`;
+      for (const length of [1, 1_100_000, 1]) {
+        const taskId = await life.create({ principal });
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "x".repeat(length) });
+      }
+      const lengths: number[][] = [];
+      let cursor: string | undefined;
+      do {
+        const { tasks, nextCursor } = await page(principal, 10, cursor);
+        lengths.push(tasks.map(({ message }) => message?.length ?? 0));
+        cursor = nextCursor;
+      } while (cursor !== undefined);
+      expect(lengths).toEqual([[1], [1_100_000], [1]]);
+    });
+
+    test("tasks that are gone are left out, and do not make a page shorter", async () => {
+      const principal = `eve-${newToken()}`;
+      const kept = [await life.create({ principal }), await life.create({ principal })];
+      const gone = await life.create({ principal, retentionMs: 10 });
+      const newest = await life.create({ principal });
+      await life.cancel(gone);
+      await vi.waitFor(async () => expect(await store.load(gone)).toBeUndefined());
+
+      const { tasks, nextCursor } = await page(principal, 3);
+
+      expect(tasks.map(({ id }) => id)).toEqual([newest, ...kept.toReversed()]);
+      expect(nextCursor).toBeUndefined();
+    });
+
+    test("a principal without tasks has an empty list, and a made-up cursor is refused", async () => {
+      expect(await page("nobody", 10)).toEqual({ tasks: [] });
+      const madeUp = [
+        "made up",
+        "",
+        "0-0.0",
+        "0-0.3",
+        "00-1.0",
+        "1-1.00000",
+        "1.0",
+        "-1-0.0",
+        "9999999999999999-9007199254740993.0",
+        "1-1.0 ",
+      ];
+      for (const cursor of madeUp) {
+        await expect(page("anonymous", 10, cursor)).rejects.toMatchObject({
+          code: "INVALID_CURSOR",
+          message: expect.stringMatching(/^cursor /),
+        });
+      }
+    });
+  });
+
+  describe.runIf(partitions === 1)("quotas", () => {
+    const roomy = { tasks: 1_000, bytes: 1_000_000 };
+    const create = async (call: Partial<Call>, quotas: TaskQuotas | undefined) => {
+      const taskId = newTaskId();
+      const created = await store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, ...(quotas && { quotas }) });
+      return { taskId, created };
+    };
+    /** Nobody of any other test. */
+    const somebody = () => ({ principal: `ada-${newToken()}`, tenant: `acme-${newToken()}` });
+
+    test("bound the unfinished tasks of a principal, at the limit and one beyond; nothing is written of one beyond", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, tasks: 2 }, tenant: roomy };
+      const tasks = [await create(ada, quotas), await create(ada, quotas), await create(ada, quotas)];
+      expect(tasks.map(({ created }) => created)).toEqual(["created", "created", { over: "tasks", of: "principal" }]);
+      expect(await store.load(tasks[2]!.taskId)).toBeUndefined();
+      expect((await store.list({ principal: ada.principal, limit: 10 })).tasks).toHaveLength(2);
+      expect((await create({ ...ada, principal: "somebody else" }, quotas)).created).toBe("created");
+    });
+
+    test("make room with the end of a task, by result, error or cancellation, begun or not, and once", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
+      for (const end of ["finish", "cancel", "cancel before its run"]) {
+        const { taskId, created } = await create(ada, quotas);
+        expect(created).toBe("created");
+        expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+        if (end === "finish") await life.finish(taskId, await life.begin({ taskId, run: 1 }));
+        if (end === "cancel") await life.begin({ taskId, run: 1 });
+        if (end !== "finish") await life.cancel(taskId);
+        await life.cancel(taskId);
+      }
+      expect((await create(ada, quotas)).created).toBe("created");
+      expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+    });
+
+    test("bound what callers put into unfinished tasks, wherever it is kept", async () => {
+      const ada = somebody();
+      for (const length of [100, 100_000]) {
+        const given = { ...ada, arguments: { text: "x".repeat(length) } };
+        const quotas = { principal: { ...roomy, bytes: Math.floor(2.5 * (length + 13)) }, tenant: roomy };
+        const first = await create(given, quotas);
+        const second = await create(given, quotas);
+        expect([first.created, second.created]).toEqual(["created", "created"]);
+        expect((await create(given, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+        await life.cancel(first.taskId);
+        const third = await create(given, quotas);
+        expect(third.created).toBe("created");
+        await life.cancel(second.taskId);
+        await life.cancel(third.taskId);
+      }
+    });
+
+    test("count what was given with a call until its task ends, also of one that began anew with something else", async () => {
+      const ada = somebody();
+      const given = { ...ada, arguments: { text: "x".repeat(100_000) } };
+      const quotas = { principal: { ...roomy, bytes: 250_000 }, tenant: roomy };
+      const other = await create(given, quotas);
+      const { taskId } = await create(given, quotas);
+      const token = await life.begin({ taskId, run: 1 });
+      const nowMs = Date.now();
+      const anew = { entries: [], asks: [], dueAtMs: nowMs, attempt: 0, graceMs: GRACE_MS, restart: { arguments: {} } };
+      await store.park({ taskId, token, nowMs, ...anew });
+      await life.cancel(taskId);
+      expect((await create(given, quotas)).created).toBe("created");
+      expect((await create(given, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+      expect((await store.load(other.taskId))?.status).toBe("working");
+    });
+
+    test("bound all principals of a tenant together, and no other tenant", async () => {
+      const ada = somebody();
+      const quotas = { principal: roomy, tenant: { ...roomy, tasks: 2 } };
+      const bob = { ...ada, principal: "bob" };
+      expect([(await create(ada, quotas)).created, (await create(bob, quotas)).created]).toEqual(["created", "created"]);
+      expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "tenant" });
+      expect((await create({ ...ada, tenant: `other-${newToken()}` }, quotas)).created).toBe("created");
+    });
+
+    test("count no task that was created without them, at its end neither", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
+      const uncounted = await create(ada, undefined);
+      expect((await create(ada, quotas)).created).toBe("created");
+      await life.cancel(uncounted.taskId);
+      expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
+    });
+  });
+}

@@ -1,0 +1,151 @@
+/** What is read of a task besides its state: its feed, its journal, and both as they are exported. */
+import { inOrder, type KeyedEntry } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, LEASE_MS, newToken } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function records({ store, newTaskId, life, record }: UnderTest): void {
+  describe("report", () => {
+    test("message, text for the model and feed are there for clients, and the feed is read on from a cursor", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const report = { taskId, token, nowMs: Date.now() };
+      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+
+      await store.report({
+        ...report,
+        items: [{ type: "progress", progress: 1, total: 3 }],
+        message: "looking",
+        immediateResponse: "Wait a bit.",
+      });
+      const first = await store.feed(taskId, undefined);
+      await store.report({
+        ...report,
+        items: [
+          { type: "log", level: "info", data: { table: 4 } },
+          { type: "emit", kind: "toast", data: { message: "Held ☃" } },
+          { type: "progress", progress: 2 },
+        ],
+      });
+      const second = await store.feed(taskId, first.cursor);
+
+      expect(await store.load(taskId)).toMatchObject({ message: "looking", immediateResponse: "Wait a bit.", revision: 3 });
+      expect(first.items).toEqual([{ type: "progress", progress: 1, total: 3 }]);
+      expect(second.items).toEqual([
+        { type: "log", level: "info", data: { table: 4 } },
+        { type: "emit", kind: "toast", data: { message: "Held ☃" } },
+        { type: "progress", progress: 2 },
+      ]);
+      expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
+    });
+
+    test("a feed is read in pieces of any size, and none of them is left out or read twice", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const items = Array.from({ length: 5 }, (_, progress) => ({ type: "progress", progress }) as const);
+      await store.report({ taskId, token, nowMs: Date.now(), items });
+
+      const first = await store.feed(taskId, undefined, 2);
+      const second = await store.feed(taskId, first.cursor, 3);
+
+      expect([first.items, second.items]).toEqual([items.slice(0, 2), items.slice(2)]);
+      expect((await store.feed(taskId, second.cursor, 1)).items).toEqual([]);
+    });
+
+    test("a feed keeps the newest thousand items", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const items = Array.from({ length: 1_200 }, (_, progress) => ({ type: "progress", progress }) as const);
+      await store.report({ taskId, token, nowMs: Date.now(), items });
+
+      const feed = await store.feed(taskId, undefined);
+
+      expect(feed.items).toEqual(items.slice(200));
+    });
+  });
+
+  describe("journal", () => {
+    test("says what is recorded, where it stands and since when it waits, and nothing of what was said", async () => {
+      const taskId = await life.create({ arguments: { large: "x".repeat(5_000) } });
+      const token = await life.begin({ taskId, run: 1 });
+      await record(
+        taskId,
+        token,
+        aStep("a", `a secret that is ${"long ".repeat(1_000)}`),
+        { key: "step:b", entry: { digest: "", outcome: { type: "begun" }, calledAt: "0" } },
+        { key: "sleep:c", entry: { digest: "", outcome: { type: "value", value: 5 }, calledAt: "0" } },
+        aWithdrawal("size", 2),
+      );
+      await life.park(taskId, token, [anAsk("name"), anAsk("age")]);
+      const answeredAtMs = Date.now();
+      const answer = { taskId, key: "name", digest: "digest-of-name", answer: accept("Ann"), nowMs: answeredAtMs, graceMs: GRACE_MS };
+      await store.answer(answer);
+      await store.cancel({ taskId, nowMs: Date.now(), message: "over" });
+
+      const lines = await store.journal(taskId);
+
+      expect(inOrder(lines)).toEqual([
+        { key: "step:a", place: 1, state: "recorded" },
+        { key: "ask:size", place: 2, state: "withdrawn" },
+        { key: "ask:name", arrivedAtMs: answeredAtMs, state: "recorded" },
+        { key: "ask:age", state: "closed" },
+        { key: "sleep:c", state: "recorded" },
+        { key: "step:b", state: "begun" },
+      ]);
+      expect(await store.journal(newTaskId())).toEqual([]);
+      expect(await store.journal("no task id")).toEqual([]);
+    });
+  });
+
+  describe("recorded", () => {
+    test("gives what the next run would be given, and begins none: arguments, open asks, entries with their values", async () => {
+      const given = { text: "x".repeat(2_000) };
+      const taskId = await life.create({ arguments: given });
+      const first = await life.begin({ taskId, run: 1 });
+      const step: KeyedEntry = { key: "step:a", entry: { digest: "", calledAt: "0", place: 1, outcome: { type: "value", value: "é" } } };
+      await store.record({ taskId, token: first, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [step] });
+      await life.park(taskId, first, [anAsk("size"), anAsk("name")]);
+      await life.answer(taskId, "size", "4");
+
+      const recorded = await store.recorded(taskId);
+      const again = await store.recorded(taskId);
+
+      expect(again).toEqual(recorded);
+      expect(recorded).toMatchObject({ type: "recorded", task: { id: taskId, call: { arguments: given, seed: expect.any(String) } } });
+      const begun = await store.begin({ taskId, run: 2, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS });
+      if (recorded?.type !== "recorded" || begun.type !== "begun") throw new Error("the task is not there");
+      expect(recorded.journal).toEqual(begun.journal);
+      expect(recorded.task).toEqual({ ...begun.task, run: 1 });
+      expect(recorded.task.asks.map(({ key }) => key)).toEqual(["name"]);
+    });
+
+    test("a task is of the version that it was made with, until it moves, in its course or as it begins again; '' is none", async () => {
+      const taskId = await life.create({ version: "1" });
+      const versions = async () => [(await life.load(taskId)).call.version, (await read(taskId)).call.version];
+      expect(await versions()).toEqual(["1", "1"]);
+      const token = await life.begin({ taskId, run: 1 });
+      const write = { taskId, token, nowMs: Date.now() };
+      await store.report({ ...write, items: [], version: "2" });
+      expect(await versions()).toEqual(["2", "2"]);
+      const rest = { entries: [], asks: [], dueAtMs: Date.now(), attempt: 0, graceMs: GRACE_MS };
+      await store.park({ ...write, ...rest, restart: { arguments: {}, version: "3" } });
+      expect(await versions()).toEqual(["3", "3"]);
+      const next = await life.begin({ taskId, run: 2 });
+      await store.park({ ...write, token: next, ...rest, restart: { arguments: {} } });
+      expect(await versions()).toEqual(["3", "3"]);
+      await store.report({ ...write, token: await life.begin({ taskId, run: 3 }), items: [], version: "" });
+      expect(await versions()).toEqual([undefined, undefined]);
+
+      async function read(id: string) {
+        const recorded = await store.recorded(id);
+        if (recorded?.type !== "recorded") throw new Error("the task is not there");
+        return recorded.task;
+      }
+    });
+
+    test("knows no task that is not there", async () => {
+      expect(await store.recorded(newTaskId())).toBeUndefined();
+      expect(await store.recorded("no task id")).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,404 @@
+/** Runs: who holds a task, what a run writes, and what the next one reads. */
+import { type Entry, type KeyedEntry, type ParkRequest } from "@parley/core";
+import { describe, expect, test, vi } from "vitest";
+import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function runs({ store, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
+  describe("begin", () => {
+    test("a run gets its task and the journal of the runs before it", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aStep("hold", "table 4")] });
+      await life.park(taskId, token, [anAsk("size")]);
+
+      const begun = await begin(taskId, 2);
+
+      expect(begun).toMatchObject({
+        type: "begun",
+        attempt: 0,
+        takeovers: 0,
+        task: { id: taskId, run: 2, status: "input_required", asks: [{ key: "size" }] },
+      });
+      if (begun.type !== "begun") return;
+      expect([...begun.journal]).toEqual([["step:hold", aStep("hold", "table 4").entry]]);
+    });
+
+    test("the size of the journal is what its outcomes have in characters of JSON, and 32 for each entry", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await record(taskId, token, aStep("a", "☃"), aStep("b", 2, 2));
+      await life.park(taskId, token, []);
+
+      expect(await begin(taskId, 2)).toMatchObject({
+        journalSize: 2 * 32 + '{"type":"value","value":"☃"}{"type":"value","value":2}'.length,
+      });
+    });
+
+    test("only the next run begins; what was begun before or is not due yet is stale", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+
+      expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "stale" });
+      expect(await begin(taskId, 3)).toEqual({ type: "refused", reason: "stale" });
+      expect(await begin(taskId, 2)).toMatchObject({ type: "begun" });
+    });
+
+    test("I5: taking over an open run draws a new token and shuts the old holder out of every write", async () => {
+      const taskId = await life.create();
+      const dead = await life.begin({ taskId, run: 1 });
+      expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
+      const holder = await life.takeOver({ taskId, run: 1 });
+
+      const fence = { taskId, token: dead, nowMs: Date.now() };
+      expect(await store.record({ ...fence, leaseMs: LEASE_MS, entries: [aStep("late", 1)] })).toBe("refused");
+      expect(await store.renew({ ...fence, leaseMs: LEASE_MS })).toBe("refused");
+      expect(await store.report({ ...fence, items: [], message: "still here" })).toBe("refused");
+      expect(await life.park(taskId, dead, [anAsk("ghost")])).toEqual({ type: "refused" });
+      expect(await life.finish(taskId, dead, "ghost")).toBe("refused");
+
+      expect(await life.load(taskId)).toMatchObject({ status: "working", revision: 1, asks: [] });
+      expect(await life.finish(taskId, holder)).toBe("finished");
+    });
+
+    test("of many racing workers with one run exactly one holds the task, at its start and when it is taken over", async () => {
+      const taskId = await life.create();
+      const nowMs = Date.now();
+      const race = (atMs: number) => Promise.all(Array.from({ length: 10 }, () => begin(taskId, 1, { nowMs: atMs })));
+
+      for (const begun of [await race(nowMs), await race(nowMs + LEASE_MS)]) {
+        expect(begun.filter(({ type }) => type === "begun")).toHaveLength(1);
+        expect(begun.filter((each) => each.type === "refused" && each.reason === "held")).toHaveLength(9);
+      }
+    });
+
+    test("a holder is not displaced before its lease has run out, and each renewal and record moves that time", async () => {
+      const taskId = await life.create();
+      const token = newToken();
+      const nowMs = Date.now();
+      await begin(taskId, 1, { token, nowMs });
+      const held = { type: "refused", reason: "held" };
+
+      expect(await begin(taskId, 1, { nowMs: nowMs + LEASE_MS - 1 })).toEqual(held);
+      await store.renew({ taskId, token, nowMs: nowMs + 2_000, leaseMs: LEASE_MS });
+      expect(await begin(taskId, 1, { nowMs: nowMs + LEASE_MS + 1_999 })).toEqual(held);
+      await store.record({ taskId, token, nowMs: nowMs + 4_000, leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+      expect(await begin(taskId, 1, { nowMs: nowMs + LEASE_MS + 3_999 })).toEqual(held);
+
+      expect(await store.renew({ taskId, token, nowMs: nowMs + 4_000, leaseMs: LEASE_MS })).toBe("renewed");
+      expect(await begin(taskId, 1, { nowMs: nowMs + LEASE_MS + 4_000 })).toMatchObject({ type: "begun", takeovers: 1 });
+      expect(await store.renew({ taskId, token, nowMs: nowMs + LEASE_MS + 4_000, leaseMs: LEASE_MS })).toBe("refused");
+    });
+
+    test("a begin that is sent twice is one: its holder is neither refused nor counted as a takeover", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const token = newToken();
+      await begin(taskId, 2, { token });
+      await life.answer(taskId, "size", "4");
+
+      expect(await begin(taskId, 2, { token })).toMatchObject({ type: "begun", takeovers: 0, task: { asks: [{ key: "name" }] } });
+      expect(await life.park(taskId, token, [anAsk("name")])).toEqual({ type: "parked" });
+    });
+
+    test("takeovers are counted until something is recorded; that a holder renews, reports or is given an answer is no progress", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      let nowMs = Date.now();
+      await begin(taskId, 2, { nowMs });
+      const takeOver = async () => {
+        const token = newToken();
+        const begun = await begin(taskId, 2, { token, nowMs: (nowMs += 2 * LEASE_MS) });
+        return { token, takeovers: begun.type === "begun" ? begun.takeovers : undefined };
+      };
+
+      expect((await takeOver()).takeovers).toBe(1);
+      const second = await takeOver();
+      expect(second.takeovers).toBe(2);
+      expect(await store.load(taskId)).toMatchObject({ run: 2, takeovers: 2 });
+      const fence = { taskId, token: second.token, nowMs };
+      await store.renew({ ...fence, leaseMs: LEASE_MS });
+      await store.record({ ...fence, leaseMs: LEASE_MS, entries: [] });
+      await store.report({ ...fence, items: [{ type: "progress", progress: 1 }] });
+      await life.answer(taskId, "size", "4");
+      const third = await takeOver();
+      expect(third.takeovers).toBe(3);
+      await store.record({ ...fence, token: third.token, leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+      expect(await store.load(taskId)).not.toHaveProperty("takeovers");
+      expect((await takeOver()).takeovers).toBe(1);
+    });
+
+    test("parking ends the count of takeovers, to be tried again too", async () => {
+      for (const attempt of [0, 1]) {
+        const taskId = await life.create();
+        await life.begin({ taskId, run: 1 });
+        const token = await life.takeOver({ taskId, run: 1 });
+        await store.park({ taskId, token, nowMs: Date.now(), entries: [], asks: [], dueAtMs: Date.now(), attempt, graceMs: GRACE_MS });
+
+        expect(await begin(taskId, 2)).toMatchObject({ type: "begun", attempt, takeovers: 0 });
+        expect(await begin(taskId, 2, { nowMs: Date.now() + LEASE_MS })).toMatchObject({ takeovers: 1 });
+      }
+    });
+
+    test("a run whose holder falls silent is overdue at the end of its lease, under its own number", async () => {
+      const taskId = await life.create();
+      const nowMs = Date.now();
+      await store.begin({ taskId, run: 1, token: newToken(), nowMs, leaseMs: LEASE_MS });
+
+      expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(1);
+    });
+
+    test("the run that is tried again knows how often it failed", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await store.park({ taskId, token, nowMs: Date.now(), entries: [], asks: [], dueAtMs: Date.now(), attempt: 2, graceMs: GRACE_MS });
+
+      expect(await begin(taskId, 2)).toMatchObject({ type: "begun", attempt: 2 });
+    });
+
+    test("I1: no run of a finished task begins", async () => {
+      const taskId = await life.create();
+      await life.cancel(taskId);
+
+      expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "finished" });
+    });
+  });
+
+  describe("record", () => {
+    test("an entry that is there stays as it is", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+
+      expect(await record(taskId, token, aStep("a", "first", 1), aStep("b", 2, 2))).toBe("recorded");
+      expect(await record(taskId, token, aStep("a", "second", 3))).toBe("recorded");
+      expect(await record(taskId, token, { ...aStep("a", "third", 4), known: true })).toBe("recorded");
+
+      expect(await journalOf(taskId, 1)).toEqual(
+        new Map([
+          ["step:a", aStep("a", "first", 1).entry],
+          ["step:b", aStep("b", 2, 2).entry],
+        ]),
+      );
+    });
+
+    test("an entry that no run has settled takes its place and keeps what it holds; what has not come to anything gives way to what it came to", async () => {
+      const value = { type: "value", value: 1_767_225_600_000 } as const;
+      const arrived = { atMs: 1_767_225_600_000, revision: 3 };
+      const settleBy: ((entry: Entry) => Omit<KeyedEntry, "key">)[] = [
+        (entry) => ({ entry: { ...entry, place: 7 } }),
+        (entry) => ({ entry: { ...entry, digest: "other", calledAt: "9o", outcome: { type: "value", value: 0 }, place: 7 } }),
+        (entry) => ({ entry: { ...entry, place: 7 }, known: true }),
+      ];
+      for (const settle of settleBy) {
+        const taskId = await life.create();
+        const token = await life.begin({ taskId, run: 1 });
+        const asleep: KeyedEntry = { key: "sleep:night", entry: { digest: "", outcome: value, calledAt: "2o" } };
+        const outlived: KeyedEntry = { key: "step:charge", entry: { digest: "d", outcome: value, calledAt: "0", arrived } };
+        await record(taskId, token, asleep, outlived);
+        // Written again without a place, nothing changes.
+        const { arrived: _, ...unsettled } = outlived.entry;
+        await record(taskId, token, asleep, { ...outlived, known: true }, { ...outlived, entry: unsettled });
+        await life.park(taskId, token, []);
+        const holder = newToken();
+        expect(await begin(taskId, 2, { token: holder })).toMatchObject({
+          journal: new Map([asleep, outlived].map(({ key, entry }) => [key, entry])),
+        });
+
+        await record(taskId, holder, ...[asleep, outlived].map(({ key, entry }) => ({ key, ...settle(entry) })));
+        await record(taskId, holder, { ...asleep, entry: { ...asleep.entry, place: 8, withdrawn: true }, known: true });
+
+        expect(await journalOf(taskId, 2)).toEqual(
+          new Map<string, Entry>([
+            ["sleep:night", settle(asleep.entry).known ? { ...asleep.entry, place: 7 } : settle(asleep.entry).entry],
+            ["step:charge", { digest: "d", outcome: value, calledAt: "0", place: 7 }],
+          ]),
+        );
+      }
+    });
+
+    test("the place of an entry that nobody holds, written as known, makes no entry", async () => {
+      const taskId = await life.create();
+      await record(taskId, await life.begin({ taskId, run: 1 }), { ...aStep("a", 1), known: true });
+      expect(await journalOf(taskId, 1)).toEqual(new Map());
+    });
+
+    test("every kind of outcome comes back as it went in", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const entries: KeyedEntry[] = [
+        { key: "step:nothing", entry: { digest: "", outcome: { type: "value" }, calledAt: "0", place: 1 } },
+        {
+          key: "step:broken",
+          entry: { digest: "", outcome: { type: "error", name: "Error", message: "no\ntable" }, calledAt: "1o", place: 2 },
+        },
+        {
+          key: "ask:early",
+          entry: { digest: "abc", outcome: { type: "answer", answer: { action: "decline" } }, calledAt: "2", place: 12 },
+        },
+        { key: "ask:given-up", entry: { digest: "abc", outcome: { type: "withdrawn" }, calledAt: "2", place: 4, withdrawn: true } },
+        { key: "sleep:alice/night@1#2", entry: { digest: "", outcome: { type: "withdrawn" }, calledAt: "2", place: 5, withdrawn: true } },
+        { key: "sleep:open", entry: { digest: "", outcome: { type: "value", value: 1_767_225_600_000 }, calledAt: "2" } },
+        {
+          key: "step:deep",
+          entry: {
+            digest: "",
+            outcome: { type: "value", value: { b: [1, null, { "ü ": true }], a: "" } },
+            calledAt: "0",
+            arrived: { atMs: 1_767_225_600_000, revision: 12 },
+          },
+        },
+      ];
+      await record(taskId, token, ...entries);
+
+      expect(await journalOf(taskId, 1)).toEqual(new Map(entries.map(({ key, entry }) => [key, entry])));
+    });
+
+    test("recording and renewing move the end of the lease", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const nowMs = Date.now() + 60_000;
+
+      expect(await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS })).toBe("renewed");
+      expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+      await store.record({ taskId, token, nowMs: nowMs + 1, leaseMs: LEASE_MS, entries: [] });
+      expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + LEASE_MS + 1, taskId)).toBe(1);
+    });
+
+    test("clients see nothing of it: the revision stays", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
+
+      expect((await life.load(taskId)).revision).toBe(1);
+    });
+  });
+
+  describe("beginning anew", () => {
+    const restart = (taskId: string, token: string, request: Partial<ParkRequest> = {}) => {
+      const nowMs = Date.now();
+      const parked = { taskId, token, nowMs, entries: [], asks: [], dueAtMs: nowMs + HOUR_MS, attempt: 0, graceMs: GRACE_MS };
+      return store.park({ ...parked, restart: { arguments: { round: 2, party: [] } }, ...request });
+    };
+
+    test("the task has an empty journal and the new arguments, nothing is asked, and the next run is due at once", async () => {
+      const call = aCall({
+        replies: { size: { action: "decline" } },
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      });
+      const taskId = newTaskId();
+      await store.create({ taskId, call, graceMs: GRACE_MS });
+      const first = await life.begin({ taskId, run: 1 });
+      await store.report({
+        taskId,
+        token: first,
+        nowMs: Date.now(),
+        items: [{ type: "progress", progress: 1 }],
+        immediateResponse: "Wait.",
+      });
+      const asked = { taskId, token: first, nowMs: Date.now(), dueAtMs: Date.now() + HOUR_MS, graceMs: GRACE_MS, message: "waiting" };
+      await store.park({ ...asked, entries: [aStep("a", 1)], asks: [anAsk("size")], attempt: 1 });
+      await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations: [], nowMs: Date.now() });
+      await life.begin({ taskId, run: 2 });
+      const token = await life.takeOver({ taskId, run: 2 });
+      const { revision } = await life.load(taskId);
+      const nowMs = Date.now();
+
+      const ignored = { entries: [aStep("b", 1)], asks: [anAsk("name")], attempt: 1, message: "again" };
+      expect(await restart(taskId, token, { ...ignored, nowMs })).toEqual({ type: "due", run: 3 });
+
+      const { replies: _replies, arguments: _arguments, seed, ...facts } = call;
+      const task = {
+        id: taskId,
+        call: facts,
+        status: "working",
+        revision: revision + 1,
+        run: 2,
+        updatedAtMs: nowMs,
+        generation: 1,
+        asks: [],
+      };
+      expect(await store.load(taskId)).toEqual(task);
+      expect((await store.feed(taskId, undefined)).items).toHaveLength(1);
+      expect(await overdueAt(nowMs + GRACE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
+      expect(await begin(taskId, 3)).toEqual({
+        type: "begun",
+        task: { ...task, run: 3, call: { ...facts, seed, arguments: { round: 2, party: [] } } },
+        journal: new Map(),
+        journalSize: 0,
+        attempt: 0,
+        takeovers: 0,
+      });
+    });
+
+    test("again and again: the last arguments count, however large they and those before are, and the generation grows", async () => {
+      for (const first of [1, 2_000]) {
+        const taskId = await life.create({ arguments: { text: "x".repeat(first) }, seed: "seed" });
+        let token = await life.begin({ taskId, run: 1 });
+        for (const [index, length] of [2_000, 3_000, 1, 2, 2_000].entries()) {
+          const given = { text: "y".repeat(length) };
+          await restart(taskId, token, { restart: { arguments: given } });
+          token = newToken();
+          expect(await begin(taskId, index + 2, { token })).toMatchObject({
+            task: { generation: index + 1, call: { arguments: given, seed: "seed" } },
+            journal: new Map(),
+            journalSize: 0,
+          });
+          const { id: _id, ...seen } = await life.load(taskId);
+          expect(JSON.stringify(seen)).not.toContain("yy");
+        }
+        await life.finish(taskId, token);
+        expect(await life.load(taskId)).toMatchObject({ status: "completed", generation: 5 });
+      }
+    });
+
+    test("an answer to what was asked before is late, in any generation; a key that no ask can have had yet is unknown", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      expect(await life.answer(taskId, "name#2", "Ada")).toEqual({ receipt: "unknown" });
+      await restart(taskId, await life.begin({ taskId, run: 2 }));
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      expect(await life.answer(taskId, "size#2", "4")).toEqual({ receipt: "late" });
+      expect(await life.answer(taskId, "size@1", "4")).toEqual({ receipt: "unknown" });
+
+      await life.park(taskId, await life.begin({ taskId, run: 3 }), [anAsk("size@1#2")]);
+      expect(await life.load(taskId)).toMatchObject({ asks: [{ key: "size@1#2" }] });
+      expect(await life.answer(taskId, "size@1#2", "4")).toMatchObject({ receipt: "accepted" });
+      expect(await life.answer(taskId, "size@1#2", "4")).toMatchObject({ receipt: "duplicate" });
+      await restart(taskId, await life.begin({ taskId, run: 4 }));
+      expect(await life.answer(taskId, "size@1#2", "4")).toEqual({ receipt: "late" });
+      expect(await store.answer({ taskId, key: "size@1", answer: accept("4"), nowMs: Date.now(), graceMs: GRACE_MS })).toEqual({
+        receipt: "late",
+      });
+      expect(await life.answer(taskId, "size@2", "4")).toEqual({ receipt: "unknown" });
+      expect(await life.answer(taskId, "size@3#7", "4")).toEqual({ receipt: "unknown" });
+    });
+
+    test("an answer that came while the run was open goes with what it answered", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const token = await life.begin({ taskId, run: 2 });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
+
+      expect(await restart(taskId, token)).toEqual({ type: "due", run: 3 });
+      expect(await begin(taskId, 3)).toMatchObject({ journal: new Map() });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+    });
+
+    test("watchers of the task are told", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const wakes = await countWakes(taskId);
+      await restart(taskId, token);
+      await vi.waitFor(() => expect(wakes.onChange).toHaveBeenCalled());
+      wakes.stop();
+    });
+
+    test("I5: a worker that was replaced cannot do it", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const dead = await life.begin({ taskId, run: 2 });
+      await life.takeOver({ taskId, run: 2 });
+      const before = await life.load(taskId);
+
+      expect(await restart(taskId, dead)).toEqual({ type: "refused" });
+      expect(await life.load(taskId)).toEqual(before);
+    });
+  });
+}

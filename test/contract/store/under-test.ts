@@ -1,0 +1,50 @@
+/** A store as its contract sees it, and the handful of things that most of its tests do. */
+import type { Entry, KeyedEntry, TaskEvents, TaskStore } from "@parley/core";
+import { vi } from "vitest";
+import { aLife, LEASE_MS, newTaskId as newPlainTaskId, newToken, WEEK_MS } from "../builders.ts";
+
+export interface StoreUnderTest {
+  readonly store: TaskStore;
+  readonly events: TaskEvents;
+  /** Ids of tasks that the store seals, if it seals any. */
+  readonly newTaskId?: () => string;
+  close(): Promise<void>;
+}
+
+export type UnderTest = ReturnType<typeof underTest>;
+
+/** `current` is asked when a test runs: tests are described before there is a store. */
+export function underTest(current: () => StoreUnderTest, partitions: number) {
+  const store = late(() => current().store);
+  const events = late(() => current().events);
+  const newTaskId = () => (current().newTaskId ?? newPlainTaskId)();
+  const begin = (taskId: string, run: number, { token = newToken(), nowMs = Date.now() } = {}) =>
+    store.begin({ taskId, run, token, nowMs, leaseMs: LEASE_MS });
+  return {
+    store,
+    events,
+    partitions,
+    newTaskId,
+    life: aLife(store, newTaskId),
+    begin,
+    async overdueAt(nowMs: number, taskId: string) {
+      return (await store.overdue({ partition: 0, nowMs, limit: 10_000 })).find((run) => run.taskId === taskId)?.run;
+    },
+    record: (taskId: string, token: string, ...entries: KeyedEntry[]) =>
+      store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries }),
+    /** What is recorded, as who takes the open run over, or begins the next, is given it. */
+    async journalOf(taskId: string, run: number): Promise<ReadonlyMap<string, Entry>> {
+      const begun = await begin(taskId, run, { nowMs: Date.now() + WEEK_MS });
+      if (begun.type !== "begun") throw new Error(`run ${run} was refused: ${begun.reason}`);
+      return begun.journal;
+    },
+    async countWakes(taskId: string) {
+      const onChange = vi.fn();
+      return { onChange, stop: await events.watch(taskId, onChange) };
+    },
+  };
+}
+
+function late<T extends object>(current: () => T): T {
+  return new Proxy({} as T, { get: (_target, name) => Reflect.get(current(), name) as unknown });
+}

@@ -1,0 +1,58 @@
+/** Hints that something has changed. */
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, test, vi } from "vitest";
+import { aCall, anAsk, GRACE_MS } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function wakeUps({ store, events, newTaskId, life }: UnderTest): void {
+  describe("wake-ups", () => {
+    test("every change that clients can see wakes who watches the task, after it can be read", async () => {
+      const taskId = newTaskId();
+      const seen: number[] = [];
+      const stop = await events.watch(taskId, () => {
+        void store.load(taskId).then((task) => seen.push(task?.revision ?? 0));
+      });
+      const wakesAt = (revision: number) => vi.waitFor(() => expect(seen.at(-1)).toBe(revision));
+
+      await store.create({ taskId, call: aCall(), graceMs: GRACE_MS });
+      await wakesAt(1);
+      const token = await life.begin({ taskId, run: 1 });
+      await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "looking" });
+      await wakesAt(2);
+      await life.park(taskId, token, [anAsk("size")]);
+      await wakesAt(3);
+      await life.answer(taskId, "size", "4");
+      await wakesAt(4);
+      await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+      await wakesAt(5);
+      stop();
+      expect(seen).toEqual([1, 2, 3, 4, 5]);
+    });
+
+    test("who stopped watching, and who watches another task, is left alone", async () => {
+      const [taskId, other] = [await life.create(), await life.create()];
+      const calls: string[] = [];
+      const stopped = await events.watch(taskId, () => calls.push("stopped"));
+      const watching = await events.watch(taskId, () => calls.push("watching"));
+      const elsewhere = await events.watch(other, () => calls.push("elsewhere"));
+
+      stopped();
+      await life.cancel(taskId);
+      await vi.waitFor(() => expect(calls).toContain("watching"));
+
+      expect(calls).toEqual(["watching"]);
+      watching();
+      elsewhere();
+    });
+
+    test("an announcement reaches every listener", async () => {
+      const heard: unknown[] = [];
+      const stop = await events.onAnnouncement((announcement) => heard.push(announcement));
+
+      await events.announce({ type: "resource", uri: "file:///a b" });
+
+      await vi.waitFor(() => expect(heard.some((item) => isDeepStrictEqual(item, { type: "resource", uri: "file:///a b" }))).toBe(true));
+      stop();
+    });
+  });
+}
