@@ -17,6 +17,7 @@ test("the catalogue's codes are those that these revisions know", () => {
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32601)).toStrictEqual(["TASK_REQUIRED", "TASK_UNSUPPORTED"]);
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32002)).toStrictEqual(["RESOURCE_NOT_FOUND"]);
   expect(codes.filter((code) => SESSION_ERROR_CODES[code] === -32603)).toStrictEqual([
+    "VERSION_NOT_FOUND",
     "CALL_TIMEOUT",
     "INVALID_ASK",
     "INVALID_NAME",

@@ -33,6 +33,7 @@ test("the catalogue's codes travel as the specification says", () => {
     UNHANDLED_REJECTION: { code: -32603, httpStatus: 200 },
     MISPLACED_EFFECT: { code: -32603, httpStatus: 200 },
     JOURNAL_FULL: { code: -32603, httpStatus: 200 },
+    VERSION_NOT_FOUND: { code: -32603, httpStatus: 200 },
     POISONED: { code: -32603, httpStatus: 200 },
     RUN_TIMEOUT: { code: -32603, httpStatus: 200 },
     STEP_FAILED: { code: -32603, httpStatus: 200 },
