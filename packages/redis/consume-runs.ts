@@ -1,21 +1,20 @@
 /**
  * The worker's side of the queues: takes runs, and sweeps, of the partitions that are its own (live-workers.ts).
  *
- * Sweeping is what makes runs certain; the run queue only makes them fast. So the sweep's job scheduler is put in order again and again by
- * every worker: were its chain of delayed jobs ever broken (a failover that lost the last second, a worker whose clock was ahead and put the
- * next sweep as far ahead), it would stay so.
+ * Sweeping is what makes runs certain (sweeps.ts); the run queue only makes them fast.
  */
 import { randomBytes } from "node:crypto";
 import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
-import { type Job, Queue, type Telemetry, Worker } from "bullmq";
+import { type Job, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { RedisEvents } from "./events.ts";
 import { framesOf } from "./frames-of.ts";
-import { type Keys, RUN_QUEUE, SWEEP_QUEUE } from "./keys.ts";
+import { type Keys, RUN_QUEUE } from "./keys.ts";
 import { openLane } from "./lane.ts";
 import { BEAT_EVERY_MS, type LiveWorker, type LiveWorkers, serving } from "./live-workers.ts";
 import { createPlaces, type Places } from "./places.ts";
-import { EVENTS_KEPT, KEEP_NO_JOBS, runOfJob } from "./queue.ts";
+import { runOfJob } from "./queue.ts";
+import { startSweeps } from "./sweeps.ts";
 import { reached } from "./unavailable.ts";
 
 /**
@@ -24,9 +23,6 @@ import { reached } from "./unavailable.ts";
  * how often a task survives the death of its worker, and beyond it the job would vanish and leave the task to the sweep each time.
  */
 const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalledCount: 1_000_000 } as const;
-
-const SWEEP_EVERY_MS = 1_000;
-const MEND_SWEEP_EVERY_MS = 5_000;
 
 /** How long a worker that Redis refused a job waits before it asks again. */
 const REFUSED_RETRY_MS = 500;
@@ -77,7 +73,6 @@ interface Part {
   leaveAtMs?: number;
   /** How many runs of its queue are at work at once. */
   resize(concurrency: number): void;
-  mendSweep(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -96,12 +91,11 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
     // This worker's own word may be older than it thinks, while Redis is slow.
     const all = living.some(({ id }) => id === self.id) ? living : [...living, self];
     const mine = new Set(partitions.filter((partition) => serving(partition, all, partitions.length).some(({ id }) => id === self.id)));
-    const opened: Part[] = [];
+    let opened = 0;
     for (const partition of mine) {
       if (parts.has(partition)) continue;
-      const part = openPart(partition, { ...options, worker: self.id, places });
-      parts.set(partition, part);
-      opened.push(part);
+      parts.set(partition, openPart(partition, { ...options, worker: self.id, places }));
+      opened += 1;
     }
     resize();
     const nowMs = performance.now();
@@ -109,8 +103,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
       if (mine.has(partition)) delete part.leaveAtMs;
       else if ((part.leaveAtMs ??= nowMs + LEAVE_AFTER_MS) <= nowMs) leave(partition, part);
     }
-    await Promise.all(opened.map((part) => part.mendSweep()));
-    if (opened.length > 0) log.debug({ worker: self.id, partitions: mine.size, workers: all.length }, "partitions served");
+    if (opened > 0) log.debug({ worker: self.id, partitions: mine.size, workers: all.length }, "partitions served");
   }
 
   function leave(partition: number, part: Part): void {
@@ -125,11 +118,10 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
       .beat(self)
       .then(serve)
       .catch(() => undefined);
-  const mendSweeps = () => void Promise.all([...parts.values()].map((part) => part.mendSweep())).catch(() => undefined);
 
   await serve(await reached(workers.beat(self)));
-  const timers = [setInterval(beat, BEAT_EVERY_MS), setInterval(mendSweeps, MEND_SWEEP_EVERY_MS)];
-  for (const timer of timers) timer.unref();
+  const timer = setInterval(beat, BEAT_EVERY_MS);
+  timer.unref();
 
   return {
     id: self.id,
@@ -137,7 +129,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
       return [...parts.keys()].toSorted((one, other) => one - other);
     },
     async close() {
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(timer);
       for (const [partition, part] of parts) leave(partition, part);
       await workers.leave(self).catch(() => undefined); // it counts as dead a little later then
       await Promise.all(leaving);
@@ -163,38 +155,20 @@ function openPart(
     },
     { ...shared, ...WORKER_SETTINGS, concurrency: places.perQueue(), ...(telemetry && { telemetry }) },
   );
-  const sweeps = new PatientWorker(SWEEP_QUEUE, async () => void (await sweep(partition)), {
-    ...shared,
-    ...WORKER_SETTINGS,
-    concurrency: 1,
-  });
-  const schedule = new Queue(SWEEP_QUEUE, { ...shared, defaultJobOptions: KEEP_NO_JOBS, streams: { events: { maxLen: EVENTS_KEPT } } });
-
   const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
-  schedule.on("error", inTrouble);
-  for (const each of [runs, sweeps]) {
-    each.on("error", inTrouble);
-    each.on("failed", (job, error) =>
-      log.error({ partition, queue: each.name, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"),
-    );
-    each.on("stalled", (job) => log.warn({ partition, queue: each.name, job }, "job taken over from a silent worker"));
-  }
+  runs.on("error", inTrouble);
+  runs.on("failed", (job, error) => log.error({ partition, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"));
+  runs.on("stalled", (job) => log.warn({ partition, job }, "job taken over from a silent worker"));
 
+  const sweeps = startSweeps({ redis, key: keys.swept(partition), partition, log, sweep });
   const lane = openLane({ channel: keys.lane(partition, worker), events, log, places, run, queue });
 
   return {
     resize(each) {
       if (runs.concurrency !== each) runs.concurrency = each;
     },
-    async mendSweep() {
-      // Putting a scheduler in order keeps the time of its next job, however far ahead: only a new one begins now.
-      const nextMs = (await schedule.getJobScheduler("sweep"))?.next ?? 0;
-      if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS) await schedule.removeJobScheduler("sweep");
-      await schedule.upsertJobScheduler("sweep", { every: SWEEP_EVERY_MS }, { name: "sweep", opts: KEEP_NO_JOBS });
-    },
     async close() {
       await Promise.all([lane.close(), runs.close(), sweeps.close()]);
-      await schedule.close();
     },
   };
 }

@@ -12,7 +12,8 @@
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
- *   parley:{p0}:run:… parley:{p0}:sweep:…   BullMQ's
+ *   parley:{p0}:run:…                       BullMQ's
+ *   parley:{p0}:swept                       that the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
@@ -32,7 +33,6 @@
 import { hash } from "node:crypto";
 
 export const RUN_QUEUE = "run";
-export const SWEEP_QUEUE = "sweep";
 
 /**
  * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task whose content is sealed. The partition
@@ -54,6 +54,7 @@ export interface Keys {
   /** A task's key is this and its id. */
   taskPrefix(partition: number): string;
   due(partition: number): string;
+  swept(partition: number): string;
   census(partition: number): string;
   audit(partition: number): string;
   owner(partition: number, principal: string): string;
@@ -98,6 +99,7 @@ export function createKeys(prefix = "parley"): Keys {
     },
     taskPrefix: (partition) => `${slot(partition)}:task:`,
     due: (partition) => `${slot(partition)}:due`,
+    swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,

@@ -1,6 +1,7 @@
 /** Looks at everything that a run left in Redis, when nothing is at work any more, and says what should not be there. */
 import type { Redis } from "ioredis";
 import { WITHOUT_TTL, keysOf } from "../contract/open-redis.ts";
+import { until } from "../support/until.ts";
 import type { Finding } from "./story.ts";
 import type { System } from "./system.ts";
 
@@ -13,6 +14,7 @@ export interface Audit {
 
 /** A due time this far back is one that the sweep should have seen to. */
 const OVERDUE_MS = 5_000;
+const SWEPT_WITHIN_MS = 5_000;
 const FINISHED = new Set(["completed", "failed", "cancelled"]);
 /** What BullMQ keeps of a queue without jobs. */
 const EMPTY_QUEUE = /:run:(id|meta|events|marker|stalled|stalled-check)$/;
@@ -87,10 +89,10 @@ async function auditNode(redis: Redis, { prefix }: System): Promise<{ findings: 
     else if (atMs < nowMs - OVERDUE_MS) findings.push({ rule: "due", where: `task ${id}`, what: `is overdue since ${nowMs - atMs} ms` });
   }
   for (const partition of new Set(tasks.map((task) => task.partition))) {
-    const [delayed, active] = await Promise.all([redis.zcard(`${partition}:sweep:delayed`), redis.llen(`${partition}:sweep:active`)]);
-    if (delayed + active === 0) findings.push({ rule: "queues", where: `${partition}:sweep`, what: "no sweep is scheduled" });
-    if (delayed + active > 2)
-      findings.push({ rule: "queues", where: `${partition}:sweep`, what: `${delayed + active} sweeps are scheduled` });
+    const isSwept = async () => (await redis.exists(`${partition}:swept`)) === 1;
+    await until(isSwept, { timeoutMs: SWEPT_WITHIN_MS }).catch(() =>
+      findings.push({ rule: "queues", where: partition, what: `was not swept within ${SWEPT_WITHIN_MS} ms` }),
+    );
   }
   return { findings, tasks };
 }

@@ -46,7 +46,7 @@ export const RULES = {
   expiry: "no key is left without an expiry, and all keys of a task expire together",
   due: "the due set holds exactly the unfinished tasks, and none that is overdue",
   open: "a task waits for input exactly while an ask of it is open",
-  queues: "the run queues are empty, and each sweep is scheduled",
+  queues: "the run queues are empty, and each partition is swept",
   time: "the run ends within its time",
   processes: "no process ended by itself, and nothing gave an internal error",
 } as const satisfies Record<string, string>;

@@ -16,12 +16,10 @@ export { keysOf } from "../support/look.ts";
 export const WITHOUT_TTL = [
   // Emptied by the tasks themselves, which leave at their end, and by the sweep.
   /:due$/,
-  // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs, the sweep's schedule.
-  /:(run|sweep):(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
-  /:sweep:repeat(:sweep)?$/,
+  // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs.
+  /:run:(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
   // Jobs that wait or are at work.
   /:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/,
-  /:sweep:repeat:sweep:\d+$/,
   // Deleted with the last unfinished task that they count.
   /:usage:(principal|tenant):/,
   // One small record for each tenant and epoch.

@@ -56,6 +56,13 @@ test("a lifecycle is 18 round trips at most: call, question, answer, result", as
   expect(await readsOf(() => lifecycle(client))).toBeLessThanOrEqual(18);
 });
 
+test("while nothing happens a partition costs less than twenty commands a second", async () => {
+  const commandsSoFar = async () => Number(/^total_commands_processed:(\d+)/m.exec(await redis.info("stats"))?.[1]);
+  const [before, fromMs] = [await commandsSoFar(), performance.now()];
+  await sleep(5_000);
+  expect((await commandsSoFar()) - before).toBeLessThan((20 * (performance.now() - fromMs)) / 1_000);
+});
+
 describe("a front end alone", () => {
   let taskIds: string[];
 

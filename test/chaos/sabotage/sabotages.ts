@@ -83,12 +83,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     faults: ["redis outage", "frozen connections"],
   },
   {
-    name: "a sweep that was put far ahead stays there",
-    file: "packages/redis/consume-runs.ts",
-    find: "if (nextMs > Date.now() + MEND_SWEEP_EVERY_MS)",
-    replace: "if (nextMs > Date.now() + 1_000 * MEND_SWEEP_EVERY_MS)",
+    name: "a partition that was swept once is not swept again",
+    file: "packages/redis/sweeps.ts",
+    find: "const TURN_MS = 950;",
+    replace: "const TURN_MS = 950_000;",
     breaks: "rest",
     lifecycles: 120,
-    faults: ["clock jump"],
+    faults: ["lost jobs"],
   },
 ];
