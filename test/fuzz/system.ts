@@ -74,6 +74,8 @@ export async function startSystem(): Promise<System> {
   const deployment = await startDeployment({
     tools: TOOLS,
     redisUrl: redis.url,
+    // Where tools say that events are told; nobody tells any.
+    workerEnv: { PARLEY_PUBLIC_URL: "http://127.0.0.1:9" },
     env: {
       NODE_OPTIONS: `--import=${INSIDE}`,
       FUZZ_INSIDE: inside,

@@ -85,9 +85,11 @@ export function startPulse(system: System, trail: Trail): Pulse {
 
 function isOwn({ fromMs, ms }: Beat, blocked: readonly Blocked[], pace: Pace): boolean {
   const toMs = fromMs + ms;
-  const cpuMs = blocked
-    .filter(({ atMs, blockedMs }) => atMs >= fromMs && atMs - blockedMs <= toMs)
-    .reduce((sum, each) => sum + each.cpuMs, 0);
+  // Of each spell as much as lies within the time that was waited.
+  const cpuMs = blocked.reduce((sum, { atMs, blockedMs, cpuMs: spent }) => {
+    const withinMs = Math.min(atMs, toMs) - Math.max(atMs - blockedMs, fromMs);
+    return sum + (spent * Math.max(0, withinMs)) / blockedMs;
+  }, 0);
   return cpuMs / pace.slowdown(fromMs, toMs) >= SLOW_MS;
 }
 
