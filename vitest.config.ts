@@ -17,8 +17,8 @@ export const projects = [
       name: "unit",
       include: files(".test.ts"),
       exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts", "packages/create-parley/template/**"],
-      // Most take milliseconds. A machine that is busy with something else must not fail them.
-      testTimeout: 20_000,
+      // Most take milliseconds. A machine that is busy with something else must not fail them, and what waits for a condition says so itself.
+      testTimeout: 90_000,
       isolate: false,
     },
   },
@@ -27,8 +27,8 @@ export const projects = [
       name: "redis",
       include: files(".redis.test.ts"),
       globalSetup: "test/support/redis-setup.ts",
-      testTimeout: 20_000,
-      hookTimeout: 30_000,
+      testTimeout: 90_000,
+      hookTimeout: 90_000,
       isolate: false,
     },
   },
@@ -39,8 +39,8 @@ export const projects = [
       globalSetup: "test/support/redis-setup.ts",
       // Each file runs its own deployment of five processes: one after another is faster than all at once.
       fileParallelism: false,
-      testTimeout: 120_000,
-      hookTimeout: 60_000,
+      testTimeout: 240_000,
+      hookTimeout: 240_000,
     },
   },
 ];

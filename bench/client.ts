@@ -32,6 +32,7 @@ export interface Client {
   call(tool: string, args: object): Promise<TaskState>;
   get(taskId: string): Promise<TaskState>;
   answer(taskId: string, inputResponses: object): Promise<Acknowledgement>;
+  cancel(taskId: string): Promise<unknown>;
   close(): void;
 }
 
@@ -42,6 +43,8 @@ export interface Acknowledgement {
 export interface TaskState {
   readonly taskId: string;
   readonly status: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
   readonly statusMessage?: string;
   readonly inputRequests?: Readonly<Record<string, unknown>>;
   /** Once it is completed. */
@@ -87,6 +90,7 @@ export function createClient(url: string, connections: number, token?: string): 
     call: (name, args) => send(message("tools/call", { name, arguments: args }, name)),
     get: (taskId) => send(message("tasks/get", { taskId }, taskId)),
     answer: (taskId, inputResponses) => send(message("tasks/update", { taskId, inputResponses }, taskId)),
+    cancel: (taskId) => send(message("tasks/cancel", { taskId }, taskId)),
     close: () => agent.destroy(),
   };
 }

@@ -59,6 +59,8 @@ async function scan(node: Redis, pattern: string): Promise<number> {
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
 
+/** Of the partitions: each is covered twice. */
+const share = Math.ceil((2 * partitions) / workerCount);
 const directory = await mkdtemp(join(tmpdir(), "parley-bench-cluster-"));
 const ends: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true, maxRetries: 5 })];
 const shown: string[] = [];
@@ -71,7 +73,8 @@ try {
     REDIS_URL: cluster.url,
     PARLEY_TOOLS: "bench/tool.ts",
     PARLEY_PARTITIONS: String(partitions),
-    PARLEY_WORKER_PARTITIONS: String(Math.ceil((2 * partitions) / workerCount)),
+    PARLEY_WORKER_PARTITIONS: String(share),
+    PARLEY_CONCURRENCY: String(2 * share),
     PARLEY_LOG_LEVEL: "info",
   };
   const frontEnds = [await startFrontEnd(env), await startFrontEnd(env)];

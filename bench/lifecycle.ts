@@ -4,15 +4,20 @@ import type { Client, TaskState } from "./client.ts";
 
 export const ARGUMENTS = { note: "n".repeat(280) };
 export const ACCEPTED = { action: "accept", content: { size: 4 } };
-/** To the question of the tool that is measured. */
+/** By the key that Parley gives the question of the tool that is measured. */
 export const ANSWER = { size: ACCEPTED };
 
 const GIVE_UP_AFTER_MS = 30_000;
 
 export async function lifecycle(client: Client): Promise<void> {
-  const { taskId } = await parked(client);
-  await client.answer(taskId, ANSWER);
+  const { taskId, inputRequests } = await parked(client);
+  await client.answer(taskId, answersTo(inputRequests));
   await pollUntil(client, taskId, "completed");
+}
+
+/** By the keys that a server gave. */
+export function answersTo(inputRequests: TaskState["inputRequests"] = {}): Readonly<Record<string, object>> {
+  return Object.fromEntries(Object.keys(inputRequests).map((key) => [key, ACCEPTED]));
 }
 
 /** Calls the tool and waits for its question. */

@@ -17,6 +17,7 @@ import { create } from "./benchmarks/create.ts";
 import { fanOuts } from "./benchmarks/fan-out.ts";
 import { fairness } from "./benchmarks/fairness.ts";
 import { fleet } from "./benchmarks/fleet.ts";
+import { guardedLifecycles } from "./benchmarks/guarded.ts";
 import { growth } from "./benchmarks/growth.ts";
 import { lifecycles } from "./benchmarks/lifecycle.ts";
 import { parkedTasks } from "./benchmarks/parked.ts";
@@ -43,6 +44,7 @@ const known: readonly Benchmark[] = [
   tasksGetToken,
   create,
   ...lifecycles,
+  ...guardedLifecycles,
   ...resumes,
   ...pushes,
   ...fanOuts,
@@ -80,10 +82,15 @@ process.stdout.write(`${tableOf(rows)}\n\n${machine}. ${noise}\n`);
 if (!quick && only === undefined) writeReport({ rows, machine, noise, directory: new URL(".", import.meta.url) });
 
 async function enter(): Promise<Stage> {
-  const opened = await openStage(quick);
+  const opened = await openStage(quick, { withDurablePeer: true });
   const client = createClient(`${opened.frontEnd.url}/mcp`, 50);
   await inParallel(50, opened.some(2_000), () => lifecycle(client)); // processes that have been up for a while
   client.close();
+  if (opened.durablePeer) {
+    const durable = createClient(`${opened.durablePeer.url}/mcp`, 10);
+    await inParallel(10, opened.some(100), () => lifecycle(durable));
+    durable.close();
+  }
   return opened;
 }
 

@@ -7,6 +7,7 @@ import { once } from "node:events";
 
 export interface Measured {
   readonly pid: number;
+  isRunning(): boolean;
   /** CPU time that the process has used, user and system, in milliseconds. */
   cpuMs(): number;
   /** Resident memory in bytes. */
@@ -35,6 +36,7 @@ export function launch({ command, args, env = {}, core }: Launch): Measured {
   const exited = once(child, "exit");
   return {
     pid,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
     cpuMs() {
       // The fields behind the command's name, which may itself hold spaces and brackets.
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];

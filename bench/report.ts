@@ -12,7 +12,7 @@ export interface Report {
 }
 
 const COLUMNS = ["metric", "Parley", "lowest–highest", "floor", "Parley : floor", "SDK v1", "FastMCP + Docket", "target", "reached"];
-const SERIES: Readonly<Record<Side, string>> = { parley: "Parley", floor: "floor", peer: "SDK v1" };
+const SERIES: Readonly<Record<Side, string>> = { parley: "Parley", floor: "floor", peer: "SDK v1", durablePeer: "FastMCP + Docket" };
 
 export function tableOf(rows: readonly Row[]): string {
   const groups = Map.groupBy(rows, ({ group }) => group);
@@ -45,15 +45,16 @@ export function writeReport({ rows, machine, noise, directory }: Report): void {
 
 Written by \`npm run bench\` on ${date}: ${machine}. ${noise}
 
-Front ends, worker, floor and peer share one core and work in turn; the load has the other core, Redis (without persistence) runs where the
-system puts it. Each figure is the median of three rounds in which floor, peer and Parley follow one another; absolute figures move from run to run and
+Front ends, worker, floor and peers share one core and work in turn; the load has the other core, Redis (without persistence) runs where the
+system puts it. Each figure is the median of three rounds in which floor, peers and Parley follow one another; absolute figures move from run to run and
 from machine to machine, **ratios in one run** are what counts.
 
 - *Floor*: what the parts do with nothing of ours in between. Fastify and one HGETALL; Fastify, one HSET and one BullMQ job; the two BullMQ jobs that
   each lifecycle is; PUBLISH → message.
 - *SDK v1*: the TypeScript SDK 1.32 with its tasks in memory, the same tool, measured in this run. It looks for news every 20 ms here; by default
   each second. Nothing of it survives its process.
-- *FastMCP + Docket*: measured before, elsewhere, on a like machine with the same Redis; the only other server whose tasks outlive a process.
+- *FastMCP + Docket*: FastMCP 4.1 with fastmcp-tasks on a Redis of its own, front end and worker in one process, measured in this run by the same
+  client; the only other server whose tasks outlive a process.
 
 ${judged.length - missed.length} of ${judged.length} targets are reached.${missed.length > 0 ? ` Missed:\n\n${told}` : ""}
 
@@ -111,7 +112,7 @@ function seriesOf(rows: readonly Row[], chart: ChartName): Series[] {
   const series = new Map<string, [number, number][]>();
   for (const row of rows) {
     if (row.point?.chart !== chart) continue;
-    for (const side of ["parley", "floor", "peer"] as const) {
+    for (const side of ["parley", "floor", "peer", "durablePeer"] as const) {
       const measured = row[side];
       if (!measured) continue;
       const name = row.point.series ?? SERIES[side];
@@ -121,7 +122,7 @@ function seriesOf(rows: readonly Row[], chart: ChartName): Series[] {
   return [...series].map(([name, points]) => ({ name, points }));
 }
 
-function line({ metric, parley, floor, peer, elsewhere, unit, target, reached }: Row): string {
+function line({ metric, parley, floor, peer, durablePeer, unit, target, reached }: Row): string {
   const range = parley && parley.rounds > 1 ? `${figure(parley.lowest, "")}–${figure(parley.highest, "")}` : "";
   const ratio = parley && floor ? (parley.median / floor.median).toFixed(2) : "";
   const cells = [
@@ -131,7 +132,7 @@ function line({ metric, parley, floor, peer, elsewhere, unit, target, reached }:
     floor ? figure(floor.median, unit) : "",
     ratio,
     peer ? figure(peer.median, unit) : "",
-    elsewhere ?? "",
+    durablePeer ? figure(durablePeer.median, unit) : "",
     target?.text ?? "",
     reached === undefined ? "" : reached ? "yes" : "**no**",
   ];

@@ -1,20 +1,18 @@
 /**
- * Everything that is measured, running: a Redis of its own without persistence, two front ends and a worker, the floor, and the peer.
+ * Everything that is measured, running: a Redis of its own without persistence, two front ends and a worker, the floor, and the peers.
  *
- * Front ends, worker, floor and peer share core 0; only one side has work at a time. The load is on core 1; Redis runs where the system
+ * Front ends, worker, floor and peers share core 0; only one side has work at a time. The load is on core 1; Redis runs where the system
  * puts it.
  */
-import { cpus } from "node:os";
-import { Redis } from "ioredis";
-import { freePort, launch, type Measured, untilServed } from "./processes.ts";
+import { join } from "node:path";
+import type { Redis } from "ioredis";
+import { ENVIRONMENT, missingPython } from "../test/support/python-packages.ts";
+import { type Ground, type Inspected, layGround, type Served } from "./ground.ts";
+import { type Measured, untilServed } from "./processes.ts";
 
-export interface Served extends Measured {
-  /** Without a path. */
-  readonly url: string;
-}
-
-export interface Inspected extends Measured {
-  readonly inspectorPort: number;
+export interface DurablePeer extends Served {
+  /** For looking only. */
+  readonly redis: Redis;
 }
 
 /** Of a deployment that is larger than others. */
@@ -36,10 +34,12 @@ export interface Stage {
   readonly worker: Inspected;
   readonly floor: Served & Inspected;
   readonly peer: Served & Inspected;
+  /** On a Redis of its own. Undefined where it was not asked for, and where there is no Python to run it. */
+  readonly durablePeer: DurablePeer | undefined;
   /** One more front end, with other settings. */
   startFrontEnd(settings: Readonly<Record<string, string>>): Promise<Served>;
-  /** One more of each. */
-  startPair(): Promise<Pair>;
+  /** One more of each, with other settings if there are any. */
+  startPair(settings?: Readonly<Record<string, string>>): Promise<Pair>;
   close(): Promise<void>;
 }
 
@@ -50,51 +50,46 @@ export function cpuMsOfStages(): number {
   return cpuMsOfClosed;
 }
 
-const node = process.execPath;
-const serverCore = cpus().length > 1 ? { core: 0 } : {};
-
-export async function openStage(quick: boolean): Promise<Stage> {
-  const running: Measured[] = [];
-  const start = (request: Parameters<typeof launch>[0]) => {
-    const launched = launch(request);
-    running.push(launched);
-    return launched;
+export async function openStage(quick: boolean, { withDurablePeer = false } = {}): Promise<Stage> {
+  const grounds: Ground[] = [];
+  const ground = async () => {
+    const laid = await layGround();
+    grounds.push(laid);
+    return laid;
   };
-  const redisPort = await freePort();
-  const redisUrl = `redis://127.0.0.1:${redisPort}`;
-  start({
-    command: "redis-server",
-    args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"],
-  });
-  const redis = new Redis(redisUrl);
-  redis.on("error", () => undefined); // it is still starting; the next command waits for it
+  const { redisUrl, redis, serve: serveAny } = await ground();
+  const env = { PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname };
+  const serve = (script: string, portName: string, inspected = true, settings: Readonly<Record<string, string>> = {}) =>
+    serveAny({ args: [script], portName, inspected, settings: { ...env, ...settings } });
   const close = async () => {
-    redis.disconnect();
-    for (const each of running) cpuMsOfClosed += each.cpuMs();
-    for (const each of running.toReversed()) await each.stop();
+    for (const each of grounds) cpuMsOfClosed += await each.close();
   };
 
-  const env = { REDIS_URL: redisUrl, PARLEY_TOOLS: new URL("./tool.ts", import.meta.url).pathname, PARLEY_LOG_LEVEL: "error" };
-  async function serve(script: string, portName: string, inspected = true, settings = {}): Promise<Served & Inspected> {
-    const [port, inspectorPort] = [await freePort(), await freePort()];
-    const inspect = inspected ? [`--inspect=127.0.0.1:${inspectorPort}`, "--inspect-publish-uid=http"] : [];
-    const launched = start({
-      command: node,
-      args: [...inspect, script],
-      env: { ...env, ...settings, [portName]: String(port) },
-      ...serverCore,
+  async function startDurablePeer(): Promise<DurablePeer | undefined> {
+    if (!withDurablePeer) return undefined;
+    const missing = await missingPython();
+    if (missing !== undefined) {
+      process.stderr.write(`${missing}: nothing of FastMCP and Docket is measured\n`);
+      return undefined;
+    }
+    const { redis: own, serve: serveThere } = await ground();
+    const served = await serveThere({
+      command: join(ENVIRONMENT, "bin/python"),
+      args: [new URL("./durable-peer/server.py", import.meta.url).pathname],
+      portName: "PORT",
+      inspected: false,
     });
-    return { ...launched, url: `http://127.0.0.1:${port}`, inspectorPort };
+    return { ...served, redis: own };
   }
 
   try {
-    await redis.ping();
     const frontEnd = await serve("apps/server/main.ts", "PARLEY_PORT", false);
     const otherFrontEnd = await serve("apps/server/main.ts", "PARLEY_PORT");
     const worker = await serve("apps/worker/main.ts", "NO_PORT");
     const floor = await serve("bench/floor/main.ts", "PORT");
     const peer = await serve("bench/peer/main.ts", "PORT");
-    for (const { url } of [frontEnd, otherFrontEnd, floor, peer]) await untilServed(`${url}/readyz`);
+    const durablePeer = await startDurablePeer();
+    for (const { url } of [frontEnd, otherFrontEnd, floor, peer, ...(durablePeer ? [durablePeer] : [])]) await untilServed(`${url}/readyz`);
     return {
       quick,
       some: (count) => Math.ceil(quick ? count / 10 : count),
@@ -105,15 +100,16 @@ export async function openStage(quick: boolean): Promise<Stage> {
       worker,
       floor,
       peer,
+      durablePeer,
       async startFrontEnd(settings) {
         const served = await serve("apps/server/main.ts", "PARLEY_PORT", false, settings);
         await untilServed(`${served.url}/readyz`);
         return served;
       },
-      async startPair() {
+      async startPair(settings) {
         const pair = {
-          frontEnd: await serve("apps/server/main.ts", "PARLEY_PORT", false),
-          worker: await serve("apps/worker/main.ts", "PARLEY_METRICS_PORT", false),
+          frontEnd: await serve("apps/server/main.ts", "PARLEY_PORT", false, settings),
+          worker: await serve("apps/worker/main.ts", "PARLEY_METRICS_PORT", false, settings),
         };
         for (const { url } of [pair.frontEnd, pair.worker]) await untilServed(`${url}/readyz`);
         return pair;

@@ -20,6 +20,13 @@ export function atLeastOfFloor(share: number): Target {
   };
 }
 
+export function atMostOfFloor(ratio: number): Target {
+  return {
+    text: `≤ ${ratio.toFixed(2)} × the floor`,
+    isReached: (value, floor) => (floor === undefined ? undefined : value <= ratio * floor),
+  };
+}
+
 function spaced(unit: string): string {
   return unit === "" || unit.startsWith("/") ? unit : ` ${unit}`;
 }

@@ -5,6 +5,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { NewKey } from "./commands/keys.ts";
 import { onStderr } from "./on-stderr.ts";
+import { printJson } from "./terminal.ts";
 
 const NAME = /^[\w.@:/-]{1,128}$/;
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -12,7 +13,7 @@ const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const SCOPES_MAX = 64;
 
-export async function createKey(name: string, { scopes: list, tenant, expires }: NewKey): Promise<void> {
+export async function createKey(name: string, { scopes: list, tenant, expires, json }: NewKey): Promise<void> {
   const scopes = [...new Set(list.split(",").map((scope) => scope.trim()))].filter((scope) => scope !== "");
   if (!NAME.test(name)) throw new Error(`the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, and is ${JSON.stringify(name)}`);
   if (!TENANT.test(tenant)) throw new Error(`--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, and is ${JSON.stringify(tenant)}`);
@@ -27,6 +28,7 @@ export async function createKey(name: string, { scopes: list, tenant, expires }:
     const expiry = lifeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifeMs };
     await apiKeys.add({ id, digest, name, tenant, scopes, createdAtMs, ...expiry });
     if (isAudited) await audit.note({ action: "keys", tenant, verdict: `API key ${id} made for ${name}` });
+    if (json) return printJson({ id, key, name, tenant, scopes, createdAtMs, ...expiry });
     process.stderr.write(`${id} for ${name}, tenant ${tenant}, ${scopes.join(" ")}, ${until(expiry)}; shown only now:\n`);
     process.stdout.write(`${key}\n`);
   });
@@ -43,11 +45,12 @@ export async function listKeys({ json }: { readonly json?: true }): Promise<void
   });
 }
 
-export async function revokeKey(id: string): Promise<void> {
+export async function revokeKey(id: string, { json }: { readonly json?: true }): Promise<void> {
   await withRedis(async ({ apiKeys, audit }, isAudited) => {
     const revoked = await apiKeys.revoke(id);
     if (!revoked) throw new Error(`there is no API key ${JSON.stringify(id)}: \`parley keys list\` shows them by their ids`);
     if (isAudited) await audit.note({ action: "keys", tenant: revoked.tenant, verdict: `API key ${id} of ${revoked.name} revoked` });
+    if (json) return printJson({ id, name: revoked.name, tenant: revoked.tenant, revoked: true });
     process.stdout.write(`${id} of ${revoked.name} is revoked; front ends that used it lately take it for 5 seconds more\n`);
   });
 }

@@ -5,6 +5,7 @@ import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
+import { contentFindings } from "./check-content.ts";
 import { versionFindings } from "./check-versions.ts";
 
 export interface Finding {
@@ -29,6 +30,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
     nodeVersion(process.versions.node),
     ...found,
     // One that cannot be reached would be waited for.
+    ...(isServing ? await contentFindings(environment) : []),
     ...(isServing ? await versionFindings(environment) : []),
     await port(settings),
     await tools(settings),

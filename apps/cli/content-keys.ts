@@ -4,35 +4,46 @@ import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type ContentKeys, redisSettings, toRedisSettings } from "@parley/redis";
 import { onStderr } from "./on-stderr.ts";
+import { print, printJson } from "./terminal.ts";
 
-export function printNewKey(): void {
-  process.stdout.write(`${randomBytes(32).toString("base64")}\n`);
+export interface Output {
+  readonly json?: true;
 }
 
-export async function rotate({ dataKeys }: { readonly dataKeys: boolean }): Promise<void> {
+export function printNewKey({ json }: Output): void {
+  const key = randomBytes(32).toString("base64");
+  if (json) printJson({ key });
+  else print(key);
+}
+
+export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: boolean }): Promise<void> {
   await withKeys({ action: "keys", verdict: dataKeys ? "rotated, new data keys" : "rotated" }, async (keys) => {
     const { wrapped, current, lacking } = await keys.wrapAnew();
-    process.stdout.write(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already\n`);
+    if (!json) print(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already`);
     if (lacking > 0) {
       process.stderr.write(
         `${lacking} data keys are wrapped by a key that the ring does not have: tasks that need them wait until it is put back\n`,
       );
       process.exitCode = 1;
     }
-    if (dataKeys) process.stdout.write(`new data keys for ${await keys.nextEpoch()} tenants; all processes use them within 10 seconds\n`);
+    const tenants = dataKeys ? await keys.nextEpoch() : 0;
+    if (json) printJson({ wrapped, current, lacking, tenants });
+    else if (dataKeys) print(`new data keys for ${tenants} tenants; all processes use them within 10 seconds`);
   });
 }
 
-export async function eraseTenant(tenant: string): Promise<void> {
+export async function eraseTenant(tenant: string, { json }: Output): Promise<void> {
   await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys) => {
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     if (erased.keys === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: nothing of it was sealed, or it was erased before\n`);
+      if (json) printJson({ tenant, keys: 0, waiting: 0 });
       process.exitCode = 1;
       return;
     }
-    process.stdout.write(`${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now\n`);
+    if (json) printJson({ tenant, keys: erased.keys, waiting: erased.waiting });
+    else print(`${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now`);
   });
 }
 

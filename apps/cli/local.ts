@@ -29,6 +29,8 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
   /** Redis starts while the rest is loaded; neither is, before it is needed: a command that finds a server starts in a third of the time. */
   async function startOwn(): Promise<Running> {
     const serving = import("./serve-all.ts");
+    // Told below, if it does not load: not while nobody waits for it.
+    serving.catch(() => undefined);
     const { startEmbeddedRedis } = await import("@parley/redis/embedded");
     const embedded = process.env["REDIS_URL"] || process.env["REDIS_URL_FILE"] ? undefined : await startEmbeddedRedis({ dataDir });
     const { serveEverything } = await serving;

@@ -6,6 +6,7 @@ import { addCall } from "./commands/call.ts";
 import { addChanges } from "./commands/changes.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addContent } from "./commands/content.ts";
+import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInstall } from "./commands/install.ts";
 import { addStart } from "./commands/start.ts";
@@ -17,10 +18,12 @@ import { addTasks } from "./commands/tasks.ts";
 import { addTools } from "./commands/tools.ts";
 import { addUpstreams } from "./commands/upstreams.ts";
 import { addWorker } from "./commands/worker.ts";
+import { PIPE_CLOSED, PipeClosed, whileHeard } from "./lost-output.ts";
 
-const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
+export const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
 const COMMANDS = [
   addStart,
+  addDev,
   addServer,
   addWorker,
   addStdio,
@@ -42,8 +45,9 @@ for (const add of COMMANDS) add(program);
 
 export async function run(): Promise<void> {
   try {
-    await program.parseAsync();
+    await whileHeard(() => program.parseAsync());
   } catch (error) {
+    if (error instanceof PipeClosed) process.exit(PIPE_CLOSED);
     const message = error instanceof Error ? error.message : String(error);
     const json = process.argv.includes("--json") || process.argv.includes("-j");
     process.stderr.write(json ? `${JSON.stringify({ error: { message, ...codeOf(error) } })}\n` : `parley: ${message}\n`);

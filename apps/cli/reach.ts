@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { credentialsFor } from "./credentials.ts";
 import { localServer } from "./local.ts";
+import { outputLost } from "./lost-output.ts";
 import { checkThere, type McpClient, mcpClient } from "./mcp-client.ts";
 import { answers, findServing } from "./serving.ts";
 import { DEFAULT_DATA_DIR, DEFAULT_URL } from "./url.ts";
@@ -23,11 +24,11 @@ export interface Reached extends McpClient {
   readonly isOwn: boolean;
 }
 
-/** Runs `work` against it, and closes all that was opened. Throws an Error that says what to do where there is none. */
+/** Runs `work` against it, until nobody reads what it prints, and closes all that was opened. Throws an Error that says what to do where there is none. */
 export async function withServer<T>(options: ReachOptions, work: (server: Reached) => Promise<T>): Promise<T> {
   const server = await reach(options);
   try {
-    return await work(server);
+    return await Promise.race([work(server), outputLost]);
   } finally {
     await server.close();
   }

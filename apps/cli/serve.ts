@@ -4,10 +4,12 @@ import type { EmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
 import type { StartOptions } from "./commands/start.ts";
+import { serveWithoutOutput } from "./lost-output.ts";
 import { serveEverything } from "./serve-all.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<void> {
+  serveWithoutOutput();
   const { url, playground, embedded, showsErrors, broken, close } = await serveEverything({ dataDir, ...rest });
   const errors = showsErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
   const page = playground ? `  Playground: ${playground}\n` : "";
@@ -20,12 +22,14 @@ export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<void
 }
 
 export async function serveFrontEnd(): Promise<void> {
+  serveWithoutOutput();
   const server = await startServer(serverConfig(readEnvironment(SERVER_SETTINGS, process.env)));
   process.stdout.write(`${server.url}\n`);
   untilStopped(() => server.close());
 }
 
 export async function serveWorker(): Promise<void> {
+  serveWithoutOutput();
   const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
   untilStopped(() => worker.close(), worker.broken);
 }

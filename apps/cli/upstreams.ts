@@ -11,45 +11,58 @@ import {
   type Upstream,
   wordFor,
 } from "@parley/gateway";
+import { print, printJson } from "./terminal.ts";
 
-export function listUpstreams(file: string | undefined): void {
-  const upstreams = upstreamsOf(file);
-  if (upstreams.length === 0) process.stdout.write("no upstreams\n");
-  for (const { name, reached, prefix, concurrency } of upstreams) {
+export interface UpstreamsCommand {
+  readonly file?: string;
+  readonly json?: true;
+}
+
+export function listUpstreams({ file, json }: UpstreamsCommand): void {
+  const upstreams = upstreamsOf(file).map(({ name, reached, prefix, concurrency }) => {
+    // Without what may be a secret: the rest of an address, the arguments of a command.
     const at = reached.by === "url" ? new URL(reached.url).origin + new URL(reached.url).pathname : `stdio ${reached.command}`;
-    process.stdout.write(`${name}  ${at}  names ${JSON.stringify(`${prefix}…`)}, ${concurrency} calls at once\n`);
-  }
+    return { name, at, prefix, concurrency };
+  });
+  if (json) return printJson({ upstreams });
+  if (upstreams.length === 0) print("no upstreams");
+  for (const { name, at, prefix, concurrency } of upstreams)
+    print(`${name}  ${at}  names ${JSON.stringify(`${prefix}…`)}, ${concurrency} calls at once`);
 }
 
 /** Whether all of them answered. */
-export async function testUpstreams(file: string | undefined, name: string | undefined): Promise<boolean> {
+export async function testUpstreams({ file, json }: UpstreamsCommand, name: string | undefined): Promise<boolean> {
   const upstreams = name === undefined ? upstreamsOf(file) : [oneOf(file, name)];
   const answered = await Promise.all(
     upstreams.map(async (upstream) => {
+      const { name: named } = upstream;
       try {
         const { listing, ms, revision } = await look(upstream);
-        process.stdout.write(
-          `✓ ${upstream.name}: ${listing.tools.length} tools, ${listing.prompts.length} prompts, revision ${revision}, ${ms} ms\n`,
-        );
-        for (const left of listing.leftOut) process.stdout.write(`    left out: ${left}\n`);
-        return true;
+        const { tools, prompts, resources, templates, leftOut } = listing;
+        const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
+        if (json) return { name: named, answers: true, ...counts, revision, ms, leftOut };
+        const counted = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
+        print(`✓ ${named}: ${counted.join(", ")}, revision ${revision}, ${ms} ms`);
+        for (const left of leftOut) print(`    left out: ${left}`);
+        return { answers: true };
       } catch (error) {
-        process.stdout.write(`✗ ${upstream.name}: ${wordFor(error)}\n`);
-        return false;
+        const problem = wordFor(error);
+        if (!json) print(`✗ ${named}: ${problem}`);
+        return { name: named, answers: false, problem };
       }
     }),
   );
-  return answered.every(Boolean);
+  if (json) printJson({ upstreams: answered });
+  return answered.every(({ answers }) => answers);
 }
 
-export async function showTools(file: string | undefined, name: string): Promise<void> {
+export async function showTools({ file, json }: UpstreamsCommand, name: string): Promise<void> {
   const upstream = oneOf(file, name);
   const { listing } = await look(upstream);
-  for (const tool of listing.tools) {
-    const repeat = mayRepeat(upstream, tool) ? "is called again if its worker dies" : "is never called again";
-    process.stdout.write(`${upstream.prefix}${tool.name}  ${repeat}\n`);
-  }
-  for (const left of listing.leftOut) process.stdout.write(`left out: ${left}\n`);
+  const tools = listing.tools.map((tool) => ({ name: `${upstream.prefix}${tool.name}`, mayRepeat: mayRepeat(upstream, tool) }));
+  if (json) return printJson({ tools, leftOut: listing.leftOut });
+  for (const tool of tools) print(`${tool.name}  ${tool.mayRepeat ? "is called again if its worker dies" : "is never called again"}`);
+  for (const left of listing.leftOut) print(`left out: ${left}`);
 }
 
 interface Looked {

@@ -30,7 +30,8 @@ export const approveInvoice = defineTool({
 
     async function ask(name: string, person: string) {
       const message = `${person}: pay invoice ${invoice} over ${amount} EUR?`;
-      return { person, answer: await ctx.ask(name, { message, schema: APPROVAL, timeout: "5 days", signal }) };
+      const answer = await ctx.ask(name, { message, schema: APPROVAL, timeout: "5 days", signal });
+      return { person, answer, by: ctx.answeredBy(name)?.principal };
     }
 
     async function escalate() {
@@ -39,13 +40,13 @@ export const approveInvoice = defineTool({
       return ask("deputy", deputy);
     }
 
-    const { person, answer } = await Promise.race([ask("approver", approver), escalate()]);
+    const { person, answer, by } = await Promise.race([ask("approver", approver), escalate()]);
     decided.abort();
 
     if (answer.action === "timeout") return `Nobody decided about invoice ${invoice}.`;
     if (answer.action !== "accept" || !answer.content.approve) return `${person} did not approve invoice ${invoice}.`;
     const { note = "" } = answer.content;
-    await ctx.step("record", () => writeJson(galleryDir("invoices", `${invoice}.json`), { invoice, amount, approvedBy: person, note }));
+    await ctx.step("record", () => writeJson(galleryDir("invoices", `${invoice}.json`), { invoice, amount, approvedBy: person, by, note }));
     return `${person} approved invoice ${invoice}.`;
   },
 });

@@ -1,14 +1,17 @@
 /** Every tool of the gallery, with its worker dying at every point: the same result, the same files, each effect recorded once. */
+import { once } from "node:events";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
 import { type Script, type TestOptions, type Told, accept, decline, runTool, timeout } from "@parley/sdk/testing";
 import type { JsonObject } from "@parley/core";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as gallery from "./index.ts";
 
-const tools = catalogue(gallery).tools;
+const { tools, modules = [] } = catalogue(gallery);
 
 interface Course {
   readonly tool: string;
@@ -60,7 +63,33 @@ const COURSES: readonly Course[] = [
   { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: true } },
   { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: false } },
   { tool: "plan_retreat", args: { team: "web", people: 8 }, answers: { approve: timeout } },
+  { tool: "release_payment", args: { payment: "P-1", payee: "Acme", amount: 9000 }, answers: { release: {} } },
+  { tool: "sign_guestbook", args: { guest: "Ada" }, answers: { line: "Thank you" } },
+  {
+    tool: "host_evening",
+    args: { date: "2026-12-24", time: "19:30", guest: "Ada" },
+    answers: { "dinner:party-size": { partySize: 4 }, "guestbook:line": "Thank you" },
+  },
+  {
+    tool: "host_evening",
+    args: { date: "2026-12-24", time: "19:30", guest: "Ada" },
+    answers: { "dinner:party-size": decline, "guestbook:line": timeout },
+  },
+  { tool: "find_evening", answers: { calendar: { grant: "a token" } } },
 ];
+
+/** For find_evening. */
+const calendar = createServer((_request, response) => response.end('[{"date":"2026-12-02","busy":false}]'));
+
+beforeAll(async () => {
+  calendar.listen(0, "127.0.0.1");
+  await once(calendar, "listening");
+});
+
+afterAll(() => {
+  calendar.closeAllConnections();
+  calendar.close();
+});
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -70,10 +99,13 @@ afterEach(() => {
 async function ended({ tool: name, args = {}, answers, events = {} }: Course, options: TestOptions) {
   const dir = await mkdtemp(join(tmpdir(), "parley-crashes-"));
   vi.stubEnv("PARLEY_GALLERY_DIR", dir);
+  vi.stubEnv("CALENDAR_URL", `http://127.0.0.1:${(calendar.address() as AddressInfo).port}`);
+  // As a worker does.
+  await Promise.all(modules.map((each) => each.start()));
   try {
     const tool = tools.get(name);
     if (!tool) throw new Error(`the gallery has no tool ${name}`);
-    const run = await runTool(tool, args, { ...options, answers, events });
+    const run = await runTool(tool, args, { ...options, answers, events, tools: [...tools.values()].filter((each) => each !== tool) });
     const paths = (await readdir(dir, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
     const files = await Promise.all(
       paths.map(async (entry) => [
@@ -86,10 +118,12 @@ async function ended({ tool: name, args = {}, answers, events = {} }: Course, op
     const said = JSON.stringify(outcome)
       .replaceAll(run.task.id, "TASK")
       .replaceAll(/TASK\.[\w-]+\.[\w-]+/g, "TOKEN")
+      .replaceAll(/0-[\w-]{22}~/g, "CHILD")
       .replaceAll(UUID, "UUID");
     const [, number = "none"] = /requests\/([0-9a-f]{32})/.exec(said) ?? [];
     return JSON.parse(said.replaceAll(number, "NUMBER").replaceAll(number.slice(0, 6).toUpperCase(), "NUMBER")) as typeof outcome;
   } finally {
+    await Promise.all(modules.map((each) => each.stop()));
     await rm(dir, { recursive: true });
   }
 }
@@ -102,9 +136,9 @@ describe.each(COURSES.map((course) => [course.tool, course] as const))("%s", (_n
   test("ends the same wherever its worker dies", async () => {
     const expected = await ended(course, {});
     expect(expected.error).toBeUndefined();
-    expect(await ended(course, { interrupt: true })).toEqual(expected);
+    expect(await ended(course, { crashAt: "every" })).toEqual(expected);
     for (let after = 1; after <= expected.journal.length; after += 1) {
-      expect([after, await ended(course, { interrupt: after })]).toEqual([after, expected]);
+      expect([after, await ended(course, { crashAt: after })]).toEqual([after, expected]);
     }
   });
 });

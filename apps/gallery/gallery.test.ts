@@ -1,10 +1,13 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
 import { type Reply, type Script, accept, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { research } from "./01-research.ts";
 import { bookDinner } from "./02-book-dinner.ts";
 import { deleteFiles } from "./03-delete-files.ts";
@@ -13,12 +16,16 @@ import { connectAccount } from "./05-connect-account.ts";
 import { onboarding } from "./06-onboarding.ts";
 import { deploy } from "./07-deploy.ts";
 import { approveInvoice } from "./08-approve-invoice.ts";
+import { releasePayment } from "./18-release-payment.ts";
 import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
 import { collectPayment } from "./13-collect-payment.ts";
 import { planRetreat } from "./14-plan-retreat.ts";
+import { findEvening } from "./15-find-evening.ts";
+import { guestbook, signGuestbook } from "./16-sign-guestbook.ts";
+import { hostEvening } from "./17-host-evening.ts";
 import * as gallery from "./index.ts";
 
 let dir: string;
@@ -35,7 +42,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of fourteen tools", () => {
+test("the gallery is a catalogue of eighteen tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -51,18 +58,23 @@ test("the gallery is a catalogue of fourteen tools", () => {
     "compare_offers",
     "collect_payment",
     "plan_retreat",
+    "find_evening",
+    "sign_guestbook",
+    "host_evening",
+    "release_payment",
   ]);
+  expect(catalogue(gallery).modules?.map(({ name }) => name)).toEqual(["guestbook"]);
 });
 
 describe("research", () => {
   test("finds the lines, says how far it is, and asks nothing", async () => {
-    const run = await runTool(research, { word: "holdTable" }, { interrupt: true });
+    const run = await runTool(research, { word: "holdTable" }, { crashAt: "every" });
     expect(run.asks).toEqual([]);
     expect(run.result?.["structuredContent"]).toMatchObject({
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 14, total: 14 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 18, total: 18 });
   });
 });
 
@@ -70,7 +82,7 @@ describe("book_dinner", () => {
   const evening = { date: "2026-12-24", time: "19:30" };
 
   test("holds a table, asks, and confirms it once, even when its worker dies after every step", async () => {
-    const run = await runTool(bookDinner, evening, { answers: { "party-size": { partySize: 4 } }, interrupt: true });
+    const run = await runTool(bookDinner, evening, { answers: { "party-size": { partySize: 4 } }, crashAt: "every" });
     expect(run.text).toMatch(/^Confirmed: table 1 for 4 on 2026-12-24 at 19:30, number [0-9A-F]{6}\.$/);
     expect(run.journal).toEqual(["step:hold-table", "ask:party-size", "step:confirm"]);
     expect(await stored("bookings", "2026-12-24T19-30", "table-1.json")).toMatchObject({ partySize: 4 });
@@ -93,7 +105,7 @@ describe("book_dinner", () => {
   });
 
   test("gives the table back when the client cannot be asked after all, or the booking fails", async () => {
-    const run = await runTool(bookDinner, evening, { answers: { "party-size": unavailable }, interrupt: true });
+    const run = await runTool(bookDinner, evening, { answers: { "party-size": unavailable }, crashAt: "every" });
     expect(run.result).toMatchObject({ isError: true });
     expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
 
@@ -204,7 +216,7 @@ describe("onboarding", () => {
     const run = await runTool(
       onboarding,
       { team: "web" },
-      { answers: { member: { ...ada, more: true }, "member#2": bob }, interrupt: true },
+      { answers: { member: { ...ada, more: true }, "member#2": bob }, crashAt: "every" },
     );
     expect(run.text).toBe("Team web: Ada (developer), Bob (designer).");
     expect(run.asks.map(({ request }) => "message" in request && request.message)).toEqual([
@@ -249,19 +261,54 @@ describe("deploy", () => {
   });
 });
 
+describe("release_payment", () => {
+  const payment = { payment: "P-1", payee: "Acme", amount: 9000 };
+  const finance = (principal: string) => ({ principal, groups: ["finance"] });
+
+  test("pays when two people of finance have accepted, and says who they were", async () => {
+    const run = await startTool(releasePayment, payment, { principal: "ann", crashAt: "every" });
+    await run.answer({ release: { remark: "checked" } }, finance("ada"));
+    await expect(run.answer({ release: {} }, finance("ann"))).rejects.toThrow("is put to others");
+    expect(run.text).toBe("");
+    await run.answer({ release: {} }, finance("eve"));
+    expect(run.text).toBe("Payment P-1 is released; 2 people have accepted it.");
+    expect(await stored("payments", "P-1.json")).toMatchObject({
+      approvedBy: [{ principal: "ada", remark: "checked" }, { principal: "eve" }],
+    });
+  });
+
+  test("pays nothing when one of them declines, or five days are over", async () => {
+    const declined = await startTool(releasePayment, { ...payment, payment: "P-2" });
+    await declined.answer({ release: {} }, finance("ada"));
+    await declined.answer({ release: decline }, finance("eve"));
+    expect(declined.text).toContain("declined");
+    const late = await startTool(releasePayment, { ...payment, payment: "P-3" });
+    await late.answer({ release: {} }, finance("ada"));
+    await late.advance("5 days");
+    expect(late.text).toBe("Payment P-3 is not released: 1 of 2 people accepted it in five days.");
+    for (const name of ["P-2.json", "P-3.json"]) await expect(stored("payments", name)).rejects.toThrow("ENOENT");
+  });
+});
+
 describe("approve_invoice", () => {
   const invoice = { invoice: "2026-117", amount: 480, approver: "Ada", deputy: "Bob" };
   const keys = ({ task }: { readonly task: { readonly asks: readonly { readonly key: string }[] } }) => task.asks.map(({ key }) => key);
 
   test("asks one person, and nobody else when that one answers within a day", async () => {
-    const run = await runTool(approveInvoice, invoice, { answers: { approver: { approve: true, note: "fine" } }, interrupt: true });
+    const run = await runTool(approveInvoice, invoice, { answers: { approver: { approve: true, note: "fine" } }, crashAt: "every" });
     expect(run.text).toBe("Ada approved invoice 2026-117.");
     expect(run.asks.map(({ key }) => key)).toEqual(["approver"]);
-    expect(await stored("invoices", "2026-117.json")).toEqual({ invoice: "2026-117", amount: 480, approvedBy: "Ada", note: "fine" });
+    expect(await stored("invoices", "2026-117.json")).toEqual({
+      invoice: "2026-117",
+      amount: 480,
+      approvedBy: "Ada",
+      by: "tester",
+      note: "fine",
+    });
   });
 
   test("asks the deputy as well after a day; the first answer wins, and the other question is withdrawn", async () => {
-    const running = await startTool(approveInvoice, invoice, { interrupt: true });
+    const running = await startTool(approveInvoice, invoice, { crashAt: "every" });
     await running.advance("23 hours");
     expect(keys(running)).toEqual(["approver"]);
     await running.advance("1 hour");
@@ -274,7 +321,7 @@ describe("approve_invoice", () => {
   });
 
   test("the one who was asked first may still be the first to answer", async () => {
-    const running = await startTool(approveInvoice, invoice, { interrupt: true });
+    const running = await startTool(approveInvoice, invoice, { crashAt: "every" });
     await running.advance("2 days");
     await running.answer({ approver: { approve: true } });
     expect(running.text).toBe("Ada approved invoice 2026-117.");
@@ -299,7 +346,7 @@ describe("review_access", () => {
   const review = { project: "apollo", accounts: ["ada", "bob", "cy"] };
 
   test("asks about everybody at once, and each answer lands at its own account, in any order", async () => {
-    const running = await startTool(reviewAccess, review, { interrupt: true });
+    const running = await startTool(reviewAccess, review, { crashAt: "every" });
     expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["ada/keep", "bob/keep", "cy/keep"]);
     await running.answer({ "cy/keep": { keep: false } });
     await running.answer({ "ada/keep": { keep: true } });
@@ -320,7 +367,7 @@ describe("review_access", () => {
 
 describe("weekly_note", () => {
   test("asks week after week as the same task, with an empty journal each time", async () => {
-    const running = await startTool(weeklyNote, { journal: "garden" }, { interrupt: true });
+    const running = await startTool(weeklyNote, { journal: "garden" }, { crashAt: "every" });
     await running.answer({ note: { note: "sowed" } });
     await running.advance("7 days");
     expect(running.task.asks).toMatchObject([{ key: "note@1", request: { message: "Week 2 of garden: what happened?" } }]);
@@ -344,7 +391,7 @@ describe("plan_trip", () => {
 
   test("asks one thing after the other, and books once", async () => {
     const answers = { travellers: {}, train: "noon", day: "2026-02-14", book: true };
-    const run = await runTool(planTrip, { city: "Graz" }, { answers, interrupt: true });
+    const run = await runTool(planTrip, { city: "Graz" }, { answers, crashAt: "every" });
     expect(run.text).toContain("Booked: 2 seats to Graz, noon train.");
     expect(run.result?.["content"]).toMatchObject([{ type: "text" }, { type: "resource", resource: { mimeType: "application/json" } }]);
     expect(run.feed.filter(({ type }) => type === "emit")).toMatchObject([{ kind: "toast" }, { kind: "artifact" }]);
@@ -373,7 +420,7 @@ describe("plan_trip", () => {
 
   test.each<[Reply]>([[false], [decline], [cancel], [timeout]])("gives the seats back without a clear yes", async (book) => {
     const answers: Script = { travellers: 1, train: "noon", day: {}, book };
-    const run = await runTool(planTrip, { city: "Graz" }, { answers, interrupt: true });
+    const run = await runTool(planTrip, { city: "Graz" }, { answers, crashAt: "every" });
     expect(run.text).toBe("Nothing was booked.");
     expect(await trips()).toEqual([]);
   });
@@ -383,7 +430,7 @@ describe("compare_offers", () => {
   const suppliers = ["bakery", "bistro", "caterer"];
 
   test("asks all suppliers at once, continues with each when it has answered, and streams the comparison", async () => {
-    const running = await startTool(compareOffers, { event: "summer-party", suppliers }, { interrupt: true });
+    const running = await startTool(compareOffers, { event: "summer-party", suppliers }, { crashAt: "every" });
     const open = () => running.task.asks.map(({ key }) => key).toSorted();
     expect(open()).toEqual(["bakery/price", "bistro/price", "caterer/price"]);
     await running.answer({ "bistro/price": 310.5 });
@@ -399,7 +446,7 @@ describe("collect_payment", () => {
   const bill = { amount: 12, purpose: "tickets" };
 
   test("continues when the payment service says that it was paid, not when the window was closed", async () => {
-    const run = await startTool(collectPayment, bill, { interrupt: true });
+    const run = await startTool(collectPayment, bill, { crashAt: "every" });
     await run.answer({ pay: accept });
     expect(run.task.status).toBe("input_required");
     await expect(run.tell("paid", { status: "failed" })).rejects.toMatchObject({ code: "INVALID_EVENT" });
@@ -420,21 +467,125 @@ describe("plan_retreat", () => {
   const booked = async () => (await readdir(join(dir, "retreats", "web"))).toSorted();
 
   test("keeps what was booked when it is approved", async () => {
-    const run = await runTool(planRetreat, retreat, { answers: { approve: true }, interrupt: true });
+    const run = await runTool(planRetreat, retreat, { answers: { approve: true }, crashAt: "every" });
     expect(run.text).toBe("The retreat of web is booked for 8.");
     expect(await booked()).toEqual(["bus.json", "catering.json", "venue.json"]);
   });
 
   test("releases everything when it is cancelled, declined or nobody answers, wherever the worker dies", async () => {
-    for (const interrupt of [false, 1, 2, 3, 4, 5, 6, true]) {
-      const run = await startTool(planRetreat, retreat, { interrupt });
+    for (const crashAt of [undefined, 1, 2, 3, 4, 5, 6, "every"] as const) {
+      const run = await startTool(planRetreat, retreat, { crashAt });
       expect(await booked()).toHaveLength(3);
       await run.cancel();
-      expect([interrupt, await booked(), run.task.status]).toEqual([interrupt, [], "cancelled"]);
+      expect([crashAt, await booked(), run.task.status]).toEqual([crashAt, [], "cancelled"]);
     }
     for (const approve of [decline, timeout, false] as const) {
       const run = await runTool(planRetreat, retreat, { answers: { approve } });
       expect([await booked(), run.result?.["isError"]]).toEqual([[], true]);
     }
+  });
+});
+
+describe("find_evening", () => {
+  /** A calendar that takes one token. */
+  async function calendar(answer: (attempt: number) => [status: number, body: unknown]) {
+    let attempts = 0;
+    const server = createServer(({ headers }, response) => {
+      const [status, body] = headers.authorization === "Bearer a token" ? answer((attempts += 1)) : [401, {}];
+      response.writeHead(status).end(JSON.stringify(body));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    vi.stubEnv("CALENDAR_URL", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    onTestFinished(() => void (server.closeAllConnections(), server.close()));
+  }
+  const find = (reply: Reply) => runTool(findEvening, {}, { answers: { calendar: reply }, crashAt: "every" });
+
+  test("reads the calendar by the access that the user gives", async () => {
+    await calendar((attempt) => [
+      attempt === 1 ? 503 : 200,
+      [
+        { date: "2026-12-01", busy: true },
+        { date: "2026-12-02", busy: false },
+      ],
+    ]);
+    const run = await find({ grant: "a token" });
+    expect([run.text, run.journal]).toEqual(["2026-12-02 is free.", ["ask:calendar", "step:evenings"]]);
+    expect(run.asks).toMatchObject([{ request: { page: { kind: "oauth", provider: "calendar", scopes: ["calendar:read"] } } }]);
+  });
+
+  test("says so when the user declines, when the access does not cover it, and when no evening is free", async () => {
+    await calendar((attempt) => (attempt === 1 ? [403, {}] : [200, []]));
+    expect((await find(decline)).text).toContain("declined");
+    expect((await find({ grant: "a token" })).text).toContain("does not cover it");
+    expect((await find({ grant: "a token" })).text).toBe("There is no free evening this month.");
+  });
+});
+
+describe("sign_guestbook", () => {
+  beforeEach(() => guestbook.start());
+  afterEach(() => guestbook.stop());
+  const entries = () => readFile(join(dir, "guestbook", "entries.txt"), "utf8");
+
+  test("writes each entry once, behind those that stand there, wherever its worker dies", async () => {
+    const sign = (guest: string, crashAt?: "every") =>
+      runTool(signGuestbook, { guest }, { answers: { line: `Thanks\n${guest}` }, crashAt });
+    expect((await sign("Ada", "every")).text).toBe("Entry 1 of the guest book is Ada's.");
+    expect((await sign("Bob")).text).toBe("Entry 2 of the guest book is Bob's.");
+    expect((await entries()).split("\n").map((entry) => entry.slice(entry.indexOf(" ") + 1))).toEqual([
+      "Ada: Thanks Ada",
+      "Bob: Thanks Bob",
+      "",
+    ]);
+  });
+
+  test("has one entry for one step, also when it is written again", async () => {
+    const work: unknown[] = [];
+    await runTool(signGuestbook, { guest: "Ada" }, { answers: { line: "Hello" } });
+    const [key = ""] = (await entries()).split(" ");
+    await signGuestbook.run({ guest: "Ada" }, {
+      ask: async () => ({ action: "accept", content: { value: "Hello" } }),
+      step: async (_name: string, sign: (attempt: object) => unknown) => {
+        work.push(await sign({ idempotencyKey: key, attempt: 2 }));
+        return work[0];
+      },
+      call: { principal: "ada", capabilities: {} },
+    } as never);
+    expect(work).toEqual([1]);
+    expect((await entries()).trim().split("\n")).toHaveLength(1);
+  });
+
+  test("leaves no entry when nothing is said", async () => {
+    expect((await runTool(signGuestbook, { guest: "Ada" }, { answers: { line: decline } })).result).toMatchObject({ isError: true });
+    expect(await entries()).toBe("");
+  });
+});
+
+describe("host_evening", () => {
+  beforeEach(() => guestbook.start());
+  afterEach(() => guestbook.stop());
+  const evening = { date: "2026-12-24", time: "19:30", guest: "Ada" };
+  const tools = [bookDinner, signGuestbook];
+
+  test("asks for both tools at once, each under its own name, and ends when both have ended", async () => {
+    const running = await startTool(hostEvening, evening, { tools, crashAt: "every" });
+    expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["dinner:party-size", "guestbook:line"]);
+    await running.answer({ "guestbook:line": "Thank you" });
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["dinner:party-size"]);
+    await running.answer({ "dinner:party-size": { partySize: 2 } });
+    expect(running.text).toMatch(/^Confirmed: table 1 for 2 on 2026-12-24.*\nEntry 1 of the guest book is Ada's\.$/);
+  });
+
+  test("does not wait longer than a day for the guest book", async () => {
+    const running = await startTool(hostEvening, evening, { tools });
+    await running.answer({ "dinner:party-size": decline });
+    await running.advance("1 day");
+    expect(running.text).toBe("No table was booked.\nThe guest book stays as it is.");
+  });
+
+  test("says why there is no dinner", async () => {
+    for (let table = 1; table <= 50; table += 1)
+      await runTool(bookDinner, { date: "2026-12-24", time: "19:30" }, { answers: { "party-size": { partySize: 1 } } });
+    const run = await runTool(hostEvening, evening, { tools, answers: { "guestbook:line": "Thank you" } });
+    expect(run.text).toMatch(/^No dinner: No table is left on 2026-12-24 at 19:30\./);
   });
 });

@@ -13,6 +13,10 @@ import { planTrip } from "./11-plan-trip.ts";
 import { compareOffers } from "./12-compare-offers.ts";
 import { collectPayment } from "./13-collect-payment.ts";
 import { planRetreat } from "./14-plan-retreat.ts";
+import { findEvening } from "./15-find-evening.ts";
+import { guestbook, signGuestbook } from "./16-sign-guestbook.ts";
+import { hostEvening } from "./17-host-evening.ts";
+import { releasePayment } from "./18-release-payment.ts";
 
 export default [
   research,
@@ -29,4 +33,9 @@ export default [
   compareOffers,
   collectPayment,
   planRetreat,
+  findEvening,
+  signGuestbook,
+  hostEvening,
+  releasePayment,
+  guestbook,
 ];

@@ -4,6 +4,7 @@
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
  *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who come back
  *                                                       ├─▶ /events: other systems, by the token in the address
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
@@ -13,7 +14,7 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
-import type { Login } from "@parley/identity";
+import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
@@ -40,7 +41,10 @@ import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { home } from "./routes/home/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
+import { callbackRoute } from "./routes/asks/callback-route.ts";
+import { createGrants } from "./routes/asks/grants.ts";
 import { asksRoute } from "./routes/asks/route.ts";
+import { createVisits } from "./routes/asks/visits.ts";
 import { eventsRoute } from "./routes/events/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
 import { playApi, playPages } from "./routes/play/route.ts";
@@ -63,7 +67,7 @@ export interface AppDeps {
   readonly resource?: ProtectedResource | undefined;
   /** Of the MCP endpoint, as the page at / names it; undefined: as the page was found. */
   readonly resourceUrl?: string | undefined;
-  /** Serves the page at /play. */
+  /** Serves the page at /play. Its route, a task's timeline, is served in any case. */
   readonly playground?: boolean;
   readonly rates: Rates;
   readonly pages: PagesDeps;
@@ -81,6 +85,8 @@ export interface PagesDeps {
   readonly seal: DepositSeal;
   /** Where people reach the server; undefined: where it listens. */
   readonly publicUrl: string | undefined;
+  /** At which tools act in a person's name. */
+  readonly oauth?: OauthDirectory | undefined;
 }
 
 export interface App {
@@ -102,7 +108,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
-  const told = await announcements(services.events);
+  const told = await announcements(services.wakeUps);
   const frontEnd: FrontEnd = {
     services,
     resource,
@@ -148,11 +154,20 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     { prefix: "/mcp" },
   );
+  const visits = createVisits({ services, addresses, seal: pages.seal, signatures: signatures(keys) });
+  const grants = createGrants({ services, addresses, seal: pages.seal, signatures: signatures(keys), oauth: pages.oauth });
   await server.register(async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
-    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors });
+    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors, grants, visits });
+  });
+  await server.register(async (scope) => {
+    securityHeaders(scope, PAGE_HEADERS);
+    servedHost(scope, trusted);
+    const { authenticate: opening, returning = opening } = pages.visitors;
+    authenticated(scope, { authenticate: returning, resource: undefined, log });
+    callbackRoute(scope, { frontEnd, visitors: pages.visitors, grants, visits });
   });
   await server.register(async (scope) => {
     servedHost(scope, trusted);
@@ -177,12 +192,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       servedHost(scope, trusted);
       await playPages(scope);
     });
-    await server.register(async (scope) => {
-      await trustedCallers(scope, trusted);
-      authenticated(scope, { authenticate, resource, log });
-      playApi(scope, frontEnd);
-    });
   }
+  // Also without the page: `parley task` reads it.
+  await server.register(async (scope) => {
+    await trustedCallers(scope, trusted);
+    authenticated(scope, { authenticate, resource, log });
+    playApi(scope, frontEnd);
+  });
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

@@ -39,7 +39,7 @@ async function offering(first: Readonly<Record<string, Catalogue>>) {
     },
     async offer(principal: string, offered: Catalogue): Promise<void> {
       offers.set(principal, offered);
-      await deployment.services.events.announce({ type: "tools" });
+      await deployment.services.wakeUps.announce({ type: "tools" });
     },
   };
 }

@@ -15,9 +15,21 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
-import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
-import { filesEnvironment, uploadEnvironment } from "@parley/files";
-import { identityEnvironment, identityProblems, identitySettings, type IdentitySettings, isLoopback, resourceUrl } from "@parley/identity";
+import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
+import { filesEnvironment, type FilesSettings, filesSettings, uploadEnvironment } from "@parley/files";
+import {
+  identityEnvironment,
+  identityProblems,
+  identitySettings,
+  type IdentitySettings,
+  isLoopback,
+  oauthEnvironment,
+  oauthProblems,
+  type OauthProviderSettings,
+  oauthScopes,
+  openOauthFile,
+  resourceUrl,
+} from "@parley/identity";
 import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
@@ -36,6 +48,7 @@ export const SERVER_SETTINGS = z.object({
   ...secretEnvironment,
   ...filesEnvironment,
   ...uploadEnvironment,
+  ...oauthEnvironment,
   ...upstreamsEnvironment,
 
   PARLEY_HOST: z
@@ -156,8 +169,10 @@ export interface ServerConfig {
   readonly logLevel: string;
   /** Undefined: callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
+  /** At which tools act in a person's name; empty for none. */
+  readonly oauth: readonly OauthProviderSettings[];
   /** For fileStore. */
-  readonly files: { readonly PARLEY_FILES?: string | undefined };
+  readonly files: FilesSettings;
   /** Where people and clients reach the server; undefined: where it listens. */
   readonly publicUrl: string | undefined;
   /** Of the MCP endpoint, for clients; undefined: as they call it. */
@@ -171,13 +186,15 @@ export interface ServerConfig {
   readonly rates: RateLimits;
 }
 
-/** Throws SettingsError for settings that do not fit together, UpstreamsError for a file of upstreams that does not fit. */
+/** Throws SettingsError for settings that do not fit together, UpstreamsError and OauthFileError for files that do not fit. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
-  const problems = identityProblems(environment, environment.PARLEY_HOST);
+  const problems = [...identityProblems(environment, environment.PARLEY_HOST), ...oauthProblems(environment)];
   if (problems.length > 0) throw new SettingsError(problems);
+  const oauth = openOauthFile(environment, process.env);
   return deepFrozen({
     redis: { ...toRedisSettings(environment), weights: environment.PARLEY_TENANT_WEIGHTS },
-    core: coreSettings(environment),
+    core: { ...coreSettings(environment), oauthScopes: oauthScopes(oauth) },
+    oauth,
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
@@ -187,7 +204,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     secrets: environment.PARLEY_SECRET,
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
-    files: { PARLEY_FILES: environment.PARLEY_FILES },
+    files: filesSettings(environment),
     publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
     resourceUrl: resourceUrl(environment),
     playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),

@@ -12,8 +12,8 @@ import {
   type SessionStore,
   type Settings,
 } from "@parley/core";
-import type { Login } from "@parley/identity";
-import { createMemoryEvents, createMemoryQueue, createMemorySessions, createMemoryStore } from "@parley/core/memory";
+import type { Login, OauthDirectory } from "@parley/identity";
+import { createMemoryClaims, createMemoryQueue, createMemorySessions, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
 import { onTestFinished } from "vitest";
@@ -65,6 +65,8 @@ export interface Deploy {
   readonly files?: FileStore;
   /** Of pages; by default where the front end listens. */
   readonly publicUrl?: string;
+  /** At which tools act in a person's name. None by default. */
+  readonly oauth?: OauthDirectory;
   /** Off by default. */
   readonly playground?: boolean;
   readonly resourceUrl?: string;
@@ -86,19 +88,28 @@ export function callerNamed(principal: string, more: Partial<Caller> = {}): Call
 export async function deploy(request: Deploy): Promise<Deployment> {
   let skippedMs = 0;
   const clock = { ...systemClock, now: () => Date.now() + skippedMs };
-  const events = createMemoryEvents();
+  const wakeUps = createMemoryWakeUps();
   const queue = createMemoryQueue();
   const logged: { message: string; fields: Record<string, unknown> }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
-  const store = createMemoryStore({ clock, events });
+  const store = createMemoryStore({ clock, wakeUps });
   const seal = depositSeal([SECRET]);
   const services: Services = {
     store,
     ...(request.files && { files: request.files }),
-    deposits: { open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? "") },
+    deposits: {
+      open: async (taskId, key) => seal.open(taskId, key, (await store.deposit(taskId, key)) ?? ""),
+      async replace(taskId, key, before, text) {
+        const sealed = (await store.deposit(taskId, key)) ?? "";
+        if (seal.open(taskId, key, sealed) !== before) return false;
+        return await store.redeposit({ taskId, key, before: sealed, deposit: seal.seal(taskId, key, text) });
+      },
+    },
+    claims: createMemoryClaims({ clock }),
+    ...(request.oauth && { oauth: request.oauth }),
     eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
-    events,
+    wakeUps,
     clock,
     scope: createScope(),
     ids: {
@@ -118,7 +129,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     onTestFinished(() => worker.close());
   }
 
-  const stored = request.sessions ?? createMemorySessions({ clock, events });
+  const stored = request.sessions ?? createMemorySessions({ clock, wakeUps });
   let touched = Promise.withResolvers<void>();
   const sessions: SessionStore = {
     ...stored,
@@ -154,6 +165,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
         login: request.login,
         seal,
         publicUrl: request.publicUrl,
+        oauth: request.oauth,
       },
       playground: request.playground ?? false,
       resourceUrl: request.resourceUrl,

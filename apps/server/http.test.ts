@@ -309,7 +309,7 @@ describe("a connection", () => {
     }, 50);
     onTestFinished(() => clearInterval(drip));
     const all = [...silent, ...dripping, ...headless];
-    await until(() => all.every(({ closed }) => closed), { timeoutMs: 20_000 });
+    await until(() => all.every(({ closed }) => closed));
     for (const seen of [...dripping, ...headless]) {
       expect(parsed(seen)).toMatchObject({ status: 408, headers: { connection: "close" }, body: { error: { code: -32600 } } });
     }
@@ -384,7 +384,7 @@ describe("a connection", () => {
     seen.socket.pause();
     // Some twenty megabytes of replies: more than the buffers of two sockets hold.
     for (let count = 0; count < 150; count += 1) seen.socket.write(get + list.repeat(60));
-    await until(async () => (await connectionsOf(here)) === 0, { timeoutMs: 20_000 });
+    await until(async () => (await connectionsOf(here)) === 0);
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 

@@ -26,6 +26,7 @@ const tools = catalogue([
       return `booked for ${size}`;
     },
   }),
+  defineTool({ name: "through", run: (_args, ctx) => ctx.call("ask", {}, { key: "mine" }).then(String) }),
   defineTool({
     name: "ask",
     async run(_args, ctx) {
@@ -96,6 +97,18 @@ describe("a task's timeline", () => {
     expect(JSON.stringify(body)).not.toContain("For how many?");
   });
 
+  test("of a task that calls another one leads to it, and back", async () => {
+    const { timeline, called } = await playground();
+    const taskId = await called("through", {}, "input_required");
+    const { body } = await timeline(taskId, "owner");
+    const { calls } = body as unknown as { calls: { child: string }[] };
+    expect(body).toMatchObject({ asks: [{ key: "mine:mine", message: "Yours?" }], calls: [{ key: "mine", tool: "ask" }] });
+    expect((await timeline(calls[0]!.child, "owner")).body).toMatchObject({
+      task: { parent: taskId, name: "ask" },
+      asks: [{ key: "mine" }],
+    });
+  });
+
   test("has the words of what is asked of the owner, and until when", async () => {
     const { timeline, called } = await playground();
     const { body } = await timeline(await called("ask", {}, "input_required"), "owner");
@@ -115,6 +128,14 @@ describe("a task's timeline", () => {
     ]);
     expect(JSON.stringify(answers)).not.toContain("hold");
     expect((await timeline("0-unknown", "owner")).status).toBe(404);
+  });
+
+  test("is told, to its owner alone, also where there is no playground", async () => {
+    const { timeline, called } = await playground({ playground: false });
+    const taskId = await called("book", { note: SECRET }, "input_required");
+    expect(await timeline(taskId, "owner")).toMatchObject({ status: 200, body: { task: { id: taskId }, journal: { entries: 1 } } });
+    expect((await timeline(taskId, "asked")).status).toBe(403);
+    expect((await timeline(taskId, "stranger")).status).toBe(404);
   });
 
   test("comes in pages of two hundred items, at the limit and one beyond", async () => {
@@ -194,7 +215,8 @@ describe("the playground", () => {
     expect(on.headers.get("content-security-policy")).toMatch(/frame-ancestors 'none'.*script-src 'self'/);
     expect(on.headers.get("content-security-policy")).not.toMatch(/unsafe/);
     const { get } = await playground({ playground: false });
-    for (const path of ["/play", "/play/", "/play/api/tasks/0-x/timeline"]) expect((await get(path)).status, path).toBe(404);
+    for (const path of ["/play", "/play/", "/play/index.html", "/play/api", "/play/api/tasks"])
+      expect((await get(path)).status, path).toBe(404);
   });
 
   test("is on by itself only where nobody else can reach the server", () => {

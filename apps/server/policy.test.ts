@@ -31,6 +31,7 @@ const STATES: Record<string, { readonly asks: readonly string[]; readonly status
   working: { asks: [], status: "working" },
   "asks-owner": { asks: ["own"], status: "input_required" },
   "asks-finance": { asks: ["finance"], status: "input_required" },
+  "asks-two-of-finance": { asks: ["finance"], status: "input_required" },
   "asks-both": { asks: ["own", "finance"], status: "input_required" },
   completed: { asks: [], status: "completed" },
   failed: { asks: [], status: "failed" },
@@ -43,6 +44,10 @@ const tools = catalogue([
   defineTool({ name: "working", run: (_args, ctx) => ctx.sleep("nap", "1 hour").then(() => "slept") }),
   defineTool({ name: "asks-owner", run: (_args, ctx) => ctx.elicit("own", own).then(() => "done") }),
   defineTool({ name: "asks-finance", run: (_args, ctx) => ctx.elicit("finance", finance).then(() => "done") }),
+  defineTool({
+    name: "asks-two-of-finance",
+    run: (_args, ctx) => ctx.elicit("finance", { ...finance, quorum: 2 }).then(() => "done"),
+  }),
   defineTool({
     name: "asks-both",
     run: (_args, ctx) => Promise.all([ctx.elicit("own", own), ctx.elicit("finance", finance)]).then(() => "done"),

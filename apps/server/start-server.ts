@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services, sweepFiles, describeError } from "@parley/core";
 import { fileStore } from "@parley/files";
-import { createOffer, type Offer, type Upstream } from "@parley/gateway";
-import { createIdentity, createLogin } from "@parley/identity";
+import type { Offer, Upstream } from "@parley/gateway";
+import { createIdentity, createLogin, createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
   createLogger,
@@ -55,12 +55,12 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     if (!shared) await telemetry.close();
   };
   try {
-    const { store, queue, events, ids, sessions } = redis;
-    const files = fileStore(config.files, config.redis.prefix);
+    const { store, queue, wakeUps, ids, sessions } = redis;
+    const files = await fileStore(config.files, config.redis.prefix);
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
-      events,
+      wakeUps,
       ids,
       clock: { ...systemClock, now: redis.now },
       scope: createScope(),
@@ -68,6 +68,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       validate: createValidator(),
       log,
       settings: config.core,
+      claims: redis.claims,
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
@@ -82,16 +83,30 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams } = config;
     const { readLists: read, writeList: write } = redis.gateway;
-    const onAnnouncement: typeof events.onAnnouncement = (listener) => events.onAnnouncement(listener);
+    const onAnnouncement: typeof wakeUps.onAnnouncement = (listener) => wakeUps.onAnnouncement(listener);
+    const deployment = upstreams && (await deploymentId(redis.secret));
+    // An MCP client comes with it, so it is loaded where there are upstreams.
+    const gateway = upstreams && (await import("@parley/gateway"));
+    const reads = await gateway?.createReadThrough(redis.gateway);
     const offer =
-      upstreams && (await createOffer({ own: catalogue, upstreams: upstreams.upstreams, listings: { read, write }, onAnnouncement, log }));
+      upstreams && deployment !== undefined
+        ? await gateway?.createOffer({
+            own: catalogue,
+            deployment,
+            upstreams: upstreams.upstreams,
+            listings: { read, write },
+            onAnnouncement,
+            log,
+            ...(reads && { reads }),
+          })
+        : undefined;
     async function replace(of: Offer, others: readonly Upstream[]): Promise<void> {
       await of.replace(others);
-      for (const type of ["tools", "prompts"] as const) await events.announce({ type });
+      for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });
     }
     const stopWatching =
       offer &&
-      upstreams.watch({
+      upstreams?.watch({
         log,
         onChange: (others) =>
           void replace(offer, others).catch((error: unknown) =>
@@ -102,7 +117,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
       catalogues: offer ?? fixedCatalogue(catalogue),
-      ...(offer && { deployment: await deploymentId(redis.secret) }),
+      ...(deployment !== undefined && { deployment }),
       facts: {
         name: "parley",
         version: VERSION,
@@ -117,6 +132,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         login,
         seal,
         publicUrl: config.publicUrl,
+        oauth: createOauthProviders(config.oauth, redis.now),
       },
       trusted: config,
       rates: redis.rates(config.rates),
@@ -154,6 +170,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         await app.close();
         stopWatching?.();
         offer?.close();
+        reads?.close();
         await close();
       },
     };

@@ -1,7 +1,18 @@
 /** Every setting of a worker. */
-import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway";
-import { coreEnvironment, coreSettings, duration, hostsEnvironment, list, logEnvironment, secretEnvironment, whole } from "@parley/node";
-import { filesEnvironment } from "@parley/files";
+import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
+import {
+  coreEnvironment,
+  coreSettings,
+  duration,
+  hostsEnvironment,
+  list,
+  logEnvironment,
+  secretEnvironment,
+  SettingsError,
+  whole,
+} from "@parley/node";
+import { filesEnvironment, filesSettings } from "@parley/files";
+import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
@@ -14,6 +25,7 @@ export const WORKER_SETTINGS = z.object({
   ...telemetryEnvironment,
   ...secretEnvironment,
   ...filesEnvironment,
+  ...oauthEnvironment,
   ...upstreamsEnvironment,
   ...gatewayEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
@@ -38,18 +50,22 @@ export const WORKER_SETTINGS = z.object({
   ),
 });
 
-/** Throws UpstreamsError for a file of upstreams that does not fit. */
+/** Throws SettingsError for settings that do not fit together, UpstreamsError and OauthFileError for files that do not fit. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
+  const problems = oauthProblems(environment);
+  if (problems.length > 0) throw new SettingsError(problems);
+  const oauth = openOauthFile(environment, process.env);
   return {
     redis: toRedisSettings(environment),
-    core: coreSettings(environment),
+    core: { ...coreSettings(environment), oauthScopes: oauthScopes(oauth) },
+    oauth,
     logLevel: environment.PARLEY_LOG_LEVEL,
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     telemetry: telemetrySettings(environment),
     tools: environment.PARLEY_TOOLS,
     secrets: environment.PARLEY_SECRET,
     publicUrl: environment.PARLEY_PUBLIC_URL,
-    files: { PARLEY_FILES: environment.PARLEY_FILES },
+    files: filesSettings(environment),
     concurrency: environment.PARLEY_CONCURRENCY,
     partitionShare: environment.PARLEY_WORKER_PARTITIONS,
     moduleTimeoutMs: environment.PARLEY_MODULE_TIMEOUT,

@@ -1,8 +1,9 @@
 /** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
 import { readFileSync } from "node:fs";
 import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
-import { createGateway, type Gateway, type GatewayRun } from "@parley/gateway";
+import type { Gateway, GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
+import { createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
   createLogger,
@@ -48,7 +49,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
-  const files = fileStore(config.files, config.redis.prefix);
+  const files = await fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const stopping = new AbortController();
@@ -57,7 +58,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const services: Services = {
     store: telemetry.watchStore(redis.store),
     queue: redis.queue,
-    events: redis.events,
+    wakeUps: redis.wakeUps,
     ids: redis.ids,
     clock: { ...systemClock, now: redis.now },
     scope,
@@ -72,8 +73,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     stopping: stopping.signal,
     suspects: createSuspects(systemClock),
     serving: redis.serving,
+    slots: redis.slots,
     ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
+    claims: redis.claims,
+    ...(config.oauth.length > 0 && { oauth: createOauthProviders(config.oauth, redis.now) }),
     eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
@@ -122,6 +126,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
       const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
+      // Loaded where there are upstreams: an MCP client comes with it.
+      const { createGateway } = await import("@parley/gateway");
       gateway = await createGateway({
         upstreams,
         own,

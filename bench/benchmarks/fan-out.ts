@@ -6,7 +6,7 @@ import { liveHeapBytes } from "../heap.ts";
 import { ANSWER, parked } from "../lifecycle.ts";
 import { listen, type Listener } from "../listener.ts";
 import { median } from "../measure.ts";
-import type { Inspected } from "../stage.ts";
+import type { Inspected } from "../ground.ts";
 import { atMost } from "../target.ts";
 
 const TOGETHER = 50;

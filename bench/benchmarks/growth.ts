@@ -158,17 +158,14 @@ async function fill(
   await inParallel(TOGETHER, count, async () => {
     written += 1;
     const taskId = await ids.taskId();
-    if (written % SAMPLE_EVERY === 0) taskIds.push(taskId);
+    if (written % SAMPLE_EVERY === 1) taskIds.push(taskId);
     const token = ids.token();
     const nowMs = now();
     const dueAtMs = nowMs + WAITS_MS;
     const asks = model.asks.map((ask) => ({ ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs }));
-    // On one connection, in this order.
-    const [, , { type }] = await Promise.all([
-      store.create({ taskId, call: { ...model.call, createdAtMs: nowMs, arguments: ARGUMENTS, seed: ids.token() }, graceMs: GRACE_MS }),
-      store.begin({ taskId, run: 1, token, nowMs, leaseMs: LEASE_MS }),
-      store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS }),
-    ]);
+    await store.create({ taskId, call: { ...model.call, createdAtMs: nowMs, arguments: ARGUMENTS, seed: ids.token() }, graceMs: GRACE_MS });
+    await store.begin({ taskId, run: 1, token, nowMs, leaseMs: LEASE_MS });
+    const { type } = await store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS });
     if (type !== "parked") throw new Error(`a task was not parked but ${type}`);
   });
 }

@@ -1,4 +1,7 @@
-/** What the gateway adds to a call: one client with one session at a time, directly at the upstream and through the gateway, a few calls of each in turn. */
+/**
+ * What the gateway adds to a call: one client with one session at a time, directly at the upstream, at a tool of Parley's own that does the same, and
+ * through the gateway, a few calls of each in turn.
+ */
 import { median, quantile } from "../measure.ts";
 import { blockingLifecycle, openSession, type Session } from "../session.ts";
 import type { GatewayDeployment } from "./deployment.ts";
@@ -6,6 +9,7 @@ import type { GatewayDeployment } from "./deployment.ts";
 export interface Latency {
   /** Milliseconds. */
   readonly direct: Spread;
+  readonly own: Spread;
   readonly gateway: Spread;
   readonly added: Spread;
 }
@@ -20,16 +24,17 @@ const IN_TURN = 10;
 
 export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool: "plain" | "ask", calls: number): Promise<Latency> {
   const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
-  const taken = { direct: [] as number[], gateway: [] as number[] };
+  const taken = { direct: [] as number[], own: [] as number[], gateway: [] as number[] };
   try {
     for (let done = 0; done < calls + WARM_UP; done += IN_TURN) {
       for (const [side, session, name] of [
         ["direct", direct, tool],
+        ["own", gateway, `own_${tool}`],
         ["gateway", gateway, `up_${tool}`],
       ] as const) {
         for (let each = 0; each < IN_TURN; each += 1) {
           const sentAt = performance.now();
-          await call(session, name);
+          await callOnce(session, name);
           if (done >= WARM_UP) taken[side].push(performance.now() - sentAt);
         }
       }
@@ -38,12 +43,12 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
     direct.close();
     gateway.close();
   }
-  const [theirs, ours] = [spread(taken.direct), spread(taken.gateway)];
-  return { direct: theirs, gateway: ours, added: { p50: ours.p50 - theirs.p50, p99: ours.p99 - theirs.p99 } };
+  const [theirs, own, ours] = [spread(taken.direct), spread(taken.own), spread(taken.gateway)];
+  return { direct: theirs, own, gateway: ours, added: { p50: ours.p50 - theirs.p50, p99: ours.p99 - theirs.p99 } };
 }
 
 /** The client answers as soon as it is asked. */
-async function call(session: Session, name: string): Promise<void> {
+export async function callOnce(session: Session, name: string): Promise<void> {
   const args = { text: "n".repeat(280) };
   if (name.endsWith("ask")) return await blockingLifecycle(session, name, args);
   const { isError, content } = await session.request<{ isError?: boolean; content: { text: string }[] }>("tools/call", {

@@ -4,13 +4,12 @@
  *   plain   answers with the text that it is given
  *   ask     asks with elicitation/create, waits, and answers with the text that it is given and the answer
  *
- * Takes PORT. GET /readyz; GET /sessions: how many are open.
+ * Takes PORT. GET /readyz; GET /sessions: how many are open; GET /requests: how many came from clients.
  */
-import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { createSessionServer } from "../../test/support/session-server.ts";
 
 const inputSchema = { type: "object", properties: { text: { type: "string" } } } as const;
 const requestedSchema = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] } as const;
@@ -31,20 +30,15 @@ function build(): Server {
   return server;
 }
 
-const sessions = new Map<string, StreamableHTTPServerTransport>();
+let requests = 0;
+const { sessions, serve: serveSession } = createSessionServer(build);
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.url === "/readyz") return void response.end("ok");
   if (request.url === "/sessions") return void response.end(String(sessions.size));
-  const known = sessions.get(String(request.headers["mcp-session-id"]));
-  if (known) return await known.handleRequest(request, response);
-  const transport = new StreamableHTTPServerTransport({
-    sessionIdGenerator: randomUUID,
-    onsessioninitialized: (id) => void sessions.set(id, transport),
-    onsessionclosed: (id) => void sessions.delete(id),
-  });
-  await build().connect(transport as never);
-  await transport.handleRequest(request, response);
+  if (request.url === "/requests") return void response.end(String(requests));
+  requests += 1;
+  await serveSession(request, response);
 }
 
 createServer((request, response) => void serve(request, response)).listen(Number(process.env["PORT"]), "127.0.0.1");

@@ -51,7 +51,7 @@ async function rewriteImports(file: string): Promise<void> {
 }
 
 function published(manifest: Manifest, root: Manifest): Manifest {
-  const { private: _, devDependencies: __, exports: entries, bin, dependencies, ...rest } = manifest;
+  const { private: _, devDependencies: __, exports: entries, bin, dependencies, optionalDependencies, ...rest } = manifest;
   if (manifest.version !== root.version)
     throw new Error(`${manifest.name} has version ${manifest.version}, the repository ${root.version}`);
   return {
@@ -64,6 +64,7 @@ function published(manifest: Manifest, root: Manifest): Manifest {
     ...(entries && { exports: { ...compiled(entries), "./package.json": "./package.json" } }),
     ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, path]) => [name, toJs(path)])) }),
     ...(dependencies && { dependencies: ranges(dependencies, root) }),
+    ...(optionalDependencies && { optionalDependencies: ranges(optionalDependencies, root) }),
   } as unknown as Manifest;
 }
 

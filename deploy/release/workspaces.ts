@@ -31,6 +31,7 @@ export interface Manifest {
   readonly bin?: Readonly<Record<string, string>>;
   readonly files?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly [key: string]: unknown;
 }

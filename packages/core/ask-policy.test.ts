@@ -1,20 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { ADDRESSEE_CHARS_MAX, ADDRESSEES_MAX, type AskSettings, checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
-import { ParleyError } from "./errors.ts";
+import { problems } from "./ask-policy.fixture.ts";
+import { ADDRESSEE_CHARS_MAX, ADDRESSEES_MAX, type AskSettings, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
+import type { ParleyError } from "./errors.ts";
 import { accept, askKeys, subject } from "./replay.fixture.ts";
-import { DEFAULT_SETTINGS } from "./settings.ts";
 import type { AskRequest, Audience, JsonObject } from "./task.ts";
 
-function problems(request: AskRequest, settings: Partial<AskSettings> = {}, audience?: Audience) {
-  try {
-    checkAsk("question", { request, ...(audience && { audience }) }, { ...DEFAULT_SETTINGS, ...settings });
-    return [];
-  } catch (error) {
-    if (!(error instanceof ParleyError) || error.code !== "INVALID_ASK") throw error;
-    expect(error.message).toMatch(/^the ask "question" cannot be put: \//);
-    return error.violations ?? [];
-  }
-}
 const page = (url: string, settings?: Partial<AskSettings>) => problems({ type: "url", message: "Go there", url }, settings);
 const form = (properties: JsonObject, settings?: Partial<AskSettings>) =>
   problems({ type: "form", message: "?", schema: { type: "object", properties } }, settings);
@@ -40,6 +30,7 @@ describe("a page", () => {
     "http://128.0.0.1/",
     "http://[::2]/",
     "ftp://example.com/",
+    "ftp://localhost/",
     "vscode://file/x",
     "mailto:a@example.com",
     "javascript:alert(1)",
@@ -77,7 +68,18 @@ describe("a page", () => {
     for (const url of ["http://example.com/", "vscode://file/x"]) expect(page(url, { askUrlSchemes })).toEqual([]);
     expect(page("https://example.com/", { askUrlSchemes })).toHaveLength(1);
     expect(page("http://localhost/", { askUrlSchemes: [] })).toEqual([]);
-    for (const scheme of FORBIDDEN_SCHEMES) expect(page(`${scheme}:x`, { askUrlSchemes: [scheme] }), scheme).toHaveLength(1);
+    expect(page(`${"a".repeat(41)}:x`, { askUrlSchemes })).toEqual([
+      {
+        path: "/url",
+        message: `has the scheme ${"a".repeat(40)}, and may have http, vscode, or http to this machine (PARLEY_ASK_URL_SCHEMES)`,
+      },
+    ]);
+  });
+
+  test("never has a scheme that runs code, reads files or starts programs, even where the deployment names it", () => {
+    const forbidden = "javascript, vbscript, data, blob, file, filesystem, about, view-source, ms-msdt, search-ms".split(", ");
+    expect(FORBIDDEN_SCHEMES).toStrictEqual(forbidden);
+    for (const scheme of forbidden) expect(page(`${scheme}:x`, { askUrlSchemes: [scheme] }), scheme).toHaveLength(1);
   });
 });
 
@@ -97,6 +99,25 @@ describe("a form", () => {
       { path: "/field3", message: expect.stringContaining('its title has "cvv"') },
     ]);
     for (const { message } of found) expect(message).toContain("use url mode");
+  });
+
+  test("is refused with what to do about it, however long the words are", () => {
+    const word = `${"x".repeat(33)}password`;
+    const told = `"${"x".repeat(33)}passwor"), which clients must not see: use url mode, or another`;
+    const text = { type: "string" };
+    expect(form({ [word]: text })).toEqual([
+      {
+        path: `/${word}`,
+        message: `looks as if it asked for a secret (its name has ${told} name if it is none (PARLEY_SECRET_NAMES)`,
+      },
+    ]);
+    expect(form({ a: { ...text, title: word }, b: { ...text, description: word } })).toEqual([
+      { path: "/a", message: `looks as if it asked for a secret (its title has ${told} title if it is none (PARLEY_SECRET_NAMES)` },
+      {
+        path: "/b",
+        message: `looks as if it asked for a secret (its description has ${told} description if it is none (PARLEY_SECRET_NAMES)`,
+      },
+    ]);
   });
 
   test("of one field is judged by what the person reads above it, and a form of several is not", () => {
@@ -128,7 +149,9 @@ describe("a form", () => {
   });
 
   test("of no shape that is known is left to the client's side", () => {
-    expect(form({ broken: "a text" })).toEqual([]);
+    expect(form({ broken: "a text", none: null })).toEqual([]);
+    expect(form({ a: { type: "string", title: 5, description: null }, b: { type: "string", title: ["password"] } })).toEqual([]);
+    expect(problems({ type: "form", message: "?", schema: { type: "object", properties: null } })).toEqual([]);
     expect(problems({ type: "form", message: "?", schema: { type: "object" } })).toEqual([]);
     expect(problems({ type: "roots" })).toEqual([]);
     expect(problems({ type: "sampling", params: { url: "javascript:x" } })).toEqual([]);
@@ -188,19 +211,43 @@ describe("an audience", () => {
     expect(audience(to, not)).toEqual([]);
   });
 
+  const shape = 'must be "caller", "tenant", or an object with people, groups, roles';
+  const nobody = "must name somebody in people, groups, roles: nobody could answer";
+  const name = "must be a text of 1 to 256 characters";
+
   test.each([
-    ["a word", "everybody", undefined, "/to"],
-    ["nothing", null, undefined, "/to"],
-    ["nobody", {}, undefined, "/to"],
-    ["empty lists", { people: [], groups: [] }, undefined, "/to"],
-    ["a misspelt kind", { group: ["finance"], people: ["ada"] }, undefined, "/to/group"],
-    ["a text in place of a list", { groups: "finance" }, undefined, "/to/groups"],
-    ["an empty name", { groups: ["finance", ""] }, undefined, "/to/groups/1"],
-    ["a number", { people: [7] }, undefined, "/to/people/0"],
-    ["one name too many", { roles: Array.from({ length: ADDRESSEES_MAX + 1 }, (_, n) => `r${n}`) }, undefined, "/to/roles"],
-    ["a name that is too long", { people: ["x".repeat(ADDRESSEE_CHARS_MAX + 1)] }, undefined, "/to/people/0"],
-    ["somebody else's exclusion", "tenant", "ada", "/not"],
-  ])("may not be %s", (_, to, not, path) => {
-    expect(audience(to, not)).toEqual([{ path, message: expect.any(String) }]);
+    ["a word", "everybody", undefined, "/to", shape],
+    ["nothing", null, undefined, "/to", shape],
+    ["nobody", {}, undefined, "/to", nobody],
+    ["empty lists", { people: [], groups: [] }, undefined, "/to", nobody],
+    ["a misspelt kind", { group: ["finance"], people: ["ada"] }, undefined, "/to/group", "is none of people, groups, roles"],
+    [
+      "a kind with a long name",
+      { ["g".repeat(41)]: [], people: ["ada"] },
+      undefined,
+      `/to/${"g".repeat(40)}`,
+      "is none of people, groups, roles",
+    ],
+    ["a text in place of a list", { groups: "finance" }, undefined, "/to/groups", "must be a list of names"],
+    ["an empty name", { groups: ["finance", ""] }, undefined, "/to/groups/1", name],
+    ["a number", { people: [7] }, undefined, "/to/people/0", name],
+    ["a list in place of a name", { people: [["ada"]] }, undefined, "/to/people/0", name],
+    [
+      "one name too many",
+      { roles: Array.from({ length: ADDRESSEES_MAX + 1 }, (_, n) => `r${n}`) },
+      undefined,
+      "/to/roles",
+      "must have at most 100 names",
+    ],
+    ["a name that is too long", { people: ["x".repeat(ADDRESSEE_CHARS_MAX + 1)] }, undefined, "/to/people/0", name],
+    ["somebody else's exclusion", "tenant", "ada", "/not", 'must be "caller"'],
+  ])("may not be %s", (_, to, not, path, message) => {
+    expect(audience(to, not)).toEqual([{ path, message }]);
+  });
+
+  test("is told three kinds that are none, of as many as there are", () => {
+    const paths = (kinds: readonly string[]) => audience({ people: ["ada"], ...Object.fromEntries(kinds.map((kind) => [kind, []])) });
+    expect(paths(["a", "b", "c"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);
+    expect(paths(["a", "b", "c", "d"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);
   });
 });

@@ -11,10 +11,11 @@ import { ParleyError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "./settings.ts";
-import { FILES_MAX } from "./files.ts";
+import { QUORUM_MAX } from "./quorum.ts";
+import { FILES_MAX, type FilesWanted } from "./files.ts";
 import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Page, Violation } from "./task.ts";
 
-export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames">;
+export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames" | "oauthScopes">;
 
 /** Schemes that run code, read files or start programs where they are opened: allowed by no setting. */
 export const FORBIDDEN_SCHEMES: readonly string[] = [
@@ -32,7 +33,10 @@ export const FORBIDDEN_SCHEMES: readonly string[] = [
 
 /** Throws INVALID_ASK with a violation for each thing that may not be asked. */
 export function checkAsk(key: string, { request, audience }: Pick<Ask, "request" | "audience">, settings: AskSettings): void {
-  const violations = [...violationsOf(request, settings), ...(audience ? audienceProblems(audience) : [])];
+  const violations = [
+    ...violationsOf(request, settings),
+    ...(audience ? [...audienceProblems(audience), ...quorumProblems(request, audience)] : []),
+  ];
   if (violations.length > 0) {
     throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: ${describeViolations(violations)}`, { violations });
   }
@@ -42,7 +46,7 @@ function violationsOf(request: AskRequest, settings: AskSettings): readonly Viol
   switch (request.type) {
     case "url": {
       // One of Parley's own has no address yet.
-      if (request.page) return pageProblems(request.page);
+      if (request.page) return pageProblems(request.page, settings);
       const message = urlProblem(request.url, settings.askUrlSchemes);
       return message === undefined ? [] : [{ path: "/url", message }];
     }
@@ -60,9 +64,42 @@ type FormRequest = Extract<AskRequest, { type: "form" }>;
 const ACCEPT_MAX = 50;
 const ACCEPTED = /^(\.\w{1,16}|[\w.+-]{1,100}\/([\w.+-]{1,100}|\*))$/;
 
-function pageProblems(page: Page): Violation[] {
-  if (page.kind !== "files") return [];
-  const { accept, bytesMax, countMax } = page;
+function pageProblems(page: Page, settings: AskSettings): Violation[] {
+  switch (page.kind) {
+    case "secret":
+      return [];
+    case "files":
+      return filesProblems(page);
+    case "oauth":
+      return oauthProblems(page, settings);
+    case "visit": {
+      const message = urlProblem(page.url, settings.askUrlSchemes);
+      const problems = message === undefined ? [] : [{ path: "/url", message }];
+      if (PARAMETER.test(page.returnTo)) return problems;
+      return [...problems, { path: "/returnTo", message: "must be the name of a parameter: 1 to 64 of A-Z a-z 0-9 _ - . [ ]" }];
+    }
+  }
+}
+
+/** What the operator lets tools ask for at a provider bounds what a tool may. */
+function oauthProblems({ provider, scopes }: Extract<Page, { kind: "oauth" }>, { oauthScopes = {} }: AskSettings): Violation[] {
+  if (oauthScopes === "any") return [];
+  const known = Object.keys(oauthScopes);
+  const allowed = Object.hasOwn(oauthScopes, String(provider)) ? oauthScopes[provider] : undefined;
+  if (!allowed)
+    return [{ path: "/provider", message: `must be one of those that are set up here: ${known.join(", ") || "none"} (PARLEY_OAUTH)` }];
+  if (!Array.isArray(scopes) || scopes.length === 0) return [{ path: "/scopes", message: "must be a list of at least one scope" }];
+  const refused = scopes.findIndex((scope) => !allowed.includes(scope));
+  if (refused === -1) return [];
+  return [
+    {
+      path: `/scopes/${refused}`,
+      message: `is not among the scopes that ${provider} is set up for here: ${allowed.join(", ")} (PARLEY_OAUTH)`,
+    },
+  ];
+}
+
+function filesProblems({ accept, bytesMax, countMax }: FilesWanted): Violation[] {
   const problems: Violation[] = [];
   if (!Array.isArray(accept) || accept.length > ACCEPT_MAX || !accept.every((each) => typeof each === "string" && ACCEPTED.test(each)))
     problems.push({ path: "/accept", message: `must be a list of at most ${ACCEPT_MAX} types such as image/png, image/* or .pdf` });
@@ -71,6 +108,8 @@ function pageProblems(page: Page): Violation[] {
     problems.push({ path: "/count", message: `must be a whole number from 1 to ${FILES_MAX}` });
   return problems;
 }
+
+const PARAMETER = /^[\w.[\]-]{1,64}$/;
 
 const KINDS: readonly (keyof Addressees)[] = ["people", "groups", "roles"];
 
@@ -98,6 +137,22 @@ function namesProblems(kind: keyof Addressees, names: readonly string[]): Violat
     if (typeof name === "string" && name !== "" && name.length <= ADDRESSEE_CHARS_MAX) return [];
     return [{ path: `/to/${kind}/${index}`, message: `must be a text of 1 to ${ADDRESSEE_CHARS_MAX} characters` }];
   });
+}
+
+/**
+ * A form alone: who visits a page visits it for themselves, and what is left there is one person's. Whether names are of different people nobody can
+ * say in advance, except that one name is not two people.
+ */
+function quorumProblems({ type }: AskRequest, { to, quorum }: Audience): Violation[] {
+  if (quorum === undefined) return [];
+  const problem = (message: string) => [{ path: "/quorum", message }];
+  if (!Number.isSafeInteger(quorum) || quorum < 1 || quorum > QUORUM_MAX) return problem(`must be a whole number from 1 to ${QUORUM_MAX}`);
+  if (type !== "form") return problem("is for forms: a page, or a request for a model or folders, is one person's");
+  if (typeof to !== "object" || to === null) return [];
+  const { people = [], groups = [], roles = [] } = to;
+  const named = new Set(people).size;
+  if (groups.length > 0 || roles.length > 0 || named >= quorum) return [];
+  return problem(`must be at most ${named}: \`to\` names only so many people`);
 }
 
 /** What is wrong with the page that a person is sent to. It never repeats the url, which may hold what only that person is to see. */
@@ -130,8 +185,9 @@ function secretFields({ message, schema: { properties } }: FormRequest, names: S
 
 const TYPED: readonly (Json | undefined)[] = ["string", "number", "integer"];
 
+/** Short enough that what to do is not cut off (TEXT_MAX of schema-violation.ts). */
 function secretProblem({ in: where, words }: Finding): string {
-  return `looks as if it asked for a secret (its ${where} has "${words.slice(0, 40)}"), which must not pass through the client: use url mode, or give the field another ${where} if it is none (PARLEY_SECRET_NAMES)`;
+  return `looks as if it asked for a secret (its ${where} has "${words.slice(0, 40)}"), which clients must not see: use url mode, or another ${where} if it is none (PARLEY_SECRET_NAMES)`;
 }
 
 /** By the settings' own list, of which a process has one. */

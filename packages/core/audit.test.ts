@@ -1,7 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { type Audit, type AuditFact, noteShown, SHOWN_MAX, withAudit } from "./audit.ts";
+import {
+  type Actor,
+  type Audit,
+  type AuditFact,
+  bindingOfCall,
+  boundTo,
+  noteAudit,
+  noteShown,
+  SHOWN_MAX,
+  toolOf,
+  withAudit,
+} from "./audit.ts";
 import { callerNamed } from "./caller.fixture.ts";
-import type { Ask, Task } from "./task.ts";
+import type { Ask, AskRequest, CallFacts, EventRequest, Open, Task } from "./task.ts";
 
 const task = { id: "0-1", call: { kind: "tool", name: "subject" } } as Task;
 const ask = (key: string, revision = 1): Ask => ({ key, digest: "d", request: { type: "roots" }, since: { revision, position: 0 } }) as Ask;
@@ -21,7 +32,7 @@ describe("questions that are shown are noted", () => {
       noteShown(services, actor, task, [ask("a")]);
     noteShown(services, alice, task, [ask("a", 2), ask("b")]);
     expect(noted).toHaveLength(5);
-    expect(noted[0]).toEqual({
+    expect(noted[0]).toStrictEqual({
       principal: "alice",
       door: "a door",
       action: "shown",
@@ -31,6 +42,13 @@ describe("questions that are shown are noted", () => {
       question: "d",
       version: 1,
     });
+  });
+
+  test("also where the store has not said since when they are open", () => {
+    const { noted, services } = audited();
+    const { since, ...young } = ask("a");
+    for (const shown of [young, young, { ...young, since }]) noteShown(services, alice, task, [shown as Ask]);
+    expect(noted.map(({ version }) => version)).toStrictEqual([undefined, 1]);
   });
 
   test("as many as it remembers, at the limit and one beyond", () => {
@@ -53,4 +71,53 @@ test("without an audit no fact is made", () => {
   };
   expect(withAudit({ digest: (text) => text }, { caller: callerNamed("alice") }, fact)).toEqual({});
   noteShown({ digest: fact }, { caller: callerNamed("alice") }, task, [ask("a")]);
+});
+
+describe("a fact names who acts", () => {
+  const fact = (): AuditFact => ({ action: "cancel", taskId: "0-1" });
+
+  test.each<[Actor, object]>([
+    [{ caller: callerNamed("alice") }, { principal: "alice" }],
+    [
+      { caller: callerNamed("alice"), door: "a door" },
+      { principal: "alice", door: "a door" },
+    ],
+    [{ caller: callerNamed("alice", { tenant: "acme" }) }, { principal: "alice", tenant: "acme" }],
+  ])("and no more than is known of them: %o", (actor, named) => {
+    const { noted, services } = audited();
+    expect(withAudit(services, actor, fact)).toStrictEqual({ audit: { ...named, action: "cancel", taskId: "0-1" } });
+    expect(noted).toStrictEqual([]);
+    noteAudit(services, actor, fact);
+    expect(noted).toStrictEqual([{ ...named, action: "cancel", taskId: "0-1" }]);
+  });
+});
+
+test("a tool is named by its kind, and by its version if it has one", () => {
+  expect(toolOf({ kind: "tool", name: "book" })).toStrictEqual({ tool: "tool book" });
+  expect(toolOf({ kind: "prompt", name: "book", version: "2" })).toStrictEqual({ tool: "prompt book", toolVersion: "2" });
+});
+
+describe("a digest binds", () => {
+  const services = { digest: (text: string, taskId?: string) => `${taskId}: ${text}` };
+  const call: CallFacts = task.call;
+
+  test("a call to what was called and its arguments, in any order", () => {
+    const binding = '0-1: {"arguments":{"a":1,"b":{"c":2,"d":3}},"kind":"tool","name":"subject"}';
+    expect(bindingOfCall(services, "0-1", call, { b: { d: 3, c: 2 }, a: 1 })).toBe(binding);
+    expect(bindingOfCall(services, "0-1", call, { a: 1, b: { c: 2, d: 3 } })).toBe(binding);
+  });
+
+  const open = (request: AskRequest | EventRequest, more: object = {}) => ({ key: "a", digest: "d", request, ...more }) as Open;
+  const schema = { type: "object", properties: {} };
+
+  test.each<[string, CallFacts, Open, Partial<AuditFact>]>([
+    ["the question", call, open({ type: "roots" }), {}],
+    ["a form to its schema", call, open({ type: "form", message: "?", schema }), { schema: '0-1: {"properties":{},"type":"object"}' }],
+    ["an event to its schema", call, open({ type: "event", schema }), { schema: '0-1: {"properties":{},"type":"object"}' }],
+    ["a page to no schema", call, open({ type: "url", message: "?", url: "https://example.com/" }), {}],
+    ["which version of it", call, open({ type: "roots" }, { since: { revision: 7, position: 2 } }), { version: 7 }],
+    ["the call", { ...call, binding: "b" }, open({ type: "roots" }), { call: "b" }],
+  ])("an answer to what was asked: %s", (_, of, ask, bound) => {
+    expect(boundTo(services, "0-1", of, ask)).toStrictEqual({ ask: "a", question: "d", ...bound });
+  });
 });

@@ -25,10 +25,14 @@ export interface AuditFact {
   readonly tool?: string;
   /** The version of the tool that the task is of. */
   readonly toolVersion?: string;
+  /** The task whose tool called, of a child. */
+  readonly parent?: string;
   /** The key of the ask. */
   readonly ask?: string;
   /** What the person did: `accept`, `decline`, `cancel`, `reply`; never what was said. */
   readonly did?: string;
+  /** Of an ask that several must accept: how many had, with this answer: `1 of 2`. */
+  readonly accepted?: string;
   /** What becomes of it where no change of the store says so. */
   readonly verdict?: string;
   /** Digest of what was called and the arguments: the same in the facts of a call and of the answers to its asks. */

@@ -5,11 +5,12 @@
  */
 import type { Caller } from "./caller.ts";
 import type { Effects } from "./effects.ts";
+import type { Limit } from "./slots.ts";
 import type { ClientCapabilities, Json, JsonObject, Owed, Violation } from "./task.ts";
 
 /**
  * What is offered at this moment. Tools come and go, and callers may see different ones, so nothing keeps a catalogue for longer than one
- * request or one run. Code that changes what these return announces each list that changed (`TaskEvents.announce`).
+ * request or one run. Code that changes what these return announces each list that changed (`WakeUps.announce`).
  */
 export interface Catalogues {
   /** What the caller may see and call. Read once for each request; what it throws is the answer. */
@@ -49,6 +50,8 @@ export interface Runnable {
   readonly name: string;
   readonly version?: string;
   readonly settings: RunSettings;
+  /** How many of its runs are at work at once, and begin in a time. */
+  readonly limit?: Limit;
   /**
    * Whether replies that come with the call count. Such a reply names a question by its key alone; the person may have seen another question
    * under that key, or none. Otherwise they are dropped, and the call asks.
@@ -89,6 +92,7 @@ export interface RunSettings {
   readonly retentionMs: number;
 }
 
+/** A tool as `defineTool` makes it: what front ends list and workers run. */
 export interface Tool extends Runnable {
   readonly kind: "tool";
   /** Absent for a tool that has none. */
@@ -121,6 +125,8 @@ export interface Prompt extends Runnable {
   readonly title?: string;
   readonly description?: string;
   readonly arguments: readonly PromptArgument[];
+  readonly icons?: readonly JsonObject[];
+  readonly meta?: JsonObject;
 }
 
 export interface PromptArgument {
@@ -137,6 +143,8 @@ interface ResourceFacts {
   readonly description?: string;
   readonly mimeType?: string;
   readonly annotations?: JsonObject;
+  readonly icons?: readonly JsonObject[];
+  readonly meta?: JsonObject;
 }
 
 export interface Resource extends ResourceFacts {
@@ -154,6 +162,7 @@ export interface ResourceTemplate extends ResourceFacts {
   complete?(variable: string, value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
 }
 
+/** The content of a resource as MCP has it: text, or bytes in base64. */
 export type ResourceContents =
   | { readonly uri: string; readonly mimeType?: string; readonly text: string }
   /** `blob` is base64. */

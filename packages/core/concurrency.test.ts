@@ -446,6 +446,27 @@ describe("asks that lost their race (P4)", () => {
     expect(await task.run()).toMatchObject({ result: { maybe: "withdrawn" } });
   });
 
+  test("settle as withdrawn in a replay too, where all who must accept had done so just before it was written", async () => {
+    const task = subject(async ({ ask }) => {
+      const stop = new AbortController();
+      const asked = ask("maybe", form("?"), { signal: stop.signal });
+      await ask("other", form("?"));
+      stop.abort();
+      const settled = await asked;
+      await ask("last", form("?"));
+      return { settled };
+    });
+    await task.run();
+    task.answer("other", accept(1));
+    await task.run();
+    // What a store holds keeps what it has, and takes its place and that it was withdrawn from the run.
+    const accepted = [{ by: "ada", content: {}, atMs: 1 }];
+    task.journal.set("ask:maybe", { ...task.journal.get("ask:maybe")!, outcome: { type: "answer", answer: accept(1), accepted } });
+    task.answer("last", accept(1));
+    const end = await task.run();
+    expect("result" in end && end.result).toEqual({ settled: { action: "withdrawn" } });
+  });
+
   test("with a signal that was aborted before are never put", async () => {
     const task = subject(async ({ ask }) => ({ got: (await ask("never", form("?"), { signal: AbortSignal.abort() })).action }));
     expect(await task.run()).toMatchObject({ type: "returned", result: { got: "withdrawn" } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeError, ERROR_TEXT_MAX, errorName, errorText } from "./describe-error.ts";
+import { describeError, describeOrigin, ERROR_TEXT_MAX, errorName, errorText } from "./describe-error.ts";
 import { ParleyError, RpcFailure, StepFailed, ToolError } from "./errors.ts";
 
 const here = expect.stringContaining("describe-error.test.ts");
@@ -35,6 +35,27 @@ describe("what the log says of an error", () => {
       violations: [{ path: "/SECRET", message: "SECRET" }],
     });
     expect(JSON.stringify(describeError(error))).not.toContain("SECRET");
+  });
+
+  test("has a code that is a text or a number, and no other", () => {
+    expect(describeError(Object.assign(new Error("x"), { code: 42 })).code).toBe(42);
+    expect(describeError(Object.assign(new Error("x"), { code: 0 })).code).toBe(0);
+    for (const code of [{ secret: "SECRET" }, true, null, undefined])
+      expect(describeError(Object.assign(new Error("x"), { code }))).not.toHaveProperty("code");
+  });
+
+  test("names a step, and the log's id of it, for a step that failed alone", () => {
+    const keys = (error: unknown) => Object.keys(describeError(error)).toSorted();
+    expect(keys(new StepFailed("charge", "no"))).toStrictEqual(["detail", "error", "stack", "step"]);
+    expect(keys(Object.assign(new Error("no"), { step: "SECRET", defectId: "SECRET" }))).toStrictEqual(["detail", "error", "stack"]);
+    // Of another copy of the package, or of none.
+    const odd = { [Symbol.for("parley.error")]: "step", step: ["SECRET"], defectId: 5 };
+    expect(describeError(odd)).toStrictEqual({ error: "object", detail: "[object Object]" });
+  });
+
+  test("leaves out messages of the catalogue's own errors alone, also where others have such a code", () => {
+    const error = Object.assign(new Error("from a library"), { code: "INVALID_ARGUMENTS" });
+    expect(describeError(error)).toMatchObject({ code: "INVALID_ARGUMENTS", detail: "from a library" });
   });
 
   test.each([
@@ -90,27 +111,57 @@ describe("what the log says of an error", () => {
   });
 });
 
+test.each<[unknown, string]>([
+  [new TypeError("x"), "TypeError"],
+  [{ name: "" }, "object"],
+  [{ name: 5 }, "object"],
+  [{}, "object"],
+  [null, "Error"],
+  [undefined, "Error"],
+  ["a text", "Error"],
+])("the name of what was thrown is there for anything: %o", (thrown, name) => {
+  expect(errorName(thrown)).toBe(name);
+});
+
+test.each<[unknown, ReturnType<typeof describeOrigin>]>([
+  [new TypeError("SECRET"), { error: "TypeError", stack: expect.arrayContaining([here]) as string[] }],
+  [{ name: "Odd", message: "SECRET", stack: "SECRET" }, { error: "Odd" }],
+  ["SECRET", { error: "string" }],
+  [null, { error: "object" }],
+  [undefined, { error: "undefined" }],
+])("where an error came from is said without its message: %o", (thrown, origin) => {
+  expect(describeOrigin(thrown)).toStrictEqual(origin);
+  expect(JSON.stringify(describeOrigin(thrown))).not.toContain("SECRET");
+});
+
 describe("bounds", () => {
   test("hold for messages, names and codes, at the limit and one beyond", () => {
     expect(errorText(new Error("x".repeat(ERROR_TEXT_MAX)))).toHaveLength(ERROR_TEXT_MAX);
     expect(errorText(new Error("x".repeat(ERROR_TEXT_MAX + 1)))).toBe(`${"x".repeat(ERROR_TEXT_MAX)}…`);
     expect(errorText("x".repeat(ERROR_TEXT_MAX + 1))).toBe(`${"x".repeat(ERROR_TEXT_MAX)}…`);
+    expect(errorName({ name: "n".repeat(100) })).toBe("n".repeat(100));
     expect(errorName({ name: "n".repeat(101) })).toBe(`${"n".repeat(100)}…`);
     expect(describeError(Object.assign(new Error("x"), { code: "c".repeat(101) })).code).toBe(`${"c".repeat(100)}…`);
   });
 
   test("hold for frames", () => {
     const error = new Error("x");
-    error.stack = `Error: x\n${Array.from({ length: 40 }, (_, n) => `    at f${n} ${"p".repeat(600)}`).join("\n")}`;
-    const { stack } = describeError(error);
-    expect(stack).toHaveLength(32);
-    expect(stack?.[0]).toHaveLength(501);
+    const frames = (count: number, chars: number) => {
+      error.stack = `Error: x\n${Array.from({ length: count }, (_, n) => `    at f${n} `.padEnd(chars + 4, "p")).join("\n")}`;
+      return describeError(error).stack;
+    };
+    expect(frames(32, 500)).toStrictEqual(Array.from({ length: 32 }, (_, n) => `at f${n} `.padEnd(500, "p")));
+    expect(frames(33, 501)).toStrictEqual(Array.from({ length: 32 }, (_, n) => `${`at f${n} `.padEnd(500, "p")}…`));
   });
 
   test("hold for causes and gathered errors, which may go in circles", () => {
     const loop = new Error("loop");
     loop.cause = loop;
     expect(describeError(loop)).not.toHaveProperty("cause");
+    const gathered = new AggregateError([new Error("one")]);
+    gathered.errors.push(gathered);
+    expect(describeError(gathered).errors).toMatchObject([{ detail: "one" }]);
+    expect(describeError(gathered).errors).toHaveLength(1);
     let deep = new Error("innermost");
     for (let level = 0; level < 20; level += 1) deep = new Error(`level ${level}`, { cause: deep });
     let levels = 1;

@@ -36,19 +36,26 @@ export function describeError(error: unknown): DescribedError {
   return described(error, []);
 }
 
+/** Where an error came from, for places where its message can hold what somebody answered. */
+export function describeOrigin(error: unknown): Pick<DescribedError, "error" | "stack"> {
+  if (typeof error !== "object" || error === null) return { error: typeof error };
+  const stack = framesOf(error);
+  return { error: errorName(error), ...(stack.length > 0 && { stack }) };
+}
+
 function described(error: unknown, within: readonly object[]): DescribedError {
   if (typeof error !== "object" || error === null) return { error: typeof error, detail: errorText(error) };
   const { code, step, defectId, cause, errors } = membersOf(error, ["code", "step", "defectId", "cause", "errors"]);
-  const stack = framesOf(error);
+  const { error: name, stack } = describeOrigin(error);
   const inside = [...within, error];
   const isShown = (inner: unknown) => inside.length < DEPTH_MAX && !inside.includes(inner as object);
   return {
-    error: errorName(error),
+    error: name,
     ...((typeof code === "string" || typeof code === "number") && { code: typeof code === "string" ? cut(code, NAME_CHARS_MAX) : code }),
     ...(kindOf(error) === "step" && typeof step === "string" && { step }),
     ...(kindOf(error) === "step" && typeof defectId === "string" && { defectId }),
     ...(!wasTold(error) && { detail: errorText(error) }),
-    ...(stack.length > 0 && { stack }),
+    ...(stack && { stack }),
     ...(cause !== undefined && isShown(cause) && { cause: described(cause, inside) }),
     ...(Array.isArray(errors) && {
       errors: errors

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { parseDuration } from "./duration.ts";
+import { describe, expect, test, vi } from "vitest";
+import { durationSetting, parseDuration } from "./duration.ts";
 
 describe("parseDuration", () => {
   test.each([
@@ -23,4 +23,23 @@ describe("parseDuration", () => {
       expect(() => parseDuration(duration)).toThrow(/is not a duration: give milliseconds/);
     },
   );
+});
+
+describe("durationSetting", () => {
+  test.each([
+    ["250", 250],
+    [" 250 ", 250],
+    ["0", 0],
+    ["30s", 30_000],
+  ])("reads %j as %d ms", (text, ms) => {
+    const addIssue = vi.fn();
+    expect(durationSetting(text, { addIssue })).toBe(ms);
+    expect(addIssue).not.toHaveBeenCalled();
+  });
+
+  test.each(["", " ", "1.5", "-3", "1e3", "0x10", "soon"])("refuses %j and shows it", (text) => {
+    const addIssue = vi.fn();
+    durationSetting(text, { addIssue });
+    expect(addIssue.mock.calls).toEqual([[expect.stringMatching(/is not a duration: give milliseconds/)]]);
+  });
 });

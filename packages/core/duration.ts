@@ -43,3 +43,16 @@ export function parseDuration(duration: Duration | string): number {
     `${JSON.stringify(duration) ?? String(duration)} is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"`,
   );
 }
+
+/**
+ * As parseDuration, for what an operator writes: there digits alone are milliseconds. For the schema of a setting (zod's `transform`), which is told
+ * what is wrong.
+ */
+export function durationSetting(text: string, schema: { addIssue(problem: string): void }): number {
+  try {
+    return parseDuration(/^\d+$/.test(text.trim()) ? Number(text) : text);
+  } catch (error) {
+    schema.addIssue((error as RangeError).message);
+    return Number.NaN;
+  }
+}

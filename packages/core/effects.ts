@@ -4,7 +4,19 @@
  * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
  */
 import type { Announcement } from "./ports.ts";
-import type { Answer, AskRequest, Audience, Call, EventRequest, FeedItem, Json, JsonObject, TimeoutPolicy } from "./task.ts";
+import type {
+  Acceptance,
+  Answer,
+  AskRequest,
+  Audience,
+  Call,
+  EventRequest,
+  FeedItem,
+  Json,
+  JsonObject,
+  Outcome,
+  TimeoutPolicy,
+} from "./task.ts";
 
 export interface Effects {
   readonly taskId: string;
@@ -16,13 +28,19 @@ export interface Effects {
    * Puts a question. Settles when it is answered, its deadline passes, the client cannot be asked or `signal` is aborted; until then the run
    * parks.
    */
-  ask(name: string, request: AskRequest, options?: AskOptions): Promise<Answer>;
+  ask(name: string, request: AskRequest, options?: AskOptions): Promise<Settled>;
 
   /**
    * Waits for something outside. Settles as an ask does, `accept` with `{ body }`. The event is open before the next side effect begins, so that who is
    * told the token there can use it at once. Throws EVENTS_UNAVAILABLE.
    */
   event(name: string, request: EventRequest, options?: EventOptions): EventHandle;
+
+  /**
+   * Calls a tool as a task of its own, and waits for its end. Settles with it, or with `timeout` or `withdrawn`: the child is cancelled then, as it is
+   * when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED and CHILD_REFUSED, and the same again in each run.
+   */
+  callTool(name: string, request: ToolCall, options?: CallOptions): Promise<ChildEnd>;
 
   /**
    * Runs `work` once and records its result; on replay the record returns.
@@ -54,8 +72,18 @@ export interface Effects {
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
 
+  /** Whose answer to the ask of that name settled last; undefined where nobody has answered: a deadline or a default has. */
+  answeredBy(name: string): Answerers | undefined;
+
   /** What the person left on the page of an ask of this task, by the ask's key. For steps: it is read, never recorded. Throws DEPOSIT_UNREADABLE. */
   deposit(key: string): Promise<string>;
+
+  /**
+   * An access token of what a person granted on the page of an ask of this task, by the ask's key; renewed where it is about to end, or is `refused`,
+   * the one that the provider no longer takes. For steps. Throws GRANT_EXPIRED, DEPOSIT_UNREADABLE, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. Undefined where
+   * the deployment has no OAuth providers.
+   */
+  readonly accessToken: ((key: string, refused?: string) => Promise<string>) | undefined;
 
   /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
   readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
@@ -70,6 +98,15 @@ export interface Effects {
   /** Text for the model while the task waits. */
   immediateResponse(text: string): void;
   announce(announcement: Announcement): void;
+}
+
+/** What became of an ask; with everybody who had accepted by then, where several must. */
+export type Settled = Answer & { readonly accepted?: Acceptance[] };
+
+/** Principals. `accepted`: everybody who had, where several must. */
+export interface Answerers {
+  readonly principal?: string;
+  readonly accepted?: readonly string[];
 }
 
 export interface Withdrawable {
@@ -94,6 +131,17 @@ export interface EventHandle {
   readonly answer: Promise<Answer>;
 }
 
+export interface ToolCall {
+  readonly tool: string;
+  readonly arguments: JsonObject;
+}
+
+/** `timeoutMs`: by default as long as anything may be waited for. */
+export type CallOptions = Pick<AskOptions, "timeoutMs" | "signal">;
+
+/** What became of a child. */
+export type ChildEnd = Outcome | { readonly type: "cancelled" | "timeout" | "withdrawn" };
+
 export interface StepOptions {
   /** Tries in all; 1 by default. */
   readonly attempts?: number;
@@ -103,6 +151,7 @@ export interface StepOptions {
   readonly timeoutMs?: number;
 }
 
+/** What the work of a step is given, for each of its tries. */
 export interface StepAttempt {
   /** Counts from 1. */
   readonly attempt: number;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { ERRORS, ParleyError, resourceNotFound } from "./errors.ts";
+import { type ErrorKind, ERRORS, kindOf, ParleyError, resourceNotFound, RpcFailure, StepFailed, ToolError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 
 test("docs/errors.md lists the catalogue, code by code, with the same hint", () => {
@@ -20,8 +20,44 @@ test("an error of any kind holds so much and no more", () => {
   expect(told(Array(9).fill(violation(200)))).toHaveLength(8);
   expect(told([violation(201)])).toEqual([{ path: `${violation(200).path}…`, message: `${violation(200).message}…` }]);
 
-  const { data } = resourceNotFound("no resource of that uri", `test://${"x".repeat(1_994)}`);
-  expect(data).toEqual({ uri: `test://${"x".repeat(1_993)}…` });
+  const missing = resourceNotFound("no resource of that uri", `test://${"x".repeat(1_994)}`);
+  expect(missing).toMatchObject({ code: "RESOURCE_NOT_FOUND", message: "no resource of that uri" });
+  expect(missing.data).toEqual({ uri: `test://${"x".repeat(1_993)}…` });
+  expect(resourceNotFound("", `test://${"x".repeat(1_993)}`).data).toEqual({ uri: `test://${"x".repeat(1_993)}` });
+});
+
+test.each<[ErrorKind, string, (options?: { cause: unknown }) => Error]>([
+  ["parley", "ParleyError", (options) => new ParleyError("NOT_OPEN", "no", options)],
+  ["tool", "ToolError", (options) => new ToolError("no", options)],
+  ["step", "StepFailed", (options) => new StepFailed("charge", "no", options)],
+])("an error is known as of kind %s, by its name, and has a cause only if there is one", (kind, name, make) => {
+  expect(kindOf(make())).toBe(kind);
+  expect(make()).toMatchObject({ name, message: "no" });
+  expect(Object.hasOwn(make(), "cause")).toBe(false);
+  const cause = new Error("behind it");
+  expect(make({ cause }).cause).toBe(cause);
+});
+
+test("what a tool throws keeps what its author said, and is not tried again unless that says so", () => {
+  expect(new ToolError("no").retryable).toBe(false);
+  expect(new ToolError("no", { retryable: true }).retryable).toBe(true);
+  const failure = new RpcFailure(-32_050, "no", { why: "x" });
+  expect(kindOf(failure)).toBe("rpc");
+  expect(failure).toMatchObject({ name: "RpcFailure", message: "no", code: -32_050, data: { why: "x" } });
+});
+
+test("a step that failed is shown to callers, and known to the log, only where that is said", () => {
+  const failed = new StepFailed("charge", "no");
+  expect(failed).toMatchObject({ step: "charge", isForCaller: false });
+  expect(failed.defectId).toBeUndefined();
+  expect(new StepFailed("charge", "no", { isForCaller: true, defectId: "d-1" })).toMatchObject({ isForCaller: true, defectId: "d-1" });
+});
+
+test("anything else is of no kind, also what throws when it is looked at", () => {
+  for (const other of [new Error("no"), { code: "NOT_OPEN" }, "ParleyError", 5, null, undefined]) expect(kindOf(other)).toBeUndefined();
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(kindOf(proxy)).toBeUndefined();
 });
 
 test("violations are described on one line, with a word for those that are left out", () => {

@@ -27,6 +27,8 @@ export const ERRORS = {
   TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
   INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: fix the tool's schema, or use url mode for secrets.",
   INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
+  INVALID_LIMIT:
+    "The tool cannot say whose limit a call counts for: `limit.per` must give a text of at most 256 characters, such as an id among the arguments.",
   INVALID_OUTPUT: "The tool returned what its own output schema does not allow: fix the tool or its schema.",
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
   REPLAY_DIVERGED:
@@ -37,6 +39,8 @@ export const ERRORS = {
     "A promise of the tool was rejected and nobody handled it, or it threw in a callback. Await every promise that can fail.",
   MISPLACED_EFFECT:
     "ctx was used inside a step, or by a handler that it does not belong to. Use it in its own handler only, outside of steps.",
+  CHILD_REFUSED:
+    "The tool may not call another tool here: tools call each other too deep, or too many of their tasks are unfinished at once; the message says which. Wait for some of them first, or do the work in steps.",
   JOURNAL_FULL: "The task has recorded as much as a task may. Keep large data elsewhere, and let long loops begin anew with ctx.restart.",
   POISONED:
     "The worker died under this task several times without any progress, so it is not tried again. Look for what exits, blocks or exhausts the process.",
@@ -64,9 +68,16 @@ export const ERRORS = {
     "The token of an event would be recorded, or shown to a client. Hand it to the other system inside a step, and return something else from there.",
   EVENTS_UNAVAILABLE: "This worker does not know at which address events are told. Set PARLEY_PUBLIC_URL for front ends and workers alike.",
   FILE_GONE: "The file is not there: it was uploaded for another task, or its task has ended long ago.",
-  FILES_UNAVAILABLE: "This deployment keeps no files. Set PARLEY_FILES for front ends and workers alike.",
+  FILES_UNAVAILABLE:
+    "This deployment keeps no files, or what keeps them does not answer: the message says which. Set PARLEY_FILES for front ends and workers alike.",
   DEPOSIT_UNREADABLE:
     "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
+  OAUTH_UNAVAILABLE:
+    "This process knows no OAuth provider of that name. Set PARLEY_OAUTH for front ends and workers alike, with the same file.",
+  GRANT_REFUSED:
+    "The provider did not grant the access, or the authorization was begun elsewhere, long ago, or came back before. Open the page again.",
+  GRANT_EXPIRED:
+    "The access that a person granted has ended: the provider says so, or its token has expired and cannot be renewed. Ask for it again, by a new question.",
   MODULE_NOT_STARTED:
     "A module's value is there in workers alone, while they run. Use it inside of a tool; in a test provide it first (`provide` of @parley/sdk/testing).",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",

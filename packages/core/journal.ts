@@ -5,7 +5,7 @@
  * when it was settled for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`,
  * `patch:notify`; in a branch `step:alice/charge`; after a restart `ask:round@1`.
  */
-import type { Answer, Json } from "./task.ts";
+import type { Acceptance, Answer, Json } from "./task.ts";
 
 /** Random numbers and uuids have no entry: they are derived from the task. */
 export type EntryKind = "step" | "ask" | "sleep" | "now" | "patch";
@@ -36,8 +36,8 @@ export type CalledAt = string;
 export type EntryOutcome =
   /** A step's result, a clock reading, the time at which a sleep ends, whether a patch was taken. Absent `value` is `undefined`. */
   | { readonly type: "value"; readonly value?: Json }
-  /** `by` is the principal that gave it, where that is not the owner of the task. */
-  | { readonly type: "answer"; readonly answer: Answer; readonly by?: string }
+  /** `by` is the principal that gave it, where that is not the owner of the task. `accepted`: who had accepted by then, where several must. */
+  | { readonly type: "answer"; readonly answer: Answer; readonly by?: string; readonly accepted?: readonly Acceptance[] }
   /** A step that failed for good, thrown again on replay. */
   | { readonly type: "error"; readonly name: string; readonly message: string }
   /** A step whose work may have begun: only its call is certain. */
@@ -45,7 +45,9 @@ export type EntryOutcome =
   /** An ask that was still open when its task ended. */
   | { readonly type: "closed" }
   /** An ask or a sleep that the handler gave up. */
-  | { readonly type: "withdrawn" };
+  | { readonly type: "withdrawn" }
+  /** A call whose child was cancelled, by somebody else than its parent. */
+  | { readonly type: "cancelled" };
 
 /** What is seen of an entry without what was said in it: for those who look at a task's course. */
 export interface JournalLine {
@@ -56,7 +58,9 @@ export interface JournalLine {
   /** When it arrived; absent once a run has settled it, and for what never waited. */
   readonly arrivedAtMs?: number;
   /** `recorded`: it has come to something, a value, an answer or an error. The rest as in an entry's outcome. */
-  readonly state: "recorded" | "begun" | "closed" | "withdrawn";
+  readonly state: "recorded" | "begun" | "closed" | "withdrawn" | "cancelled";
+  /** Of a call: the child's id. */
+  readonly child?: string;
 }
 
 /** In the order in which effects settled; behind them what waits to be settled, by arrival, and last what has come to nothing yet. */
@@ -83,8 +87,20 @@ function compare(a: number, b: number): number {
 }
 
 /** `by` is left out for the owner. */
-export function answerOutcome(answer: Answer, by: string | undefined): EntryOutcome {
-  return by === undefined ? { type: "answer", answer } : { type: "answer", answer, by };
+export function answerOutcome(answer: Answer, by: string | undefined, accepted?: readonly Acceptance[]): EntryOutcome {
+  const given = by === undefined ? { type: "answer" as const, answer } : { type: "answer" as const, answer, by };
+  return accepted ? { ...given, accepted } : given;
+}
+
+/**
+ * What was said that ended up in this outcome, each as its own: a person who says it once more repeats themselves. Several where several must
+ * accept.
+ */
+export function saidIn(outcome: EntryOutcome): readonly EntryOutcome[] {
+  if (outcome.type !== "answer" || !outcome.accepted) return [outcome];
+  const { accepted, answer, by } = outcome;
+  const acceptances = accepted.map((each) => answerOutcome({ action: "accept", content: each.content }, each.by));
+  return answer.action === "accept" ? acceptances : [answerOutcome(answer, by), ...acceptances];
 }
 
 /** Entry key → entry. */

@@ -33,6 +33,11 @@ const AUDIENCES: Record<string, { readonly audience?: Audience; readonly mayAnsw
     audience: { to: "tenant", not: "caller" },
     mayAnswer: ["named", "in the group", "in the role", "in a group of the role's name", "of the same tenant"],
   },
+  "three of a group": { audience: { to: { groups: ["finance"] }, quorum: 3 }, mayAnswer: ["owner in finance", "in the group"] },
+  "three of the tenant, without the owner": {
+    audience: { to: "tenant", not: "caller", quorum: 3 },
+    mayAnswer: ["named", "in the group", "in the role", "in a group of the role's name", "of the same tenant"],
+  },
   nobody: { audience: { to: { people: [] } }, mayAnswer: [] },
 };
 
@@ -112,6 +117,24 @@ describe("what a caller sees", () => {
     const { message: _, immediateResponse: __, outcome: ___, ...rest } = asking;
     expect(viewOf(PEOPLE["in the group"], asking)).toEqual({ ...rest, asks: [finance] });
     expect(viewOf(PEOPLE.named, asking)).toEqual({ ...rest, asks: [bobs] });
+  });
+
+  test("of an ask that several must accept they see how many have, and nothing of what these said; who has accepted is not asked again", () => {
+    const accepted = { revision: 7, acceptances: [{ by: "eve", content: { note: "secret of eve" }, atMs: 1 }] };
+    const audience: Audience = { to: { groups: ["finance"] }, quorum: 3 };
+    const several = { ...task([{ ...ask("several", audience), accepted }]) };
+    const shown = (mine: boolean) => [{ ...ask("several", audience), tally: { accepted: 1, mine } }];
+    expect(viewOf(PEOPLE.owner, several)).toEqual({ ...several, asks: [], asksOfOthers: shown(false) });
+    expect(viewOf(PEOPLE["owner in finance"], several)).toEqual({ ...several, asks: shown(false) });
+    expect(viewOf(PEOPLE["in the group"], several)).toMatchObject({ asks: [], asksOfOthers: shown(true) });
+    // By another client it is the same person, and so is the one who called.
+    const byAnother = { ...callerNamed("eve-by-cli", { groups: ["finance"] }), person: "eve" };
+    expect(viewOf(byAnother, several)).toMatchObject({ asks: [], asksOfOthers: shown(true) });
+    const own = { ...several, call: { ...several.call, person: "ada herself" } };
+    const notCaller = ask("sure", { to: { groups: ["finance"] }, not: "caller" });
+    const ada = { ...callerNamed("ada-by-cli", { groups: ["finance"] }), person: "ada herself" };
+    expect(may(ada, "answer", own, notCaller)).toBe(false);
+    expect(may({ ...ada, person: "somebody else" }, "answer", own, notCaller)).toBe(true);
   });
 
   test("everybody else sees nothing", () => {

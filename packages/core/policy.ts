@@ -10,14 +10,15 @@
  *
  * An ask without an audience is put to the owner: the principal that called. Nobody of another tenant ever is anybody here.
  */
-import { type Caller, DEFAULT_TENANT } from "./caller.ts";
+import { type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
+import { hasAccepted, tallied } from "./quorum.ts";
 import type { Ask, CallFacts, Task } from "./task.ts";
 
 export type Action = "read" | "answer" | "cancel" | "follow";
 
 /** What a decision needs to know of a task. */
 export interface Guarded {
-  readonly call: Pick<CallFacts, "principal" | "tenant">;
+  readonly call: Pick<CallFacts, "principal" | "person" | "tenant">;
   readonly asks: readonly Pick<Ask, "audience">[];
 }
 
@@ -27,14 +28,16 @@ export function may(caller: Caller, action: "answer", task: Guarded, ask: Pick<A
 export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<Ask, "audience">): boolean {
   if ((task.call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
   const isOwner = owns(caller, task.call);
+  // A person is the caller by any client.
+  const isCaller = isOwner || personOf(caller) === personOf(task.call);
   switch (action) {
     case "cancel":
     case "follow":
       return isOwner;
     case "read":
-      return isOwner || task.asks.some((open) => isPutTo(caller, isOwner, open));
+      return isOwner || task.asks.some((open) => isPutTo(caller, { isOwner, isCaller }, open));
     case "answer":
-      return ask !== undefined && isPutTo(caller, isOwner, ask);
+      return ask !== undefined && isPutTo(caller, { isOwner, isCaller }, ask);
   }
 }
 
@@ -46,10 +49,14 @@ export function owns(
   return principal === caller.principal && tenant === caller.tenant;
 }
 
-function isPutTo(caller: Caller, isOwner: boolean, { audience }: Pick<Ask, "audience">): boolean {
+function isPutTo(
+  caller: Caller,
+  { isOwner, isCaller }: { readonly isOwner: boolean; readonly isCaller: boolean },
+  { audience }: Pick<Ask, "audience">,
+): boolean {
   // Where nobody is told apart, an audience is a hint to the person at the keyboard (docs/security.md).
   if (!audience || caller.authenticatedBy === "nobody") return isOwner;
-  if (audience.not === "caller" && isOwner) return false;
+  if (audience.not === "caller" && isCaller) return false;
   if (audience.to === "tenant") return true;
   const { people = [], groups = [], roles = [] } = audience.to;
   return isAmong(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
@@ -60,18 +67,21 @@ function isAmong(wanted: readonly string[], own: readonly string[]): boolean {
 }
 
 /**
- * The task as the caller may see it, undefined where it may not: asks that are put to others, or that wait for their page, are apart, and those
- * who are asked see neither what the task says to its owner nor what became of it.
+ * The task as the caller may see it, undefined where it may not: asks that are put to others, that wait for their page, or that the caller has accepted
+ * and others have still to accept, are apart. Those who are asked see neither what the task says to its owner nor what became of it.
  */
 export function viewOf(caller: Caller, task: Task): Task | undefined {
   if (!may(caller, "read", task)) return undefined;
   // Who agreed to visit a page is not asked again: the page has the rest.
-  const asks = task.asks.filter((ask) => ask.agreed !== true && may(caller, "answer", task, ask));
+  const isToAnswer = (ask: Ask) => ask.agreed !== true && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
+  const asks = task.asks.filter(isToAnswer).map((ask) => tallied(caller, task, ask));
   if (may(caller, "follow", task)) {
-    if (asks.length === task.asks.length) return task;
-    return { ...task, asks, asksOfOthers: task.asks.filter((ask) => !asks.includes(ask)) };
+    if (asks.length === task.asks.length) return asks.some(({ tally }) => tally) ? { ...task, asks } : task;
+    return { ...task, asks, asksOfOthers: task.asks.filter((ask) => !isToAnswer(ask)).map((ask) => tallied(caller, task, ask)) };
   }
-  return seenByAsked(task, asks);
+  const accepted = task.asks.filter((ask) => hasAccepted(caller, task.call, ask) && may(caller, "answer", task, ask));
+  const seen = seenByAsked(task, asks);
+  return accepted.length === 0 ? seen : { ...seen, asksOfOthers: accepted.map((ask) => tallied(caller, task, ask)) };
 }
 
 /** What those who are asked see of a task: that it is, and what it asks them. */

@@ -5,18 +5,22 @@
  * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
  */
 import type { AuditFact } from "./audit.ts";
+import type { GrantedTokens } from "./granted-tokens.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
 import type { Over, TaskQuotas } from "./quotas.ts";
 import type { TaskSummary } from "./summary.ts";
 import type {
+  Acceptance,
   Answer,
   Ask,
+  AwaitedCall,
   Call,
   FeedItem,
   JsonObject,
   Open,
   Outcome,
   Owed,
+  ParentLink,
   Receipt,
   Task,
   TaskAtWork,
@@ -28,8 +32,11 @@ export interface TaskStore {
   /**
    * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
    * it would be beyond a quota, nor where there is a task of the same `once`.
+   *
+   * A child (`parent`) is made together with the call that its parent has open, under the token of the parent's run, whose lease is renewed. `settled`:
+   * the parent's journal has the call already. `crowded`: CHILDREN_MAX.
    */
-  create(request: CreateRequest): Promise<"created" | "exists" | Over | Known>;
+  create(request: CreateRequest): Promise<"created" | "told" | "exists" | "settled" | "crowded" | Over | Known | Cancelled | Refused>;
 
   /** The task as a client may see it. One round trip. */
   load(taskId: string): Promise<Task | undefined>;
@@ -57,9 +64,10 @@ export interface TaskStore {
   park(request: ParkRequest): Promise<Parked>;
 
   /**
-   * Ends the run and the task. Open asks are closed. Clears the fence. With `owes` the task stays due until it was compensated (`settle`).
+   * Ends the run and the task. Open asks are closed, and children that have not ended are cancelled. Clears the fence. With `owes` the task stays due until
+   * it was compensated (`settle`). The end of a child is the answer to its parent's call, in the same change.
    */
-  finish(request: Fenced & Finish): Promise<"finished" | Refused>;
+  finish(request: Fenced & Finish): Promise<"finished" | ParentDue | Refused>;
 
   /**
    * Records the answer to one open ask; the first wins (I2). The answer was validated before. `nextRun` is there when a run must be added
@@ -79,6 +87,14 @@ export interface TaskStore {
    */
   agree(request: AgreeRequest): Promise<"accepted" | "duplicate" | "late">;
 
+  /** Replaces what an answer left, if it is still `before`. False where it is something else by now, or gone. */
+  redeposit(request: {
+    readonly taskId: string;
+    readonly key: string;
+    readonly before: string;
+    readonly deposit: string;
+  }): Promise<boolean>;
+
   /** What the answer to that ask left with the task (`deposit`); undefined when it left nothing, and once the task has ended or restarted. */
   deposit(taskId: string, key: string): Promise<string | undefined>;
 
@@ -89,7 +105,7 @@ export interface TaskStore {
   settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
 
   /**
-   * Ends the task as cancelled, even while a run is at work; open asks are closed. `finished` when it had ended before (I1). With `owes` a task that has
+   * Ends the task as cancelled, even while a run is at work; open asks are closed, children that have not ended are cancelled. `finished` when it had ended before (I1). With `owes` a task that has
    * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
    */
   cancel(request: {
@@ -98,7 +114,10 @@ export interface TaskStore {
     readonly message: string;
     readonly owes?: boolean;
     readonly audit?: AuditFact;
-  }): Promise<"cancelled" | "finished" | "unknown">;
+  }): Promise<"cancelled" | ParentDue | "finished" | "unknown">;
+
+  /** The id of the child that the task has called, or had, under that key of a call; undefined where there is none. */
+  child(taskId: string, key: string): Promise<string | undefined>;
 
   /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
   overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
@@ -137,6 +156,11 @@ export interface Once {
   readonly fingerprint: string;
 }
 
+/** The task has ended, and the run of its parent that this makes due is there for the caller to add. */
+export interface ParentDue {
+  readonly parentRun: RunRef;
+}
+
 /** The task that was created with that key before, and with what. */
 export interface Known {
   readonly known: string;
@@ -155,6 +179,10 @@ export interface CreateRequest {
   readonly graceMs: number;
   /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
   readonly quotas?: TaskQuotas;
+  /** Where a worker listens (RunQueue.lane): the store tells it of the first run if no other run waits for a worker. `told`: it heard. */
+  readonly lane?: string;
+  /** Of a child (`call.parent`): its parent's run, and the call as it is opened there. Its quotas count where its parent is counted. */
+  readonly parent?: { readonly token: string; readonly open: AwaitedCall; readonly nowMs: number; readonly leaseMs: number };
   /** Written with the change, regardless of its result. Nothing is written when the task exists. */
   readonly audit?: AuditFact;
 }
@@ -181,9 +209,9 @@ export type RunReport =
   | { readonly type: "compensated" | "given-up" }
   /**
    * `unserved`: this worker does not have the tool, the task was put back; `version_unserved`: no worker has its version; `passed_on`: another worker
-   * has it. `fenced`: another worker has the task.
+   * has it. `limited`: it waits for a slot of its tool's limit. `fenced`: another worker has the task.
    */
-  | { readonly type: "parked" | "retrying" | "unserved" | "version_unserved" | "passed_on" | "fenced" };
+  | { readonly type: "parked" | "retrying" | "unserved" | "version_unserved" | "passed_on" | "limited" | "fenced" };
 
 export interface BeginRequest extends RunRef {
   readonly token: string;
@@ -266,6 +294,8 @@ export interface Finish {
   readonly outcome: Outcome;
   readonly message?: string;
   readonly owes?: Exclude<Owed, "cancelled">;
+  /** Of a child. */
+  readonly parent?: ParentLink;
 }
 
 export interface AnswerRequest {
@@ -286,6 +316,12 @@ export interface AnswerRequest {
    * kept beside the journal until the task ends or restarts, if the answer is the one that counts.
    */
   readonly page?: { readonly deposit?: string };
+  /**
+   * For an ask that several must accept. `seen`: the revision at which the last of those whom the sender saw was counted, absent for none; where it
+   * is another one by now, nothing changes and the receipt is `overtaken`. `acceptances`: with this answer, if it is one. While people are
+   * `missing` the ask stays open and keeps them; else they are recorded with the answer.
+   */
+  readonly quorum?: { readonly seen?: number; readonly acceptances: readonly Acceptance[]; readonly missing: number };
   /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
   readonly token?: string;
   /** Where a worker listens (RunQueue.lane): the store tells it of the run that the answer makes due. `nextRun` is absent when it heard. */
@@ -313,7 +349,7 @@ export interface AgreeRequest {
 }
 
 export interface AnswerRecorded {
-  readonly receipt: Exclude<Receipt["type"], "invalid">;
+  readonly receipt: Exclude<Receipt["type"], "invalid"> | "overtaken";
   readonly nextRun?: number;
 }
 
@@ -329,14 +365,15 @@ export interface RunQueue {
    */
   add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
   /**
-   * The name of a worker's ear for runs of the task that are due, for the store to tell it with the change that makes them due; undefined where
-   * there is none. Faster than a queue, and as little the truth: a run that is told and not begun is found by the sweep.
+   * The name of a worker's ear for a run, for the store to tell it with the change that makes the run due; undefined where there is none, or
+   * where others were waiting for a worker a moment ago. Faster than a queue, and as little the truth: a run that is told and not begun is found by
+   * the sweep.
    */
-  lane?(taskId: string): string | undefined;
+  lane?(run: { readonly taskId: string; readonly cause: "created" | "answered"; readonly share?: string }): string | undefined;
 }
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
-export interface TaskEvents {
+export interface WakeUps {
   /** Resolves once no later change can be missed. Call the returned function to stop. */
   watch(taskId: string, onChange: () => void): Promise<() => void>;
   /** Whether the task's wake-ups come to this process already, so that watching it costs no round trip. */
@@ -346,6 +383,7 @@ export interface TaskEvents {
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
 }
 
+/** What every client is told has changed: a list, or a resource by its uri. */
 export type Announcement = { readonly type: "tools" | "prompts" | "resources" } | { readonly type: "resource"; readonly uri: string };
 
 export interface Clock {
@@ -394,6 +432,22 @@ export interface Ids {
 export interface Deposits {
   /** Throws DEPOSIT_UNREADABLE when it is gone, or sealed with a secret that this process does not have. */
   open(taskId: string, key: string): Promise<string>;
+  /** Puts `text` in the place of `before`. False where something else is there by now, or nothing. Throws as `open`. */
+  replace(taskId: string, key: string, before: string, text: string): Promise<boolean>;
+}
+
+/** What one process of all may do at a time, or once. Nothing is claimed longer than was asked for, so that a process that dies leaves nothing. */
+export interface Claims {
+  /** Whether the claim is `holder`'s now, for `ms`. */
+  take(name: string, holder: string, ms: number): Promise<boolean>;
+  /** Gives up what is still `holder`'s. */
+  release(name: string, holder: string): Promise<void>;
+}
+
+/** OAuth providers, by the names that tools use. */
+export interface OauthProviders {
+  /** Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID, OAUTH_UNAVAILABLE for one that is not set up. */
+  refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
 }
 
 /** The tokens by which other systems tell of events. Nothing of them is stored. */

@@ -33,8 +33,9 @@
  *   replay/patches.ts       old way or new one
  */
 import { canonicalJson, throughJson } from "./canonical-json.ts";
-import type { Effects, StepAttempt, StepOptions } from "./effects.ts";
-import { ParleyError, StepFailed, ToolError } from "./errors.ts";
+import { childId } from "./child-id.ts";
+import type { CallOptions, ChildEnd, Effects, Settled, StepAttempt, StepOptions, ToolCall } from "./effects.ts";
+import { type ErrorCode, ParleyError, StepFailed, ToolError } from "./errors.ts";
 import { hasEventToken } from "./event-token.ts";
 import { COMPENSATION, entryKey, type EntryOutcome, type Journal, type KeyedEntry } from "./journal.ts";
 import { OVER } from "./over.ts";
@@ -51,9 +52,18 @@ import { createRecords } from "./replay/records.ts";
 import { createReports, type ReportPorts } from "./replay/reports.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
 import { type FailedTry, HEED_SIGNAL_MS, isFinal, PARLEY_ERROR, TOOL_ERROR, tryStep } from "./replay/steps.ts";
-import { type Asked, createWaits } from "./replay/waits.ts";
+import { type Asked, createWaits, type NewCall } from "./replay/waits.ts";
 import type { Settings } from "./settings.ts";
-import { type Answer, type AskRequest, type EventRequest, type Json, type JsonObject, type Open, openOf, type TaskAtWork } from "./task.ts";
+import {
+  type AskRequest,
+  type AwaitedCall,
+  type EventRequest,
+  type Json,
+  type JsonObject,
+  type Open,
+  openOf,
+  type TaskAtWork,
+} from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
 
@@ -80,11 +90,19 @@ export interface ReplayRequest {
     isHeld(): boolean | Promise<boolean>;
     /** Effects' own. */
     deposit(key: string): Promise<string>;
+    readonly accessToken: Effects["accessToken"];
     readonly openFile: Effects["openFile"];
     /** For the log: a try of a step failed. */
     stepFailed(failure: FailedStep): void;
     /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
     askDigest?(key: string, request: AskRequest | EventRequest): string;
+    /** The id of a call's child, for the same. */
+    childId?(key: string, request: ToolCall): string;
+    /**
+     * Makes the child and opens the call, in one change. An error of CALL_ERRORS is what became of the call; anything else ends the run. Aborts `signal`
+     * when the run no longer holds its task.
+     */
+    startChild(open: AwaitedCall, request: ToolCall): Promise<void>;
     /** Told of each call of the handler, by its entry's key. */
     called?(id: string): void;
   };
@@ -97,6 +115,15 @@ export interface FailedStep extends FailedTry {
   /** Under which the error is to be logged: the same in every run, so that a caller who is told of it in a later one leads to the line. */
   readonly defectId: string;
 }
+
+/** What a call can come to instead of a child. */
+const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
+  "INVALID_ARGUMENTS",
+  "TOO_LARGE",
+  "TOOL_NOT_FOUND",
+  "QUOTA_EXCEEDED",
+  "CHILD_REFUSED",
+]);
 
 /** What was at hand when it was recorded may have to be fetched now, by a handler that awaits things outside ctx: how much longer it has. */
 const PATIENCE_OUTSIDE = 12;
@@ -132,6 +159,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     settings,
     clock,
     askDigest: (key, request) => ports.askDigest?.(key, request) ?? digest(canonicalJson(request)),
+    childId: (key, request) => ports.childId?.(key, request) ?? childId(digest, { id: task.id, seed: task.call.seed }, key, request),
     validate: ports.validate,
     records,
     stop,
@@ -283,7 +311,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   function called(kind: CalledKind, name: string): Call {
     try {
       const call = recollection.call(kind, name);
-      const isOpen = (kind === "ask" || kind === "event") && openOf(task).some(({ key }) => key === call.key);
+      const isOpen = (kind === "ask" || kind === "event" || kind === "call") && openOf(task).some(({ key }) => key === call.key);
       const isRecorded = call.entry !== undefined || isOpen;
       if (!isRecorded && kind !== "random" && kind !== "uuid") unrecorded ??= `new ${call.id}`;
       return call;
@@ -425,12 +453,46 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     return forever();
   }
 
-  function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Answer> {
-    return effect<Answer>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
+  function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Settled> {
+    return effect<Settled>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
   }
 
   function asked<R extends AskRequest | EventRequest>(call: Call, request: R): R {
     return checked(`the ask ${call.key}`, request) as R;
+  }
+
+  function callTool(name: string, request: ToolCall, options: CallOptions = {}): Promise<ChildEnd> {
+    return effect<ChildEnd>("call", name, (call, pending) => {
+      const toCall = checked(`the call ${call.key}`, request) as unknown as ToolCall;
+      const made = waits.call(call, pending, { request: toCall, options });
+      if (!made) return;
+      const starting = startChild(call, made, toCall).finally(() => {
+        inFlight.delete(starting);
+        touched();
+      });
+      inFlight.add(starting);
+    });
+  }
+
+  /** A side effect like a step's, but for its record: the store makes the child and opens the call in one change. */
+  async function startChild({ id }: Call, { open, made }: NewCall, request: ToolCall): Promise<void> {
+    await Promise.race([settling.live, ended]);
+    // Other branches settle while this one waits: each wait is followed by another look (R3).
+    while (!isOver() && !(settling.isCalm() && records.isSaved())) {
+      if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
+      else await Promise.race([records.saved(), ended]);
+    }
+    if (isOver() || !settling.isWaitedFor(id) || !(await ports.isHeld()) || isOver()) return;
+    try {
+      await ports.startChild(open, request);
+      if (!isOver()) made();
+    } catch (error) {
+      if (!(error instanceof ParleyError && CALL_ERRORS.has(error.code))) return ending.fail(error);
+      const { code, message } = error;
+      const entry = { digest: open.digest, calledAt: open.calledAt, outcome: { type: "error", name: code, message } } as const;
+      // Another run could be told something else: it is written before the handler sees it (R3).
+      if (!isOver() && settling.isWaitedFor(id)) settling.add({ id, entry, isStep: true });
+    }
   }
 
   const effects: Effects = {
@@ -448,6 +510,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
       // After its end a run gives out nothing.
       return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
     },
+    callTool,
     step,
     sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
     now,
@@ -456,7 +519,9 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     patched: patches.decide,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
+    answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
     deposit: (key) => ports.deposit(key),
+    accessToken: ports.accessToken,
     openFile: ports.openFile,
     restart,
     report(item) {

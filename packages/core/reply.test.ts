@@ -1,15 +1,14 @@
 import { createValidator } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { readReply, readReplyByShape } from "./reply.ts";
-import type { AskRequest } from "./task.ts";
+import { isOnPage, readReply, readReplyByShape } from "./reply.ts";
+import type { AskRequest, EventRequest, JsonObject } from "./task.ts";
 
 const validate = createValidator();
-const requests: readonly AskRequest[] = [
-  { type: "form", message: "?", schema: { type: "object", properties: { n: { type: "number" } } } },
-  { type: "url", message: "?", url: "https://example.com/" },
-  { type: "sampling", params: { messages: [], maxTokens: 1 } },
-  { type: "roots" },
-];
+const form: AskRequest = { type: "form", message: "?", schema: { type: "object", properties: { n: { type: "number" } } } };
+const url: AskRequest = { type: "url", message: "?", url: "https://example.com/" };
+const sampling: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+const roots: AskRequest = { type: "roots" };
+const requests = [form, url, sampling, roots];
 const completion = { role: "assistant", content: { type: "text", text: "Paris." }, model: "m" };
 
 describe("a client's reply", () => {
@@ -70,8 +69,6 @@ describe("a client's reply", () => {
   });
 
   test("to sampling and roots is taken as it is, what travels beside it left out", () => {
-    const [, , sampling, roots] = requests;
-    if (!sampling || !roots) throw new Error("no request");
     expect(readReply(sampling, { ...completion, _meta: { x: 1 } }, validate)).toEqual({
       ok: true,
       answer: { action: "reply", result: completion },
@@ -80,4 +77,108 @@ describe("a client's reply", () => {
     expect(readReply(sampling, { action: "accept", content: {} }, validate)).toMatchObject({ ok: false });
     expect(readReply(roots, { action: "accept" }, validate)).toMatchObject({ ok: false });
   });
+});
+
+describe("a reply of the wrong shape is refused with what is wrong", () => {
+  const { role, content, model } = completion;
+  const wrong = (path: string, message: string) => ({ path, message });
+
+  test.each(requests)("to $type: no object", (request) => {
+    for (const reply of [undefined, null, 5, "accept", [], [{ action: "accept" }]])
+      expect(readReply(request, reply, validate)).toStrictEqual({ ok: false, violations: [wrong("", "must be an object")] });
+  });
+
+  test.each<[string, AskRequest, unknown, ReturnType<typeof wrong>[]]>([
+    ["no action", form, {}, [wrong("/action", "must be one of accept, decline, cancel")]],
+    ["an unknown action", form, { action: "ok" }, [wrong("/action", "must be one of accept, decline, cancel")]],
+    ["content that is a text", form, { action: "accept", content: "5" }, [wrong("/content", "must be an object with the form's fields")]],
+    ["content that is null", form, { action: "accept", content: null }, [wrong("/content", "must be an object with the form's fields")]],
+    ["content that is a list", form, { action: "accept", content: [] }, [wrong("/content", "must be an object with the form's fields")]],
+    ["a field of another type", form, { action: "accept", content: { n: "5" } }, [wrong("/content/n", "must be number")]],
+    [
+      "a completion without anything",
+      sampling,
+      {},
+      [wrong("/role", "is required"), wrong("/content", "is required"), wrong("/model", "is required")],
+    ],
+    ["somebody else's words", sampling, { role: "system", content, model }, [wrong("/role", 'must be one of ["user","assistant"]')]],
+    ["a model that is a number", sampling, { role, content, model: 5 }, [wrong("/model", "must be string")]],
+    ["a reason that is a number", sampling, { ...completion, stopReason: 5 }, [wrong("/stopReason", "must be string")]],
+    [
+      "content of a completion that is a text",
+      sampling,
+      { role, content: "Paris.", model },
+      [wrong("/content", "must be object"), wrong("/content", "must be array"), wrong("/content", "must match a schema in anyOf")],
+    ],
+    [
+      "a block without a type",
+      sampling,
+      { role, content: {}, model },
+      [wrong("/content/type", "is required"), wrong("/content", "must be array"), wrong("/content", "must match a schema in anyOf")],
+    ],
+    [
+      "a block among several whose type is a number",
+      sampling,
+      { role, content: [content, { type: 5 }], model },
+      [wrong("/content", "must be object"), wrong("/content/1/type", "must be string"), wrong("/content", "must match a schema in anyOf")],
+    ],
+    ["no roots", roots, {}, [wrong("/roots", "is required")]],
+    ["roots that are no list", roots, { roots: {} }, [wrong("/roots", "must be array")]],
+    ["a root that is a text", roots, { roots: ["file:///a"] }, [wrong("/roots/0", "must be object")]],
+    ["a root without a uri", roots, { roots: [{ uri: "file:///a" }, { name: "b" }] }, [wrong("/roots/1/uri", "is required")]],
+    ["a uri that is a number", roots, { roots: [{ uri: 5 }] }, [wrong("/roots/0/uri", "must be string")]],
+    ["a root's name that is a number", roots, { roots: [{ uri: "file:///a", name: 5 }] }, [wrong("/roots/0/name", "must be string")]],
+  ])("%s", (_, request, reply, violations) => {
+    expect(readReply(request, reply, validate)).toStrictEqual({ ok: false, violations });
+  });
+
+  test.each<[string, AskRequest, JsonObject]>([
+    ["a person's own words", sampling, { ...completion, role: "user", stopReason: "endTurn" }],
+    ["several blocks", sampling, { role, content: [content, content], model }],
+    ["no block", sampling, { role, content: [], model }],
+    ["no root", roots, { roots: [] }],
+    ["roots with a name", roots, { roots: [{ uri: "file:///a", name: "a" }, { uri: "file:///b" }] }],
+  ])("and one that MCP allows is taken: %s", (_, request, result) => {
+    expect(readReply(request, result, validate)).toStrictEqual({ ok: true, answer: { action: "reply", result } });
+  });
+
+  test("of a content that is none, nothing is left but that the person accepted", () => {
+    expect(readReplyByShape({ action: "accept", content: 5 })).toStrictEqual([{ action: "accept" }]);
+  });
+});
+
+describe("the length of a text is judged ahead of the schema", () => {
+  const given = (properties: JsonObject | undefined, content: JsonObject) => {
+    const request: AskRequest = { type: "form", message: "?", schema: { type: "object", ...(properties && { properties }) } };
+    return readReply(request, { action: "accept", content }, validate);
+  };
+  const text = "x".repeat(21);
+  const accepted = (content: JsonObject) => ({ ok: true, answer: { action: "accept", content } });
+
+  test("where the field has a pattern and a limit, and by the field's own name", () => {
+    expect(given({ "a~b/c": { type: "string", pattern: "^y", maxLength: 10 } }, { "a~b/c": text })).toStrictEqual({
+      ok: false,
+      violations: [{ path: "/content/a~0b~1c", message: "must have at most 10 characters" }],
+    });
+  });
+
+  test("and not where one of them is missing: then the validator has the only say", () => {
+    expect(given({ a: { type: "string", maxLength: 10 } }, { a: text })).toStrictEqual({
+      ok: false,
+      violations: [{ path: "/content/a", message: "must NOT have more than 10 characters" }],
+    });
+    expect(given({ a: { type: "string", pattern: "^x+$" } }, { a: text })).toStrictEqual(accepted({ a: text }));
+    expect(given({ a: true }, { a: text })).toStrictEqual(accepted({ a: text }));
+    expect(given(undefined, { a: text })).toStrictEqual(accepted({ a: text }));
+  });
+});
+
+test.each<[string, boolean, AskRequest | EventRequest]>([
+  ["a page of Parley's own", true, { type: "url", message: "?", url: "", page: { kind: "secret" } }],
+  ["a page whose end an event tells", true, { type: "url", message: "?", url: "https://example.com/", completedBy: "event" }],
+  ["any other page", false, url],
+  ["a form", false, form],
+  ["an event", false, { type: "event", schema: {} }],
+])("an accept of %s says only that the person agreed to go: %s", (_, is, request) => {
+  expect(isOnPage({ request })).toBe(is);
 });

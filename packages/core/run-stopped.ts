@@ -17,6 +17,7 @@ export type StopReason =
   /** The worker is shut down; another one does the step again. */
   | "draining";
 
+/** The `reason` of a `signal` whose run ended before its step: `why` says what ended it. */
 export class RunStopped extends Error {
   override readonly name = "RunStopped";
   readonly why: StopReason;

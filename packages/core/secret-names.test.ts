@@ -58,7 +58,7 @@ describe("names and titles", () => {
     passwordResetUrl, privateKeyPath, credentialId, cardHolder, cardType, creditCardBrand, Name on the credit card, Credit card fee, libraryCardNumber,
     loyalty card number, business card, boarding pass, bus pass, overpass, bypassReason, surpass, encompass, code, zipCode, postal code, country code,
     area code, promoCode, confirmationCode, barcode, dressCode, unicode, code review, phoneNumber, orderNumber, accountNumber, iban, socialMedia,
-    security level, bearing, tan, Skin tone, otter, cvs, pinterest, happiness, clavel, palabra clave, longitud de la contraseña, mote, passo, sandwich,
+    pass mark, security level, bearing, tan, Skin tone, otter, cvs, pinterest, happiness, clavel, palabra clave, longitud de la contraseña, mote, passo, sandwich,
     密码长度, パスワードの長さ, 비밀번호 길이, 姓名, ключевое слово, секретарь, param, carrot, cardinal, discard, partySize, session, cookie recipe`
       .split(/,\s*/)
       .map((text) => text.trim()),
@@ -68,8 +68,41 @@ describe("names and titles", () => {
 
   test("say what was found", () => {
     expect(secretNames().find({ name: "field1", title: "Your access token" })).toEqual({ in: "title", words: "access token" });
+    expect(secretNames().find({ name: "field1", title: "New pin" })).toEqual({ in: "title", words: "pin" });
     expect(secretNames().find({ name: "dbPassword", title: "Password" })).toEqual({ in: "name", words: "password" });
     expect(secretNames().find({ name: "field1", title: "Party size", description: "How many people" })).toBeUndefined();
+  });
+});
+
+describe("what is found is the whole phrase", () => {
+  test.each([
+    ["número de seguridad social", "seguridad social"],
+    ["Número de la tarjeta", "numero de la tarjeta"],
+    ["token de acceso", "token de acceso"],
+    ["número do cartão", "numero do cartao"],
+    ["DBPassword", "password"],
+    ["businessPassword", "password"],
+    ["密码和长度", "密码和长度"],
+  ])("of %s it is %s", (text, words) => {
+    expect(found(text)).toBe(words);
+  });
+});
+
+describe("what is about a secret", () => {
+  test.each(["Name of the password", "Length of your password", "passwordLength"])("is none: %s", (text) => {
+    expect(found(text)).toBeUndefined();
+  });
+
+  test.each([
+    // About the account, and then the secret.
+    "Name of the account and password",
+    // No "of" between them, though one stands elsewhere.
+    "Type the password of the account",
+    // About nothing that is said of secrets.
+    "Confirmation of the password",
+    "the password",
+  ])("is only what says so: %s", (text) => {
+    expect(found(text)).toBe("password");
   });
 });
 
@@ -87,6 +120,8 @@ describe("descriptions", () => {
     "Votre mot de passe",
     "Introduzca su contraseña",
     "请输入密码",
+    "必需密码",
+    "不同的密码",
     "パスワードを入力してください",
     "Введите пароль",
   ])("that ask for a secret are found: %s", (description) => {
@@ -109,6 +144,9 @@ describe("descriptions", () => {
     "Pas de mot de passe ici, sans mot de passe",
     "No escriba su contraseña",
     "请勿输入密码",
+    "不要输入密码",
+    "无需密码",
+    "Click on the map to drop a pin",
     "パスワードは入力しないでください",
     "Не вводите пароль",
   ])("that do not are left alone: %s", (description) => {
@@ -130,6 +168,17 @@ describe("a deployment's own phrases", () => {
     const more = ["-token", "-credit card number", "-pin code"];
     for (const text of ["token", "rewardToken", "creditCardNumber", "PIN code"]) expect(found(text, more), text).toBeUndefined();
     for (const text of ["creditCard", "pin", "tokenPassword"]) expect(found(text, more), text).toBeDefined();
+  });
+
+  test("are taken as parts of a word only if they are one word of a script without blanks", () => {
+    expect(found("vaulted", ["vault"])).toBeUndefined();
+    expect(found("密语", ["密语 代码"])).toBeUndefined();
+    expect(found("密语 代码", ["密语 代码"])).toBe("密语 代码");
+  });
+
+  test("with a minus before them are looked for nowhere, and without one allow nothing", () => {
+    expect(found("我的密语", ["-密语"])).toBeUndefined();
+    expect(found("pin", ["TPIN"])).toBe("pin");
   });
 
   test("may be empty", () => {

@@ -127,7 +127,7 @@ export function secretNames(more: readonly string[] = []): SecretNames {
   const added = more.filter((phrase) => !phrase.startsWith("-")).map(wordsOf);
   // Scripts without blanks between their words.
   const stems = added.flatMap(([word, ...rest]) => (word !== undefined && rest.length === 0 && /\p{Lo}/u.test(word) ? [word] : []));
-  const allowed = more.filter((phrase) => phrase.startsWith("-")).map((phrase) => wordsOf(phrase.slice(1)));
+  const allowed = more.filter((phrase) => phrase.startsWith("-")).map(wordsOf);
 
   function inWords(words: readonly string[], isProse: boolean): string | undefined {
     for (let at = 0; at < words.length; at += 1) {

@@ -85,7 +85,7 @@ export interface SessionStore {
   claims(sessionId: string): Promise<readonly ClaimedAsk[]>;
   forgetClaims(sessionId: string, claims: readonly ClaimedAsk[]): Promise<void>;
 
-  /** Wake-ups, never the truth, as TaskEvents.watch. Resolves once no later change can be missed. */
+  /** Wake-ups, never the truth, as WakeUps.watch. Resolves once no later change can be missed. */
   watch(sessionId: string, onChange: () => void): Promise<() => void>;
 }
 

@@ -53,6 +53,8 @@ export interface Settings {
   readonly withoutCapability: "fail" | "default";
   /** Schemes of the pages that people may be sent to. http to this machine is always allowed, javascript and its like never are. */
   readonly askUrlSchemes: readonly string[];
+  /** What tools may ask for at OAuth providers: name of a provider → scopes. `"any"` is for tests; absent: there are none. */
+  readonly oauthScopes?: Readonly<Record<string, readonly string[]>> | "any";
   /** Phrases in names of form fields that tell a secret, beside the built-in ones; one with a minus before it tells none. */
   readonly secretNames: readonly string[];
   /** Whether callers are shown what tools, prompts and resources throw. Otherwise they get an id, and the operator's log has the rest. */

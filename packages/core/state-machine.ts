@@ -10,13 +10,13 @@
  *
  *   I1  A finished task never changes again.
  *   I2  An ask is answered at most once; the first answer wins.
- *   I3  The status is input_required exactly while an ask is open; an open event leaves it working.
+ *   I3  The status is input_required exactly while an ask is open; an open event, or a child, leaves it working.
  */
-import { type FinishedStatus, isEvent, isFinished, type Open, type TaskStatus } from "./task.ts";
+import { type FinishedStatus, isFinished, isQuestion, type Open, type TaskStatus } from "./task.ts";
 
 export interface TaskState {
   readonly status: TaskStatus;
-  /** Events among them. */
+  /** Events and calls among them, and what children ask. */
   readonly asks: readonly Open[];
 }
 
@@ -51,5 +51,5 @@ export function apply(state: TaskState, event: TaskEvent): Applied {
 }
 
 function withAsks(asks: readonly Open[]): Applied {
-  return { ok: true, state: { status: asks.some((ask) => !isEvent(ask)) ? "input_required" : "working", asks } }; // I3
+  return { ok: true, state: { status: asks.some(isQuestion) ? "input_required" : "working", asks } }; // I3
 }

@@ -7,7 +7,9 @@
 
 import type { FilesWanted } from "./files.ts";
 
+/** What JSON can say. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+/** An object of JSON. */
 export type JsonObject = { [key: string]: Json };
 
 export const TASK_STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
@@ -31,6 +33,8 @@ export interface CallFacts {
   readonly name: string;
   /** Who called, and owns the task (I10, policy.ts). */
   readonly principal: string;
+  /** As Caller.person. */
+  readonly person?: string;
   /** Whom the principal belongs to; absent for the default tenant. */
   readonly tenant?: string;
   readonly capabilities: ClientCapabilities;
@@ -45,11 +49,33 @@ export interface CallFacts {
   readonly version?: string;
   /** Its tool says how to undo what was done, should the task not come to its result (Runnable.compensate). */
   readonly compensates?: true;
+  /** The task whose tool called this one (`ctx.call`); absent for a call of a client. */
+  readonly parent?: ParentLink;
   /** Digest of what was called with which arguments, for the audit of its answers; absent while nothing is audited. */
   readonly binding?: string;
   /** The request of a session that a hidden task carries: what its answer and its progress are addressed to, on whichever front end. */
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
+
+/** What a child task knows of the task that called it. */
+export interface ParentLink {
+  readonly taskId: string;
+  /** The key of the call within the parent: its name, with `#2`, `#3` … for later ones of that name. */
+  readonly key: string;
+  /** The task that a client called, at the top: it shows what the child asks. */
+  readonly rootId: string;
+  /** 1 for a child of the root. */
+  readonly depth: number;
+  /** Keys of the calls from the root down to this one, joined by colons: in front of what the child asks, where the root shows it. */
+  readonly path: string;
+}
+
+/** How deep tools may call each other: tools that call in a circle come to an end. */
+export const CALL_DEPTH_MAX = 5;
+/** Unfinished tasks below the task that a client called, at all depths together: as many end together with it, in one change of the store. */
+export const CHILDREN_MAX = 1_000;
+/** Questions of children that a task shows at once, the oldest first. */
+export const SHOWN_OF_CHILDREN_MAX = 1_000;
 
 /** Why a task came to its end without its result. */
 export type Owed = "cancelled" | "failed" | "timeout";
@@ -89,6 +115,8 @@ export interface Task {
   readonly asks: readonly Ask[];
   /** Open events: what the tool waits for from other systems. Nobody's client is told of them; absent for none. */
   readonly events?: readonly AwaitedEvent[];
+  /** Children that the tool has called and that have not ended. Nobody's client is told of them; absent for none. */
+  readonly calls?: readonly AwaitedCall[];
   /**
    * In a caller's view (policy.ts): open asks that are put to others, and those of pages that somebody agreed to visit. `asks` are those that the
    * caller may answer and has to be asked. Never stored.
@@ -146,10 +174,16 @@ export interface Ask extends Awaited<AskRequest> {
    * with it. Later asks are behind earlier ones, so a pair of these says which of them a client has seen. Given by the store.
    */
   readonly since?: AskMoment;
+  /** Who has accepted so far, each once, in this order; only where the audience has a quorum. No caller is shown it (policy.ts). Given by the store. */
+  readonly accepted?: { readonly revision: number; readonly acceptances: readonly Acceptance[] };
+  /** In a caller's view, of an ask that has a quorum: how many of its `audience.quorum` people have accepted, and whether the caller is one of them. */
+  readonly tally?: { readonly accepted: number; readonly mine: boolean };
   /** Replies that did not fit and whose sender could not be told: how many, and what was wrong with the last. The ask is put again. */
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
   /** The person agreed to visit the page that the ask is about (Page), and has not completed it yet. Given by the store. */
   readonly agreed?: true;
+  /** The ask is that of a child, under its key there, which the task shows as its own. Given by the store. */
+  readonly route?: { readonly taskId: string; readonly key: string };
 }
 
 /**
@@ -164,8 +198,16 @@ export interface EventRequest {
   readonly schema: JsonObject;
 }
 
+/** A child that a run waits for. Its digest is the child's id, which follows from the call: another call is another child. */
+export interface AwaitedCall extends Awaited<CallRequest> {}
+
+export interface CallRequest {
+  readonly type: "call";
+  readonly tool: string;
+}
+
 /** What runs put into the store. */
-export type Open = Ask | AwaitedEvent;
+export type Open = Ask | AwaitedEvent | AwaitedCall;
 
 /** Before the key of an event; no name has a colon. */
 const EVENT = "event:";
@@ -178,19 +220,41 @@ export function isEventKey(key: string): boolean {
   return key.startsWith(EVENT);
 }
 
-/** As a task shows them: questions, and events apart. */
-export function split(open: readonly Open[]): Pick<Task, "asks" | "events"> {
-  const events = open.filter((each) => isEvent(each));
-  return { asks: open.filter((each): each is Ask => !isEvent(each)), ...(events.length > 0 && { events }) };
+/** Before the key of a call. */
+const CALL = "call:";
+
+export function callKey(key: string): string {
+  return `${CALL}${key}`;
 }
 
-export function isEvent(open: Open): open is AwaitedEvent {
-  return open.request.type === "event";
+/** Whether it is the key of something that no client answers: an event, or a call. */
+export function isInternalKey(key: string): boolean {
+  return key.startsWith(EVENT) || key.startsWith(CALL);
 }
 
-/** All of them together. */
-export function openOf({ asks, events = [] }: Pick<Task, "asks" | "events">): readonly Open[] {
-  return events.length === 0 ? asks : [...asks, ...events];
+/** The key under which the root shows what a child asks. No name has a colon, so it is no other key of the root. */
+export function shownKey({ path }: Pick<ParentLink, "path">, key: string): string {
+  return `${path}:${key}`;
+}
+
+/** As a task shows them: questions, and events and calls apart. */
+export function split(open: readonly Open[]): Pick<Task, "asks" | "events" | "calls"> {
+  const asks = open.filter(isQuestion);
+  if (asks.length === open.length) return { asks };
+  const events = open.filter((each) => each.request.type === "event") as readonly AwaitedEvent[];
+  const calls = open.filter((each) => each.request.type === "call") as readonly AwaitedCall[];
+  return { asks, ...(events.length > 0 && { events }), ...(calls.length > 0 && { calls }) };
+}
+
+/** Somebody is asked, rather than something is waited for. */
+export function isQuestion(open: Open): open is Ask {
+  return open.request.type !== "event" && open.request.type !== "call";
+}
+
+/** All of a task's own together: what it shows of its children is theirs. */
+export function openOf({ asks, events = [], calls = [] }: Pick<Task, "asks" | "events" | "calls">): readonly Open[] {
+  const own = asks.some(({ route }) => route) ? asks.filter(({ route }) => !route) : asks;
+  return events.length === 0 && calls.length === 0 ? own : [...own, ...events, ...calls];
 }
 
 /** Those who may answer in place of the caller, all of the caller's tenant. */
@@ -198,7 +262,19 @@ export interface Audience {
   readonly to: "tenant" | Addressees;
   /** `caller`: not even if it is one of them. For four eyes. */
   readonly not?: "caller";
+  /** How many different people must accept, 2 or more (quorum.ts); absent where one answer settles the ask. */
+  readonly quorum?: number;
 }
+
+/** One person's acceptance of an ask that several must accept. */
+export type Acceptance = {
+  /** The principal; absent for the owner of the task. */
+  readonly by?: string;
+  /** As Caller.person. */
+  readonly person?: string;
+  readonly content: JsonObject;
+  readonly atMs: number;
+};
 
 /** Anybody whom one of these names: as the identity provider names them. */
 export interface Addressees {
@@ -236,7 +312,14 @@ export type Page =
   /** One text that nobody but the run may read. */
   | { readonly kind: "secret" }
   /** Files, kept beside the task; the answer holds their references. */
-  | ({ readonly kind: "files" } & FilesWanted);
+  | ({ readonly kind: "files" } & FilesWanted)
+  /** What the person may do at an OAuth provider, done in their name by the tool. The answer says which scopes were granted; tokens are deposited. */
+  | { readonly kind: "oauth"; readonly provider: string; readonly scopes: readonly string[] }
+  /**
+   * Somebody else's page, from which the person comes back to Parley: `returnTo` is the parameter of its url that says where. The answer holds the `query` that
+   * they come back with.
+   */
+  | { readonly kind: "visit"; readonly url: string; readonly returnTo: string };
 
 /** What an ask becomes when nobody answers in time: an action, an accepted default, or a failure of the task. */
 export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: JsonObject };
@@ -257,7 +340,8 @@ export type Answer =
 
 /** What became of an answer. */
 export type Receipt =
-  | { readonly type: "accepted" }
+  /** `missing`: how many people must accept before it settles the ask; absent for none. */
+  | { readonly type: "accepted"; readonly missing?: number }
   /** The same answer was recorded before. */
   | { readonly type: "duplicate" }
   /** The ask was closed before, by another answer, its deadline, or the end of the task. */
@@ -283,6 +367,8 @@ export type FeedItem =
   | { readonly type: "log"; readonly level: LogLevel; readonly data: Json; readonly logger?: string }
   /** The client need not hold its connection while the tool works on: for front ends, never told to a client. */
   | { readonly type: "release" }
+  /** The page of that ask was visited to its end, says who serves it: a client may take its link away. */
+  | { readonly type: "visited"; readonly key: string }
   /** What MCP has no notification for: told to no MCP client, shown by pages and terminals that read the feed. */
   | { readonly type: "emit"; readonly kind: EmitKind; readonly data: JsonObject };
 
@@ -290,4 +376,5 @@ export type FeedItem =
 export type EmitKind = "stream" | "toast" | "thinking" | "artifact" | "ui" | "qr" | "render" | "canvas" | (string & {});
 
 export const LOG_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] as const;
+/** Severities of a log message, as RFC 5424 and MCP name them, the least first. */
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -8,21 +8,19 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import { type FileStore, ParleyError } from "@parley/core";
+import type { FileStore } from "@parley/core";
+import { gone, isFileId, isTaskId } from "./ids.ts";
 
-/** Ids are Parley's own. Nothing else becomes a path. */
-const TASK_ID = /^[\w-]{1,64}$/;
-const FILE_ID = /^[0-9a-f-]{36}$/;
 const PART = ".part";
 
 export function directoryFiles(directory: string): FileStore {
   function folderOf(taskId: string): string {
-    if (!TASK_ID.test(taskId)) throw new TypeError("no task id");
+    if (!isTaskId(taskId)) throw new TypeError("no task id");
     return join(directory, taskId);
   }
 
   function pathOf(taskId: string, id: string): string {
-    if (!FILE_ID.test(id)) throw gone();
+    if (!isFileId(id)) throw gone();
     return join(folderOf(taskId), id);
   }
 
@@ -66,7 +64,7 @@ export function directoryFiles(directory: string): FileStore {
     async *idle(idleMs) {
       const before = Date.now() - idleMs;
       for (const taskId of await namesIn(directory)) {
-        if (!TASK_ID.test(taskId)) continue;
+        if (!isTaskId(taskId)) continue;
         const folder = folderOf(taskId);
         let newest = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
         for (const name of await namesIn(folder)) {
@@ -87,8 +85,4 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
     throw error;
   });
-}
-
-function gone(): ParleyError {
-  return new ParleyError("FILE_GONE", "there is no such file of this task");
 }

@@ -3,16 +3,33 @@ import type { FileStore } from "@parley/core";
 import { z } from "zod";
 import { directoryFiles } from "./directory.ts";
 
+/** `s3://bucket` or `s3://bucket/some/prefix`. */
+const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]{0,200}))?$/;
+
 /** What the environment says about files. Front ends and workers merge this into their settings. */
 export const filesEnvironment = {
   PARLEY_FILES: z
     .string()
     .refine(
-      (text) => text.startsWith("dir:") && isAbsolute(text.slice(4)),
-      "must be dir: and an absolute path, such as dir:/var/lib/parley/files",
+      (text) => (text.startsWith("dir:") && isAbsolute(text.slice(4))) || S3_URL.test(text),
+      "must be dir: and an absolute path, such as dir:/var/lib/parley/files, or s3://bucket/prefix",
     )
     .optional()
-    .describe("Where uploaded files are kept: dir:/path, which all front ends and workers share. Unset: tools cannot ask for files."),
+    .describe(
+      "Where uploaded files are kept: dir:/path, which all front ends and workers share, or s3://bucket/prefix. Unset: tools cannot ask for files.",
+    ),
+  PARLEY_FILES_ENDPOINT: z
+    .string()
+    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), "must be an address: https://minio.example.com")
+    .optional()
+    .describe("Address of an S3-compatible server that is not Amazon's, for PARLEY_FILES=s3://…. Unset: Amazon's."),
+  PARLEY_FILES_REGION: z
+    .string()
+    .regex(/^[a-z0-9-]{1,64}$/, "must be the name of a region: eu-central-1")
+    .default("us-east-1")
+    .describe(
+      "Region of the bucket. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the role of the machine or pod.",
+    ),
 };
 
 /** For front ends. */
@@ -28,9 +45,37 @@ export const uploadEnvironment = {
     ),
 };
 
-const schema = z.object(filesEnvironment);
+export interface FilesSettings {
+  readonly PARLEY_FILES?: string | undefined;
+  readonly PARLEY_FILES_ENDPOINT?: string | undefined;
+  readonly PARLEY_FILES_REGION?: string;
+}
 
-/** `prefix` is the deployment's own: several may share a directory. */
-export function fileStore({ PARLEY_FILES: where }: z.output<typeof schema>, prefix: string): FileStore | undefined {
-  return where === undefined ? undefined : directoryFiles(join(where.slice("dir:".length), prefix.replaceAll(/[^\w-]/g, "_")));
+/** Of all settings, those of the file store. */
+export function filesSettings({ PARLEY_FILES, PARLEY_FILES_ENDPOINT, PARLEY_FILES_REGION }: FilesSettings): FilesSettings {
+  return { PARLEY_FILES, PARLEY_FILES_ENDPOINT, ...(PARLEY_FILES_REGION !== undefined && { PARLEY_FILES_REGION }) };
+}
+
+/** `deployment` is the deployment's own prefix: several may share a directory or bucket. Throws an Error that says what to install for a bucket. */
+export async function fileStore(
+  { PARLEY_FILES: where, PARLEY_FILES_ENDPOINT: endpoint, PARLEY_FILES_REGION: region = "us-east-1" }: FilesSettings,
+  deployment: string,
+): Promise<FileStore | undefined> {
+  if (where === undefined) return undefined;
+  const folder = deployment.replaceAll(/[^\w-]/g, "_");
+  if (where.startsWith("dir:")) return directoryFiles(join(where.slice("dir:".length), folder));
+  const [, bucket = "", path = ""] = S3_URL.exec(where) ?? [];
+  const prefix = [...path.split("/").filter((part) => part !== ""), folder, ""].join("/");
+  // Loaded by those who use it alone.
+  const { s3Files } = await import("./s3.ts").catch((cause: unknown) => {
+    throw notInstalled(cause);
+  });
+  return s3Files({ bucket, prefix, endpoint, region });
+}
+
+function notInstalled(cause: unknown): unknown {
+  if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return cause;
+  return new Error("PARLEY_FILES=s3://… needs two packages that are not here: npm install @aws-sdk/client-s3 @aws-sdk/lib-storage", {
+    cause,
+  });
 }

@@ -2,8 +2,6 @@
  * What a file is, by its first bytes; and whether that is asked for. What a browser says of a file counts only where bytes cannot tell: a text, and kinds
  * that are an archive or a document of another kind inside.
  */
-import { fileTypeFromBuffer, supportedExtensions, supportedMimeTypes } from "file-type";
-
 /** What has to be seen of a file to know it. */
 export const HEAD_BYTES = 4_100;
 
@@ -25,6 +23,8 @@ const TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/;
 
 /** The file's type; undefined when it is not one that is asked for. */
 export async function acceptedType(head: Uint8Array, declared: Declared, accept: readonly string[]): Promise<string | undefined> {
+  // Most processes never see a file, and this is much to load.
+  const { fileTypeFromBuffer, supportedExtensions, supportedMimeTypes } = await import("file-type");
   const seen = await fileTypeFromBuffer(head);
   const said = { type: declaredType(declared.type), ending: endingOf(declared.name) };
   if (seen && !CONTAINERS.has(seen.mime)) return isAsked({ type: seen.mime, ending: seen.ext }, accept) ? seen.mime : undefined;

@@ -14,15 +14,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { Log } from "@parley/core";
 import { type Gate, gate } from "./gate.ts";
-import {
-  type CallDeps,
-  type CallRequest,
-  type Given,
-  type Leading,
-  startCall,
-  type UpstreamCall,
-  type UpstreamEvent,
-} from "./upstream-call.ts";
+import type { CallRequest } from "./call-request.ts";
+import { type CallDeps, type Leading, startCall, type UpstreamCall } from "./upstream-call.ts";
+import type { Given, UpstreamEvent } from "./upstream-event.ts";
 
 /** Which process holds the call of a task, for as long as that process says that it lives. */
 export interface CallHolders {

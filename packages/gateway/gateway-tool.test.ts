@@ -1,9 +1,9 @@
 /** A tool of an upstream as Parley runs it, with an upstream that says what a test wants. */
-import type { CallFacts, Effects, JsonObject } from "@parley/core";
+import type { Answer, CallFacts, Effects, JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import type { Calls, Lead } from "./calls.ts";
 import { askable, gatewayTool, mayRepeat } from "./gateway-tool.ts";
-import type { Question, UpstreamEvent } from "./upstream-call.ts";
+import type { Question, UpstreamEvent } from "./upstream-event.ts";
 import { parseUpstreams } from "./upstreams.ts";
 
 const upstreamOf = (given: object = {}) =>
@@ -14,15 +14,19 @@ interface RunOptions {
   readonly hidden?: boolean;
   readonly request?: object;
   readonly upstream?: object;
+  /** What people answer, in turn; they accept when it is used up. */
+  readonly answers?: readonly Answer[];
 }
 
 /** Runs the tool once, straight through: each ask is accepted. */
-async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, request, upstream = {} }: RunOptions = {}) {
+async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, request, upstream = {}, answers = [] }: RunOptions = {}) {
   const leads: Lead[] = [];
   const asked: string[] = [];
+  const letGo: string[] = [];
   const calls = {
     permit: () => "call",
     give: () => undefined,
+    drop: async (taskId: string) => void letGo.push(taskId),
     lead: async (lead: Lead) => {
       leads.push(lead);
       return events(lead);
@@ -35,13 +39,14 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, requ
     step: async (_name: string, work: (attempt: object) => unknown) => await work({ signal: new AbortController().signal }),
     ask: async (key: string) => {
       asked.push(key);
-      return { action: "accept", content: {} };
+      return answers[asked.length - 1] ?? { action: "accept", content: {} };
     },
+    sleep: async () => undefined,
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
   const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
-  return { result, leads, asked };
+  return { result, leads, asked, letGo };
 }
 
 const question = (key: string): Question => ({
@@ -104,6 +109,67 @@ describe("an upstream", () => {
   test("that answers with an error is told as it is", async () => {
     const { result } = await run(() => ({ type: "error", error: { code: -32099, message: "no", data: { why: 1 } } }));
     expect(result).toMatchObject({ code: -32099, message: "no", data: { why: 1 } });
+  });
+});
+
+describe("a task of an upstream that waits for an answer and does not say to what", () => {
+  const task = { id: '["session","task"]', pollMs: 1 };
+  const UNHEARD = { type: "required", questions: [], task: { ...task, isUnheard: true } } as const;
+
+  test("has lost its question when it was looked at often enough in a row, and is given up", async () => {
+    const { result, leads, letGo } = await run(() => UNHEARD);
+    expect(result).toMatchObject({ code: "UPSTREAM_LOST", message: expect.stringContaining("a worker which is gone") });
+    expect(leads).toHaveLength(3);
+    // With the run, as any call that has failed.
+    expect(letGo).toEqual([]);
+  });
+
+  test("is waited for while it works or asks between", async () => {
+    const events: UpstreamEvent[] = [
+      UNHEARD,
+      UNHEARD,
+      { type: "required", questions: [], task },
+      UNHEARD,
+      UNHEARD,
+      { type: "required", questions: [question("question-1")], task },
+      UNHEARD,
+      UNHEARD,
+      { type: "result", result: { done: true } },
+    ];
+    expect((await run(() => events.shift()!)).result).toEqual({ done: true });
+  });
+
+  test("is let go and called again where it may be: what was answered goes to the same questions, each once, and others are asked", async () => {
+    const first = { ...question("question-1"), id: "1" };
+    const again = { ...first, key: "question-2", from: "again", id: "2" };
+    const events: UpstreamEvent[] = [
+      { type: "required", questions: [first], task },
+      UNHEARD,
+      UNHEARD,
+      UNHEARD,
+      { type: "required", questions: [again], task },
+      { type: "required", questions: [{ ...again, key: "question-3", id: "3" }], task },
+      UNHEARD,
+      UNHEARD,
+      UNHEARD,
+      { type: "required", questions: [{ ...again, key: "question-4", id: "4" }], task },
+      { type: "result", result: { done: true } },
+    ];
+    const [one, other] = [
+      { action: "accept", content: { answer: 1 } },
+      { action: "accept", content: { answer: 2 } },
+    ] as const;
+    const { result, leads, asked, letGo } = await run(() => events.shift()!, { upstream: { repeatable: true }, answers: [one, other] });
+    expect(result).toEqual({ done: true });
+    expect(asked).toEqual(["question-1", "question-3"]);
+    expect(letGo).toEqual(["task", "task"]);
+    expect(leads.filter(({ request }) => !request.round)).toHaveLength(3);
+    expect(leads.map(({ request }) => request.round?.responses).filter((responses) => Object.keys(responses ?? {}).length > 0)).toEqual([
+      { 1: one },
+      { 2: one },
+      { 3: other },
+      { 4: one },
+    ]);
   });
 });
 

@@ -16,9 +16,11 @@ import {
   type Tool,
 } from "@parley/core";
 import type { Calls } from "./calls.ts";
+import { promptCompletion, type ReadThrough, withOwnUris } from "./gateway-resource.ts";
 import type { ListedPrompt, ListedTool } from "./listing.ts";
 import type { ElicitationSettings } from "./settings.ts";
-import type { CallRequest, Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-call.ts";
+import type { CallRequest } from "./call-request.ts";
+import type { Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
 
 export interface GatewayToolDeps {
@@ -26,6 +28,10 @@ export interface GatewayToolDeps {
   /** Undefined where tools are only listed. */
   readonly calls?: Calls;
   readonly elicitation?: Pick<ElicitationSettings, "timeoutMs" | "blockingTimeoutMs">;
+  /** Whether links in results name what is offered here under a uri of its own. */
+  readonly hasResources?: boolean;
+  /** With them arguments of prompts are completed: on front ends, where the upstream does so. */
+  readonly reads?: ReadThrough;
 }
 
 const RETENTION_MS = 24 * 60 * 60 * 1_000;
@@ -33,6 +39,8 @@ const RETENTION_MS = 24 * 60 * 60 * 1_000;
 const RUN_MARGIN_MS = 30_000;
 /** How soon a task is looked at again whose upstream was away. */
 const RETRY_MS = 1_000;
+/** Looks in a row, of five seconds each, at a task that waits for an answer and does not say to what, until its question is taken for lost. */
+const UNHEARD_MAX = 3;
 /** How often one call may want other things first (input_required, −32042). */
 const ROUNDS_MAX = 50;
 
@@ -65,17 +73,20 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
 
 /** Getting a prompt does nothing, so it may be done again. */
 export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prompt {
-  const { upstream } = deps;
-  const { title, description } = listed;
+  const { upstream, reads } = deps;
+  const { title, description, icons, _meta: meta } = listed;
   const name = `${upstream.prefix}${listed.name}`;
+  const completed = (argument: string) => reads && { complete: promptCompletion(listed.name, argument, { upstream, reads }) };
   return {
     kind: "prompt",
     name,
     settings: settingsOf(upstream),
     earlyReplies: false,
-    arguments: (listed.arguments ?? []).map(({ required = false, ...rest }) => ({ ...rest, required })),
+    arguments: (listed.arguments ?? []).map(({ required = false, ...rest }) => ({ ...rest, required, ...completed(rest.name) })),
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
+    ...(icons && { icons }),
+    ...(meta && { meta }),
     readArguments: (args) => ({ ok: true, args }),
     run: (args, effects) => leadCall(effects, { kind: "prompt", listed, args, mayRepeat: true, ...atWork(name, deps) }),
   };
@@ -86,9 +97,12 @@ function settingsOf({ connectTimeoutMs, callTimeoutMs }: Upstream): RunSettings 
 }
 
 /** Throws where it is only listed. */
-function atWork(name: string, { upstream, calls, elicitation }: GatewayToolDeps): Pick<LeadCall, "upstream" | "calls" | "elicitation"> {
+function atWork(
+  name: string,
+  { upstream, calls, elicitation, hasResources = false }: GatewayToolDeps,
+): Pick<LeadCall, "upstream" | "calls" | "elicitation" | "hasResources"> {
   if (!calls || !elicitation) throw new Error(`${name} is listed here and runs elsewhere`);
-  return { upstream, calls, elicitation };
+  return { upstream, calls, elicitation, hasResources };
 }
 
 /** Whether a call may be made a second time when nobody knows what became of the first. */
@@ -97,21 +111,24 @@ export function mayRepeat({ repeatable }: Upstream, { name, annotations }: Liste
   return repeatable(name) ?? (readOnlyHint === true || idempotentHint === true);
 }
 
+const LOST_QUESTION = "its task waits for an answer to a question that was put to a worker which is gone, and that it does not repeat";
+
 type Led = Pick<LeadCall, "kind" | "listed">;
 
 interface LeadCall {
   readonly kind: "tool" | "prompt";
-  readonly listed: { readonly name: string };
+  readonly listed: Pick<ListedTool, "name" | "execution">;
   readonly mayRepeat: boolean;
   readonly args: JsonObject;
   readonly upstream: Upstream;
+  readonly hasResources: boolean;
   readonly calls: Calls;
   readonly elicitation: Pick<ElicitationSettings, "timeoutMs" | "blockingTimeoutMs">;
 }
 
 async function leadCall(
   effects: Effects,
-  { kind, listed, args, mayRepeat: isRepeatedFreely, upstream, calls, elicitation }: LeadCall,
+  { kind, listed, args, mayRepeat: isRepeatedFreely, upstream, hasResources, calls, elicitation }: LeadCall,
 ): Promise<JsonObject> {
   const { taskId, call } = effects;
   const given: Given[] = [];
@@ -120,15 +137,23 @@ async function leadCall(
   const isBlocking = call.hidden && call.request !== undefined;
   const timeoutMs = upstream.questionTimeoutMs ?? (isBlocking ? elicitation.blockingTimeoutMs : elicitation.timeoutMs);
 
+  /** What people answered; and of that what was answered to the call before this one, for the same questions of this one, each once (I4). */
+  const answers: Given[] = [];
+  let recorded: readonly Given[] = [];
+
   async function answered(question: Question): Promise<Given> {
-    const { key, request } = question;
-    const answer = await effects.ask(key, request, { timeoutMs: question.timeoutMs });
+    const { key, request, digest } = question;
+    const before = recorded.find((one) => one.question.digest === digest);
+    recorded = recorded.filter((one) => one !== before);
+    const answer = before?.answer ?? (await effects.ask(key, request, { timeoutMs: question.timeoutMs }));
     const one = { question, answer };
     given.push(one);
+    if (!before) answers.push(one);
     return one;
   }
 
   let rounds = 0;
+  let unheard = 0;
   let waitedMs = 0;
 
   /** It is looked at ever less often, so that a long task neither fills the journal nor is noticed late in proportion. */
@@ -155,6 +180,7 @@ async function leadCall(
         kind,
         tool: listed.name,
         args,
+        ...(listed.execution?.taskSupport !== undefined && { asTask: true }),
         principal: call.principal,
         capabilities: askable(call),
         ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
@@ -163,10 +189,24 @@ async function leadCall(
         given: [...given],
         ...(round && { round }),
       };
-      const event = await effects.step(name, ({ signal }) =>
-        calls.lead({ taskId, callId, mayRepeat: isRepeatable, request, given: [...given], signal, report: effects.report }),
-      );
-      return event as unknown as UpstreamEvent;
+      const last = Promise.withResolvers<UpstreamEvent>();
+      const event = effects.step(name, async ({ signal }) => {
+        const came = await calls.lead({
+          taskId,
+          callId,
+          mayRepeat: isRepeatable,
+          request,
+          given: [...given],
+          signal,
+          report: effects.report,
+        });
+        if (came.type !== "result") return came;
+        // The task ends with it: both are one write, since nothing is done between them.
+        last.resolve(came);
+        await aborted(signal);
+        return came;
+      });
+      return await Promise.race([event as unknown as Promise<UpstreamEvent>, last.promise]);
     };
 
     let event = await lead("call");
@@ -182,7 +222,7 @@ async function leadCall(
       );
       event = await lead("continue");
     }
-    if (event.type === "result") return event.result;
+    if (event.type === "result") return hasResources ? withOwnUris(event.result, upstream) : event.result;
     // The task is there still when its upstream is away for a while.
     if (round?.task && (event.type === "unavailable" || event.type === "lost" || event.type === "busy")) {
       await waitForTask(RETRY_MS);
@@ -190,6 +230,17 @@ async function leadCall(
     }
     if (event.type !== "required") throw failureOf(event, upstream, { kind, listed });
     const { refused, questions, state, task } = event;
+    unheard = task?.isUnheard === true ? unheard + 1 : 0;
+    if (unheard === UNHEARD_MAX) {
+      if (!isRepeatedFreely) throw failureOf({ type: "lost", message: LOST_QUESTION }, upstream, { kind, listed });
+      // Its task is cancelled, as it is when the call fails.
+      await effects.step("let-go", () => calls.drop(taskId));
+      recorded = answers.filter(({ answer }) => answer.action !== "withdrawn");
+      round = undefined;
+      unheard = 0;
+      rounds += 1;
+      continue;
+    }
     if (task && questions.length === 0) {
       await waitForTask(task.pollMs);
       round = { responses: {}, task: { id: task.id, asked: round?.task?.asked ?? [] } };
@@ -197,18 +248,25 @@ async function leadCall(
     }
     rounds += 1;
     waitedMs = 0;
-    const answers = await Promise.all(questions.map(answered));
-    if (refused && answers.some(({ answer }) => answer.action !== "accept")) throw rpcFailure(refused);
+    const replies = await Promise.all(questions.map(answered));
+    if (refused && replies.some(({ answer }) => answer.action !== "accept")) throw rpcFailure(refused);
     round = {
       ...(state !== undefined && { state }),
       ...(task && { task: { id: task.id, asked: [...(round?.task?.asked ?? []), ...questions.map(({ id }) => id)] } }),
-      responses: refused ? {} : Object.fromEntries(answers.map(({ question, answer }): [string, Answer] => [question.id, answer])),
+      responses: refused ? {} : Object.fromEntries(replies.map(({ question, answer }): [string, Answer] => [question.id, answer])),
     };
   }
   throw new ParleyError(
     "UPSTREAM_INVALID",
     `${about(upstream, { kind, listed })} wants something first again and again (${ROUNDS_MAX} times)`,
   );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 /**

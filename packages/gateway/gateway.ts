@@ -16,15 +16,17 @@ import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
+import { type Asking, serveReads } from "./reads.ts";
 import { prepareSessions } from "./prepared.ts";
+import { createQuiet } from "./quiet.ts";
 import type { GatewaySettings } from "./settings.ts";
-import type { CountedQuestion } from "./upstream-call.ts";
+import type { CountedQuestion } from "./questions.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What the processes of a deployment share; packages/redis has it. */
-export interface Share extends CallHolders {
+export interface Share extends CallHolders, Asking {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   send(process: string, run: string): Promise<void>;
   onSent(listener: (run: string) => void): Promise<() => void>;
@@ -48,7 +50,7 @@ export interface GatewayDeps {
   readonly upstreams: readonly Upstream[];
   /** The deployment's own tools, prompts and resources. */
   readonly own: Catalogue;
-  readonly services: Pick<Services, "store" | "queue" | "events" | "clock" | "log" | "settings">;
+  readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings">;
   readonly share: Share;
   readonly settings: GatewaySettings;
   readonly version: string;
@@ -86,10 +88,11 @@ const DRAIN_LOOK_MS = 100;
 
 export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { upstreams, own, services, share, settings, version, deployment, observer } = deps;
-  const { store, queue, events, clock, log } = services;
+  const { store, queue, wakeUps, clock, log } = services;
   const { fetch, close: closeFetch } = createUpstreamFetch();
   const connector = createConnector({ fetch, version, deployment });
-  const prepared = prepareSessions(connector);
+  const quiet = createQuiet();
+  const prepared = prepareSessions(connector, { whenQuiet: quiet.whenQuiet });
   const over = new AbortController();
   /** Runs at work here, by their tasks; and what gives the slot of one back. */
   const atWork = new Map<string, number>();
@@ -110,6 +113,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       open: gate(openMax),
       openOf: gates(principalMax),
       count: (question) => observer?.question(question),
+      whenQuiet: (work) => quiet.whenQuiet(() => inBackground(work())),
     },
     holders: share,
     callsMax: settings.callsMax,
@@ -123,10 +127,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const offer = await createOffer({
     own,
     upstreams,
+    deployment,
     listings,
     calls,
     elicitation: settings.elicitation,
-    onAnnouncement: (listener) => events.onAnnouncement(listener),
+    onAnnouncement: (listener) => wakeUps.onAnnouncement(listener),
     log,
   });
 
@@ -135,6 +140,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   async function here(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void> {
     const { taskId } = run;
     atWork.set(taskId, (atWork.get(taskId) ?? 0) + 1);
+    const leaves = quiet.enter();
     let report: RunReport | undefined;
     try {
       report = await work(run);
@@ -143,6 +149,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       if (left > 0) atWork.set(taskId, left);
       else atWork.delete(taskId);
       slots.delete(taskId);
+      leaves();
       if (left === 0) await after(taskId, report);
     }
   }
@@ -170,7 +177,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
 
   function watch(taskId: string): void {
     if (watched.has(taskId)) return;
-    const watching = events.watch(taskId, () => inBackground(look(taskId)));
+    const watching = wakeUps.watch(taskId, () => inBackground(look(taskId)));
     watched.set(taskId, watching);
     // A task that cannot be watched is looked at from time to time.
     watching.then(
@@ -249,9 +256,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
         keepListed({
           upstream,
           connector,
+          deployment,
           listings,
           lease: share.lease,
-          announce: (announcement) => events.announce(announcement),
+          announce: (announcement) => wakeUps.announce(announcement),
           log,
           signal: AbortSignal.any([stops.signal, over.signal]),
           onStatus: (of, isUp) => observer?.listed(of, isUp),
@@ -262,6 +270,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   }
 
   keepLists(upstreams);
+  const upstreamsNow = () => [...listers.values()].map(({ upstream }) => upstream);
+  const stopReads = await serveReads({ asking: share, connector: prepared, upstreams: upstreamsNow, log });
   let stopTaking: (() => void) | undefined;
 
   return {
@@ -270,7 +280,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     async replace(given) {
       keepLists(given);
       await offer.replace(given);
-      for (const type of ["tools", "prompts"] as const) await events.announce({ type });
+      for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });
     },
     async run(run, work) {
       const { taskId, cause, isSecondHand } = run;
@@ -307,9 +317,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       const left = calls.taskIds();
       clearInterval(beats);
       stopTaking?.();
+      stopReads();
       offer.close();
       await share.leave().catch(() => undefined);
       for (const taskId of left) inBackground(withdraw(taskId, () => true));
+      quiet.close();
       await Promise.all([...left.map(drop), ...beside, ...keeping, prepared.close()]);
       await closeFetch();
       return left.length === 0;

@@ -2,10 +2,10 @@
 export * from "./gateway.ts";
 export { type ListedTool, type Listing, readListing } from "./listing.ts";
 export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
+export { createReadThrough } from "./reads.ts";
 export * from "./settings.ts";
 export { createUpstreamFetch } from "./upstream-fetch.ts";
-export { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
+export { createConnector } from "./upstream-session.ts";
 export { wordFor } from "./word-for.ts";
 export * from "./upstreams.ts";
 export { mayRepeat } from "./gateway-tool.ts";
-export { openUpstreamsFile, type UpstreamsFile } from "./upstreams-file.ts";

@@ -17,6 +17,8 @@ import { wordFor } from "./word-for.ts";
 export interface ListerDeps {
   readonly upstream: Upstream;
   readonly connector: UpstreamConnector;
+  /** This one: what has come through it is not listed. */
+  readonly deployment: string;
   readonly listings: Listings;
   /** Whether this process is the one that reads the upstream's lists, for so long. */
   readonly lease: (upstream: string, ttlMs: number) => Promise<boolean>;
@@ -32,13 +34,15 @@ const READ_EVERY_MIN_MS = 1_000;
 const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
+const NOTHING = { prompts: "[]", resources: "[[],[]]" };
 
 export async function keepListed(deps: ListerDeps): Promise<void> {
   const { upstream, lease, log, signal } = deps;
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
-  let lastPrompts = "[]";
+  /** What was said of the lists that clients are told of apart from tools. */
+  const told = new Map<"prompts" | "resources", string>();
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -49,7 +53,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     let problem: string | undefined;
     try {
       session ??= await open();
-      listing = await readListing(session, upstream);
+      listing = await readListing(session, upstream, deps.deployment);
     } catch (error) {
       if (signal.aborted) return;
       problem = wordFor(error);
@@ -69,11 +73,17 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     if (said === last || signal.aborted) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
-    log.info({ upstream: name, tools: listing.tools.length, prompts: listing.prompts.length, leftOut: listing.leftOut }, "upstream listed");
+    const { tools, prompts, resources, templates, leftOut } = listing;
+    const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
+    log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
     await deps.announce({ type: "tools" });
-    const prompts = JSON.stringify(listing.prompts);
-    if (prompts !== lastPrompts) await deps.announce({ type: "prompts" });
-    lastPrompts = prompts;
+    for (const [type, now] of [
+      ["prompts", JSON.stringify(prompts)],
+      ["resources", JSON.stringify([resources, templates])],
+    ] as const) {
+      if (now !== (told.get(type) ?? NOTHING[type])) await deps.announce({ type });
+      told.set(type, now);
+    }
   }
 
   async function open(): Promise<UpstreamSession> {
@@ -82,7 +92,13 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       // Some servers list a tool only to clients that can do what it needs.
       capabilities: EVERYTHING,
       signal,
-      options: { listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } } },
+      options: {
+        listChanged: {
+          tools: { autoRefresh: false, onChanged },
+          prompts: { autoRefresh: false, onChanged },
+          resources: { autoRefresh: false, onChanged },
+        },
+      },
     });
     opened.client.onclose = () => {
       if (session === opened) session = undefined;

@@ -1,18 +1,34 @@
 /** What an upstream lists, within bounds. */
 import { expect, test } from "vitest";
-import { ARGUMENTS_MAX, boundedListing, LISTING_CHARS_MAX, type ListedPrompt, type ListedTool, PROMPTS_MAX, TOOLS_MAX } from "./listing.ts";
+import {
+  ARGUMENTS_MAX,
+  boundedListing,
+  LISTING_CHARS_MAX,
+  type ListedPrompt,
+  type ListedResource,
+  type ListedTemplate,
+  type ListedTool,
+  PROMPTS_MAX,
+  RESOURCES_MAX,
+  TEMPLATES_MAX,
+  TOOLS_MAX,
+  URI_CHARS_MAX,
+} from "./listing.ts";
 import { parseUpstreams } from "./upstreams.ts";
+import { HOPS_MAX, withVia } from "./via.ts";
 
 const [UPSTREAM] = parseUpstreams(
   "up.json",
   JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", exclude: ["hidden"] }] }),
 );
 const tool = (name: string, rest: Partial<ListedTool> = {}): ListedTool => ({ name, inputSchema: { type: "object" }, ...rest });
-const listing = (tools: readonly ListedTool[], prompts: readonly ListedPrompt[] = []) => boundedListing({ tools, prompts }, UPSTREAM!);
+const NONE = { tools: [], prompts: [], resources: [], templates: [] };
+const listing = (tools: readonly ListedTool[], prompts: readonly ListedPrompt[] = []) =>
+  boundedListing({ ...NONE, tools, prompts }, UPSTREAM!);
 
 test("it is kept as it is, without what the file leaves out and what is not of a tool", () => {
   const whole = tool("a", { title: "A", annotations: { readOnlyHint: true }, icons: [{ src: "x" }], _meta: { y: 1 } });
-  expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ tools: [whole], prompts: [], leftOut: [] });
+  expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ ...NONE, tools: [whole], leftOut: [] });
 });
 
 test("tools of one name, or without a name that a tool may have, are left out and told", () => {
@@ -31,12 +47,18 @@ test("they have as many characters as a listing may have, and one more is left o
   const empty = JSON.stringify(tool("a", { description: "" })).length;
   const large = (extra: number) => listing([tool("a", { description: "x".repeat(LISTING_CHARS_MAX - empty + extra) })]);
   expect(large(0).tools).toHaveLength(1);
-  expect(large(1)).toEqual({ tools: [], prompts: [], leftOut: [expect.stringContaining("a is beyond")] });
+  expect(large(1)).toEqual({ ...NONE, leftOut: [expect.stringContaining("a is beyond")] });
 });
 
 test("prompts are kept as they are, as many as an upstream may have, and as many arguments as a prompt may have", () => {
-  const whole: ListedPrompt = { name: "p", title: "P", description: "Says p.", arguments: [{ name: "x", required: true }] };
-  expect(listing([], [{ ...whole, _meta: {} } as ListedPrompt, { name: "hidden" }])).toEqual({ tools: [], prompts: [whole], leftOut: [] });
+  const whole: ListedPrompt = {
+    name: "p",
+    title: "P",
+    description: "Says p.",
+    arguments: [{ name: "x", required: true }],
+    _meta: { y: 1 },
+  };
+  expect(listing([], [{ ...whole, other: {} } as ListedPrompt, { name: "hidden" }])).toEqual({ ...NONE, prompts: [whole], leftOut: [] });
   const many = Array.from({ length: PROMPTS_MAX + 1 }, (_, index) => ({ name: `p${index}` }));
   const { prompts, leftOut } = listing([], many);
   expect(prompts).toHaveLength(PROMPTS_MAX);
@@ -44,4 +66,67 @@ test("prompts are kept as they are, as many as an upstream may have, and as many
   const wide = (length: number) => listing([], [{ name: "p", arguments: Array.from({ length }, (_, index) => ({ name: `a${index}` })) }]);
   expect(wide(ARGUMENTS_MAX).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
   expect(wide(ARGUMENTS_MAX + 1).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
+});
+
+test("resources and templates are kept as they are, as many as an upstream may have, without what is no uri", () => {
+  const listed = (resources: readonly ListedResource[], templates: readonly ListedTemplate[] = []) =>
+    boundedListing({ ...NONE, resources, templates }, UPSTREAM!);
+  const facts = {
+    name: "a",
+    title: "A",
+    description: "Is a.",
+    mimeType: "text/plain",
+    annotations: { priority: 1 },
+    icons: [{ src: "x" }],
+    _meta: { y: 1 },
+  };
+  const resource: ListedResource = { uri: "file:///a", size: 3, ...facts };
+  const template: ListedTemplate = { uriTemplate: "file:///{path}", ...facts };
+  expect(listed([{ ...resource, other: 1 } as ListedResource, { uri: "file:///b", name: "hidden" }], [template])).toEqual({
+    ...NONE,
+    resources: [resource],
+    templates: [template],
+    leftOut: [],
+  });
+  const long = (length: number) => `x:${"y".repeat(length - 2)}`;
+  const bad = listed(
+    [long(URI_CHARS_MAX), long(URI_CHARS_MAX + 1), "no uri", "x:a b", "/a", long(URI_CHARS_MAX)].map((uri) => ({ uri, name: "a" })),
+  );
+  expect(bad.resources.map(({ uri }) => uri)).toEqual([long(URI_CHARS_MAX)]);
+  expect(bad.leftOut.map((why) => why.replace(/^x:y+ /, ""))).toEqual([
+    expect.stringContaining("is no uri"),
+    expect.stringContaining("is no uri"),
+    expect.stringContaining("is no uri"),
+    expect.stringContaining("is no uri"),
+    "is listed twice",
+  ]);
+  const many = listed(
+    Array.from({ length: RESOURCES_MAX + 1 }, (_, index) => ({ uri: `x:${index}`, name: "a" })),
+    Array.from({ length: TEMPLATES_MAX + 1 }, (_, index) => ({ uriTemplate: `x:${index}/{y}`, name: "a" })),
+  );
+  expect([many.resources.length, many.templates.length]).toEqual([RESOURCES_MAX, TEMPLATES_MAX]);
+  expect(many.leftOut).toEqual([expect.stringContaining("1000 resources"), expect.stringContaining("1000 templates")]);
+});
+
+test("what has come through this deployment is left out, of any kind, and so is what has come through as many as may be", () => {
+  const through = <Of extends object>(item: Of, hops: readonly string[]) => hops.reduce((listed, hop) => withVia(listed, hop), item);
+  const far = (hops: number) => Array.from({ length: hops }, (_, hop) => `other-${hop}`);
+  const facts = { name: "x" };
+  const back = ["me", "other"];
+  const listed = boundedListing(
+    {
+      tools: [through(tool("back"), back), through(tool("far"), far(HOPS_MAX - 1)), through(tool("further"), far(HOPS_MAX))],
+      prompts: [through({ name: "back" }, back)],
+      resources: [through({ uri: "x:back", ...facts }, back)],
+      templates: [through({ uriTemplate: "x:{back}", ...facts }, back)],
+    },
+    UPSTREAM!,
+    "me",
+  );
+  expect(listed).toMatchObject({ tools: [{ name: "far" }], prompts: [], resources: [], templates: [] });
+  expect(listed.leftOut).toEqual([
+    expect.stringContaining("back comes back to the gateway"),
+    expect.stringContaining(`further has come through ${HOPS_MAX} gateways`),
+    ...["back", "x:back", "x:{back}"].map((name) => expect.stringContaining(`${name} comes back`)),
+  ]);
 });

@@ -1,8 +1,10 @@
 /** What an upstream offers, as it says itself, within bounds. Kept as JSON where front ends and workers find it. */
 import { ProtocolError } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
+import { NOT_SUPPORTED } from "./question.ts";
 import type { UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
+import { viaProblem } from "./via.ts";
 
 export interface ListedTool {
   readonly name: string;
@@ -13,6 +15,8 @@ export interface ListedTool {
   readonly annotations?: JsonObject;
   readonly icons?: readonly JsonObject[];
   readonly _meta?: JsonObject;
+  /** Whether it runs as a task of 2025-11-25. */
+  readonly execution?: { readonly taskSupport?: string };
 }
 
 export interface ListedPrompt {
@@ -20,6 +24,8 @@ export interface ListedPrompt {
   readonly title?: string;
   readonly description?: string;
   readonly arguments?: readonly ListedArgument[];
+  readonly icons?: readonly JsonObject[];
+  readonly _meta?: JsonObject;
 }
 
 export interface ListedArgument {
@@ -29,69 +35,149 @@ export interface ListedArgument {
   readonly required?: boolean;
 }
 
-export interface Listing {
+interface ListedFacts {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly annotations?: JsonObject;
+  readonly icons?: readonly JsonObject[];
+  readonly _meta?: JsonObject;
+}
+
+export interface ListedResource extends ListedFacts {
+  readonly uri: string;
+  readonly size?: number;
+}
+
+export interface ListedTemplate extends ListedFacts {
+  readonly uriTemplate: string;
+}
+
+/** What each kind of thing that an upstream lists looks like. */
+interface Lists {
   readonly tools: readonly ListedTool[];
   readonly prompts: readonly ListedPrompt[];
+  readonly resources: readonly ListedResource[];
+  readonly templates: readonly ListedTemplate[];
+}
+
+export interface Listing extends Lists {
+  /** Whether it completes arguments of prompts and templates. */
+  readonly completes: boolean;
   /** What cannot be offered, and why. */
   readonly leftOut: readonly string[];
 }
 
-/** Of one upstream: tools, prompts, arguments of a prompt, and characters of JSON in all. */
+/** Of one upstream: tools, prompts, arguments of a prompt, resources, templates, characters of a uri, and characters of JSON in all. */
 export const TOOLS_MAX = 1_000;
 export const PROMPTS_MAX = 1_000;
+export const RESOURCES_MAX = 1_000;
+export const TEMPLATES_MAX = 1_000;
+export const URI_CHARS_MAX = 2_048;
 export const ARGUMENTS_MAX = 100;
 export const LISTING_CHARS_MAX = 4_000_000;
 /** With the prefix; what may stand in a name (specification 2025-11-25, server/tools). */
 const NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 
-/** Throws what the client throws where tools cannot be listed; prompts that cannot be are none, and told. */
-export async function readListing({ client }: UpstreamSession, upstream: Upstream): Promise<Listing> {
-  const { tools: hasTools, prompts: hasPrompts } = client.getServerCapabilities() ?? {};
+/** A scheme, and nothing that a uri cannot have; a template's braces are no matter of ours. */
+const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u;
+
+/** Throws what the client throws where tools cannot be listed; other lists that cannot be read are empty, and told. */
+export async function readListing({ client }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
+  const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
   const options = { timeout: upstream.connectTimeoutMs };
   const { tools } = hasTools ? await client.listTools(undefined, options) : { tools: [] };
   const problems: string[] = [];
-  const readPrompts = async () => {
+  async function listed<Of>(what: string, isPromised: object | undefined, none: Of, list: () => Promise<Of>): Promise<Of> {
+    if (!isPromised) return none;
     try {
-      return await client.listPrompts(undefined, options);
+      return await list();
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      problems.push(`prompts were promised, and listing them fails with ${error.code}`);
-      return { prompts: [] };
+      problems.push(`${what} were promised, and listing them fails with ${error.code}`);
+      return none;
     }
-  };
-  const { prompts } = hasPrompts ? await readPrompts() : { prompts: [] };
-  const listing = boundedListing({ tools: tools as readonly ListedTool[], prompts: prompts as readonly ListedPrompt[] }, upstream);
-  return { ...listing, leftOut: [...problems, ...listing.leftOut] };
+  }
+  const { prompts } = await listed("prompts", hasPrompts, { prompts: [] }, () => client.listPrompts(undefined, options));
+  const { resources } = await listed("resources", hasResources, { resources: [] }, () => client.listResources(undefined, options));
+  // Servers without any need not know the method.
+  const { resourceTemplates: templates } = await listed("templates", hasResources, { resourceTemplates: [] }, async () => {
+    try {
+      return await client.listResourceTemplates(undefined, options);
+    } catch (error) {
+      if (error instanceof ProtocolError && error.code === NOT_SUPPORTED) return { resourceTemplates: [] };
+      throw error;
+    }
+  });
+  const listing = boundedListing({ tools, prompts, resources, templates } as unknown as Lists, upstream, deployment);
+  return { ...listing, completes: completions !== undefined, leftOut: [...problems, ...listing.leftOut] };
 }
 
-export function boundedListing(given: Pick<Listing, "tools" | "prompts">, { prefix, offers }: Upstream): Listing {
+/** `deployment`: what has come through it is left out. */
+export function boundedListing(given: Lists, { prefix, offers }: Upstream, deployment?: string): Lists & Pick<Listing, "leftOut"> {
   const leftOut: string[] = [];
   let chars = 0;
 
-  function bounded<Item extends { readonly name: string }>(items: readonly Item[], kind: "tool" | "prompt", most: number): Item[] {
+  interface Bounds<Item> {
+    readonly kind: string;
+    readonly most: number;
+    /** What tells it from others. */
+    readonly key: (item: Item) => string;
+    /** What is wrong with the item itself. */
+    readonly problem: (item: Item) => string | undefined;
+  }
+
+  function bounded<Item extends { readonly name: string; readonly _meta?: JsonObject }>(
+    items: readonly Item[],
+    { kind, most, key, problem }: Bounds<Item>,
+  ): Item[] {
     const kept = new Map<string, Item>();
-    const leave = (name: string, why: string) => leftOut.length < 20 && leftOut.push(`${name.slice(0, 128)} ${why}`);
     for (const item of items) {
-      const { name } = item;
-      if (!offers(name)) continue;
+      if (!offers(item.name)) continue;
+      const leave = (why: string) => leftOut.length < 20 && leftOut.push(`${key(item).slice(0, 128)} ${why}`);
       const size = JSON.stringify(item).length;
-      if (!NAME.test(`${prefix}${name}`))
-        leave(name, `has, with its prefix, no name that a ${kind} may have: 1 to 128 of A-Z a-z 0-9 _ - . /`);
-      else if (kept.has(name)) leave(name, "is listed twice");
-      else if (kept.size >= most) leave(name, `is beyond the ${most} ${kind}s that an upstream may have`);
-      else if (chars + size > LISTING_CHARS_MAX) leave(name, `is beyond the ${LISTING_CHARS_MAX} characters that a listing may have`);
+      const wrong = problem(item) ?? viaProblem(item, deployment);
+      if (wrong !== undefined) leave(wrong);
+      else if (kept.has(key(item))) leave("is listed twice");
+      else if (kept.size >= most) leave(`is beyond the ${most} ${kind}s that an upstream may have`);
+      else if (chars + size > LISTING_CHARS_MAX) leave(`is beyond the ${LISTING_CHARS_MAX} characters that a listing may have`);
       else {
-        kept.set(name, item);
+        kept.set(key(item), item);
         chars += size;
       }
     }
     return [...kept.values()];
   }
 
-  const tools = given.tools.map(({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta }) =>
-    plain({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta } as ListedTool),
-  );
-  const prompts = given.prompts.map(({ name, title, description, arguments: args }) =>
+  function named<Item extends { readonly name: string; readonly _meta?: JsonObject }>(kind: "tool" | "prompt", most: number): Bounds<Item> {
+    return {
+      kind,
+      most,
+      key: ({ name }) => name,
+      problem: ({ name }) =>
+        NAME.test(`${prefix}${name}`)
+          ? undefined
+          : `has, with its prefix, no name that a ${kind} may have: 1 to 128 of A-Z a-z 0-9 _ - . /`,
+    };
+  }
+
+  function addressed<Item>(kind: string, most: number, key: (item: Item) => string): Bounds<Item> {
+    return {
+      kind,
+      most,
+      key,
+      problem: (item) =>
+        key(item).length <= URI_CHARS_MAX && URI.test(key(item)) ? undefined : `is no uri of at most ${URI_CHARS_MAX} characters`,
+    };
+  }
+
+  const tools = given.tools.map(({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution }) => {
+    const { taskSupport } = execution ?? {};
+    const asTask = taskSupport === "required" || taskSupport === "optional" ? { taskSupport } : undefined;
+    return plain({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution: asTask } as ListedTool);
+  });
+  const prompts = given.prompts.map(({ name, title, description, arguments: args, icons, _meta }) =>
     plain({
       name,
       title,
@@ -99,9 +185,34 @@ export function boundedListing(given: Pick<Listing, "tools" | "prompts">, { pref
       arguments: args
         ?.slice(0, ARGUMENTS_MAX)
         .map((each) => ({ name: each.name, title: each.title, description: each.description, required: each.required })),
+      icons,
+      _meta,
     } as ListedPrompt),
   );
-  return { tools: bounded(tools, "tool", TOOLS_MAX), prompts: bounded(prompts, "prompt", PROMPTS_MAX), leftOut };
+  const facts = ({ name, title, description, mimeType, annotations, icons, _meta }: ListedFacts) => ({
+    name,
+    title,
+    description,
+    mimeType,
+    annotations,
+    icons,
+    _meta,
+  });
+  const resources = given.resources.map((each) => plain({ uri: each.uri, size: each.size, ...facts(each) } as ListedResource));
+  const templates = given.templates.map((each) => plain({ uriTemplate: each.uriTemplate, ...facts(each) } as ListedTemplate));
+  return {
+    tools: bounded(tools, named("tool", TOOLS_MAX)),
+    prompts: bounded(prompts, named("prompt", PROMPTS_MAX)),
+    resources: bounded(
+      resources,
+      addressed("resource", RESOURCES_MAX, ({ uri }) => uri),
+    ),
+    templates: bounded(
+      templates,
+      addressed("template", TEMPLATES_MAX, ({ uriTemplate }) => uriTemplate),
+    ),
+    leftOut,
+  };
 }
 
 /** Without the members that are undefined. */

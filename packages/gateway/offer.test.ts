@@ -44,6 +44,7 @@ async function offerOf(warned: object[] = []) {
   const offer = await createOffer({
     own,
     upstreams,
+    deployment: "d",
     listings,
     onAnnouncement,
     log: { ...log, warn: (fields) => void warned.push(fields) },
@@ -85,5 +86,14 @@ test("a tool that is listed no more is offered to nobody, and run for tasks that
   await until(() => names(current(offer)).includes("a_new"));
   expect(names(current(offer))).not.toContain("a_old");
   expect(names(offer.runnable())).toEqual(expect.arrayContaining(["a_old", "a_new"]));
+  offer.close();
+});
+
+test("what is listed says through which deployments it has come, this one first", async () => {
+  const { offer, list } = await offerOf();
+  await list("a", ["x"]);
+  await until(() => names(current(offer)).includes("a_x"));
+  expect(current(offer).tools.get("a_x")?.meta).toEqual({ "parley/via": ["d"] });
+  expect(current(offer).tools.get("a_mine")?.meta).toBeUndefined();
   offer.close();
 });

@@ -2,11 +2,13 @@
  * What front ends offer and workers run: the deployment's own catalogue, and behind it what upstreams list. The lists are in Redis, so that a
  * front end needs no connection to an upstream, and starts while all of them are down.
  */
-import type { Announcement, Catalogue, Catalogues, Log, Prompt, Tool } from "@parley/core";
+import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 import { describeError } from "@parley/core";
+import { gatewayResource, gatewayTemplate, type ReadThrough } from "./gateway-resource.ts";
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
 import type { Listing } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
+import { withVia } from "./via.ts";
 
 /** What is kept of each upstream. */
 export interface StoredListing extends Listing {
@@ -22,9 +24,13 @@ export interface Listings {
   write(upstream: string, text: string): Promise<void>;
 }
 
-export interface OfferDeps extends Omit<GatewayToolDeps, "upstream"> {
+export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
+  /** How resources are read and arguments completed; undefined where they are only run. */
+  readonly reads?: ReadThrough;
   readonly own: Catalogue;
   readonly upstreams: readonly Upstream[];
+  /** This one, for gateways that list what is offered here. */
+  readonly deployment: string;
   readonly listings: Listings;
   readonly onAnnouncement: (listener: (announcement: Announcement) => void) => Promise<() => void>;
   readonly log: Log;
@@ -43,8 +49,26 @@ const FORMER_MAX = 10_000;
 /** Announcements can be lost with a connection. */
 const LOOK_EVERY_MS = 15_000;
 
-export async function createOffer({ own, upstreams: first, listings, onAnnouncement, log, ...deps }: OfferDeps): Promise<Offer> {
-  const known = new Map<string, { readonly revision: string; readonly tools: readonly Tool[]; readonly prompts: readonly Prompt[] }>();
+/** What one upstream has. */
+interface Known {
+  readonly revision: string;
+  readonly tools: readonly Tool[];
+  readonly prompts: readonly Prompt[];
+  readonly resources: readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+}
+
+export async function createOffer({
+  own,
+  upstreams: first,
+  deployment,
+  listings,
+  onAnnouncement,
+  log,
+  reads,
+  ...deps
+}: OfferDeps): Promise<Offer> {
+  const known = new Map<string, Known>();
   let upstreams = first;
   let isReplaced = false;
   let offered = own;
@@ -60,13 +84,26 @@ export async function createOffer({ own, upstreams: first, listings, onAnnouncem
     for (const upstream of upstreams) {
       const listing = found.get(upstream.name);
       if (!listing?.text) continue;
-      const { tools, prompts = [] } = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
+      // Those that a worker of the version before has left know of no others than tools.
+      const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
+      const { tools, prompts = [], resources = [], templates = [], completes = false } = stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
+      const hasResources = resources.length > 0 || templates.length > 0;
       // A changed file counts from now on, even if the list was read with the old one.
       known.set(upstream.name, {
         revision: listing.revision,
-        tools: tools.filter(offers).map((tool) => gatewayTool(tool, { ...deps, upstream })),
-        prompts: prompts.filter(offers).map((prompt) => gatewayPrompt(prompt, { ...deps, upstream })),
+        tools: tools.filter(offers).map((tool) => gatewayTool(withVia(tool, deployment), { ...deps, upstream, hasResources })),
+        prompts: prompts
+          .filter(offers)
+          .map((prompt) =>
+            gatewayPrompt(withVia(prompt, deployment), { ...deps, upstream, hasResources, ...(completes && reads && { reads }) }),
+          ),
+        resources: reads
+          ? resources.filter(offers).map((resource) => gatewayResource(withVia(resource, deployment), { upstream, reads }))
+          : [],
+        templates: reads
+          ? templates.filter(offers).map((template) => gatewayTemplate(withVia(template, deployment), { upstream, reads, completes }))
+          : [],
       });
       isChanged = true;
     }
@@ -79,6 +116,8 @@ export async function createOffer({ own, upstreams: first, listings, onAnnouncem
   function merged(): Catalogue {
     const tools = new Map(own.tools);
     const prompts = new Map(own.prompts);
+    const resources = new Map(own.resources);
+    const templates = [...own.templates];
     for (const { name } of upstreams) {
       for (const one of [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])]) {
         const others: Map<string, Tool | Prompt> = one.kind === "tool" ? tools : prompts;
@@ -86,8 +125,13 @@ export async function createOffer({ own, upstreams: first, listings, onAnnouncem
           log.warn({ upstream: name, [one.kind]: one.name }, `${one.kind} of an upstream has the name of another one, left out`);
         else others.set(one.name, one);
       }
+      for (const resource of known.get(name)?.resources ?? []) {
+        if (resources.has(resource.uri)) log.warn({ upstream: name }, "resource of an upstream has the uri of another one, left out");
+        else resources.set(resource.uri, resource);
+      }
+      templates.push(...(known.get(name)?.templates ?? []));
     }
-    return { ...own, tools, prompts };
+    return { ...own, tools, prompts, resources, templates };
   }
 
   let looking: Promise<void> | undefined;

@@ -1,17 +1,17 @@
 /** Sessions that are opened ahead of their calls, at a classic upstream over real HTTP. */
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createSessionServer } from "../../test/support/session-server.ts";
 import { until } from "../../test/support/until.ts";
-import { type PreparedOptions, type PreparedSessions, prepareSessions } from "./prepared.ts";
+import { PREPARED_EACH_MAX, type PreparedOptions, type PreparedSessions, prepareSessions } from "./prepared.ts";
 import { startCall } from "./upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
-import { createConnector } from "./upstream-session.ts";
+import { createConnector, type UpstreamSession } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
 
@@ -26,18 +26,8 @@ let calls: string[];
 let url: string;
 
 beforeEach(async () => {
-  sessions = new Map();
   calls = [];
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const id = request.headers["mcp-session-id"];
-    const known = sessions.get(String(id));
-    if (known) return await known.handleRequest(request, response);
-    if (id !== undefined) return void response.writeHead(404).end();
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (given) => void sessions.set(given, transport),
-      onsessionclosed: (given) => void sessions.delete(given),
-    });
+  const upstream = createSessionServer((transport) => {
     const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {} } });
     server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
       calls.push(transport.sessionId ?? "none");
@@ -48,10 +38,10 @@ beforeEach(async () => {
           : "";
       return { content: [{ type: "text", text }] };
     });
-    await server.connect(transport as never);
-    await transport.handleRequest(request, response);
-  };
-  const http = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
+    return server;
+  });
+  ({ sessions } = upstream);
+  const http = createServer((request, response) => void upstream.serve(request, response)).listen(0, "127.0.0.1");
   await once(http, "listening");
   closers.push(() => {
     http.closeAllConnections();
@@ -77,7 +67,7 @@ describe("a session", () => {
     const up = preparing();
     for (let call = 1; call <= 3; call += 1) {
       expect(await calling(up).next([], leading())).toMatchObject({ type: "result" });
-      await until(() => sessions.size === 1 && !calls.includes([...sessions.keys()][0] ?? ""));
+      await until(() => [...sessions.keys()].filter((id) => !calls.includes(id)).length === call);
     }
     expect(new Set(calls).size).toBe(3);
   });
@@ -115,6 +105,26 @@ describe("a session", () => {
     await until(() => sessions.size === 1);
     expect((await prepared.open(upstream, { capabilities: { roots: {} } })).isPrepared).toBeUndefined();
     expect((await prepared.open(upstream, { capabilities: {} })).isPrepared).toBe(true);
+  });
+
+  test("is prepared for each call that came of late, up to as many as an upstream may have ahead", async () => {
+    const { prepared, upstream } = preparing();
+    const held: UpstreamSession[] = [];
+    for (let call = 1; call <= PREPARED_EACH_MAX + 1; call += 1) {
+      held.push(await prepared.open(upstream, { capabilities: {} }));
+      await until(() => sessions.size === held.length + Math.min(call, PREPARED_EACH_MAX));
+    }
+    await Promise.all(held.map((session) => session.close()));
+    await until(() => sessions.size === PREPARED_EACH_MAX);
+  });
+
+  test("is prepared when it is quiet, and not before", async () => {
+    const putOff: (() => void)[] = [];
+    const { prepared, upstream } = preparing({ whenQuiet: (work) => void putOff.push(work) });
+    await (await prepared.open(upstream, { capabilities: {} })).close();
+    expect((await prepared.open(upstream, { capabilities: {} })).isPrepared).toBeUndefined();
+    for (const work of putOff) work();
+    await until(async () => (await prepared.open(upstream, { capabilities: {} })).isPrepared === true);
   });
 
   test("that the upstream has forgotten is replaced, and the call is made once", async () => {

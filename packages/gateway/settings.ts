@@ -1,19 +1,11 @@
 /** What the environment says about the gateway; the servers behind it stand in a file of their own (upstreams.ts). */
-import { type Duration, parseDuration } from "@parley/core";
+import { type Duration, durationSetting } from "@parley/core";
 import { z } from "zod";
 
-const duration = (fallback: Duration) =>
-  z
-    .string()
-    .default(String(fallback))
-    .transform((text, context) => {
-      try {
-        return parseDuration(text as Duration);
-      } catch (error) {
-        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
-        return z.NEVER;
-      }
-    });
+/** Says to an upstream who calls: a gateway that is behind itself is told by it. */
+export const GATEWAY_HEADER = "parley-gateway";
+
+const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
 const whole = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
 
 /** Front ends and workers alike: both list what is behind the gateway. */

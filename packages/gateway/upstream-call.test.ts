@@ -1,10 +1,12 @@
 /** One call at an upstream: what it may ask, and where each answer goes. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { DEFAULT_SETTINGS } from "@parley/core";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { gate, gates } from "./gate.ts";
-import { type Given, startCall, type UpstreamCall, type UpstreamEvent } from "./upstream-call.ts";
+import { startCall, type UpstreamCall } from "./upstream-call.ts";
+import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import { aRequest, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 const accepted = (ok: boolean) => ({ action: "accept", content: { ok } }) as const;
 
@@ -40,7 +42,7 @@ describe("an answer", () => {
     const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
     const [question] = await asked(lost);
     const given = [{ question: question!, answer: accepted(true) }];
-    const connector = connectorTo(async ({ ask }) => [await ask("delete a?"), await ask("delete a, b?"), await ask("delete a?")]);
+    const connector = connectorTo(async ({ ask }) => [await ask("delete a, b?"), await ask("delete a?"), await ask("delete a?")]);
     const call = startCall("2", aRequest({ given, askedBefore: 1 }), someDeps(connector));
     const [other] = await asked(call, given);
     expect(other).toMatchObject({ request: { message: "delete a, b?" } });
@@ -49,7 +51,7 @@ describe("an answer", () => {
     const [again] = await asked(call, both);
     expect(again).toMatchObject({ request: { message: "delete a?" } });
     const event = await call.next([...both, { question: again!, answer: accepted(false) }], leading());
-    expect(saidIn(event)).toEqual([accepted(true), accepted(false), accepted(false)]);
+    expect(saidIn(event)).toEqual([accepted(false), accepted(true), accepted(false)]);
     await lost.close();
   });
 
@@ -65,10 +67,11 @@ describe("an answer", () => {
   });
 
   test("takes none of the time that the upstream has", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
     const [question] = await asked(call);
     // The upstream has 200 ms.
-    await sleep(300);
+    await vi.advanceTimersByTimeAsync(300);
     expect(saidIn(await call.next([{ question: question!, answer: accepted(true) }], leading()))).toEqual(accepted(true));
   });
 });

@@ -1,16 +1,20 @@
 /** Connections to servers of every kind, over real HTTP. */
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { text } from "node:stream/consumers";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { readListing } from "./listing.ts";
+import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
-import { createConnector, GATEWAY_HEADER } from "./upstream-session.ts";
+import { createConnector, type OpenSession } from "./upstream-session.ts";
 import { parseUpstreams } from "./upstreams.ts";
 
 const closers: (() => unknown)[] = [];
@@ -34,12 +38,16 @@ function mcp(): Server {
   return server;
 }
 
-function connecting(url: string, rest: object = {}) {
+function connecting(url: string, rest: object = {}, options: { readonly messagesMax?: number } = {}) {
   const { fetch, close } = createUpstreamFetch();
   closers.push(close);
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...rest }] }));
-  const connector = createConnector({ fetch, version: "1", deployment: "d" });
-  return { open: () => connector.open(upstream!, { capabilities: {} }), list: readListing, upstream: upstream! };
+  const connector = createConnector({ fetch, version: "1", deployment: "d", ...options });
+  return {
+    open: (request: Partial<OpenSession> = {}) => connector.open(upstream!, { capabilities: {}, ...request }),
+    list: readListing,
+    upstream: upstream!,
+  };
 }
 
 describe("a server", () => {
@@ -84,12 +92,17 @@ describe("a server", () => {
   test("that drops what it sends before the session's own stream is open is not called before", async () => {
     const order: string[] = [];
     const transports = new Map<string, StreamableHTTPServerTransport>();
+    const { promise: wanted, resolve: isWanted } = Promise.withResolvers<void>();
+    const { promise: opens, resolve: letOpen } = Promise.withResolvers<void>();
     const url = await listening((request, response) => {
+      if (request.url === "/elsewhere") return void response.end();
       const known = transports.get(String(request.headers["mcp-session-id"]));
       const serve = async (): Promise<void> => {
         if (known) {
-          // Slow to open it, as a busy server is.
-          if (request.method === "GET") await sleep(150);
+          if (request.method === "GET") {
+            isWanted();
+            await opens;
+          }
           order.push(String(request.method));
           return await known.handleRequest(request, response);
         }
@@ -103,11 +116,170 @@ describe("a server", () => {
       void serve();
     });
     const { open, list, upstream } = connecting(url, { revisions: "sessions" });
-    const session = await open();
+    let isOpen = false;
+    const opening = open().finally(() => void (isOpen = true));
+    await wanted;
+    // A round trip to the same server: time enough for one who does not wait.
+    await (await fetch(`${url}/elsewhere`)).text();
+    expect(isOpen).toBe(false);
+    letOpen();
+    const session = await opening;
     await list(session, upstream);
     await session.close();
     // notifications/initialized, the stream, tools/list.
     expect(order.slice(0, 3)).toEqual(["POST", "GET", "POST"]);
+  });
+
+  describe("that knows 2026-07-28", () => {
+    /** With sessions beside it, or with its SDK's own way of serving those before, which has none. */
+    const both = (hasSessions: boolean) => {
+      const handler = createMcpHandler(() => new McpServer({ name: "both", version: "1" }), hasSessions ? { legacy: "reject" } : {});
+      const transports = new Map<string, StreamableHTTPServerTransport>();
+      return listening((incoming, outgoing) => {
+        void (async () => {
+          const { method = "GET", headers } = incoming;
+          const body = method === "POST" ? await text(incoming) : undefined;
+          const request = () =>
+            new Request("http://localhost/", { method, headers: headers as Record<string, string>, ...(body && { body }) });
+          if (hasSessions && (await isLegacyRequest(request()))) {
+            const known = transports.get(String(headers["mcp-session-id"]));
+            const transport =
+              known ??
+              new StreamableHTTPServerTransport({
+                sessionIdGenerator: randomUUID,
+                onsessioninitialized: (id) => void transports.set(id, transport),
+              });
+            if (!known) await mcp().connect(transport as never);
+            return await transport.handleRequest(incoming, outgoing, body && JSON.parse(body));
+          }
+          const response = await handler.fetch(request());
+          outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+          outgoing.end(await response.text());
+        })();
+      });
+    };
+
+    test.each([
+      ["and has sessions", true, "auto", false],
+      ["and has none", false, "auto", true],
+      ["and has sessions, where the file says", true, "newest", true],
+      ["and has sessions, where the file says", true, "sessions", false],
+    ])(
+      "%s is spoken to so that all of its tools can ask, now and the next time: %s %s",
+      async (_what, hasSessions, revisions, isStateless) => {
+        const { open } = connecting(await both(hasSessions), { revisions });
+        for (let time = 1; time <= 2; time += 1) {
+          const session = await open();
+          expect(session.isStateless).toBe(isStateless);
+          await session.close();
+        }
+      },
+    );
+  });
+
+  test("that tells more in a call than it may is dropped, at the limit and one beyond", async () => {
+    for (const [beside, floods] of [
+      [0, 0],
+      [1, 1],
+    ] as const) {
+      let flooded = 0;
+      const url = await listening((request, response) => {
+        const transport = new StreamableHTTPServerTransport();
+        const server = mcp();
+        server.setRequestHandler(ListToolsRequestSchema, async (_request, { sendNotification }) => {
+          // Beside the answer.
+          const message = { method: "notifications/tools/list_changed" } as const;
+          for (let count = 0; count < 5 - 1 + beside; count += 1) await sendNotification(message);
+          return { tools: [] };
+        });
+        void server.connect(transport as never).then(() => transport.handleRequest(request, response));
+      });
+      const { open, upstream } = connecting(url, { revisions: "sessions" }, { messagesMax: 5 });
+      const session = await open({ onFlood: () => void (flooded += 1) });
+      const listed = session.client.listTools(undefined, { timeout: upstream.connectTimeoutMs });
+      if (floods === 0) await listed;
+      else await until(() => flooded > 0);
+      expect(flooded).toBe(floods);
+      listed.catch(() => undefined);
+      await session.close();
+    }
+  });
+
+  test("that sends its clients on to another path of its own is followed there, and one that sends them elsewhere is not", async () => {
+    const elsewhere = await listening((_request, response) => void response.writeHead(500).end());
+    const url = await listening((request, response) => {
+      if (request.url === "/away") return void response.writeHead(307, { location: `${elsewhere}/mcp` }).end();
+      if (request.url !== "/mcp/") return void response.writeHead(307, { location: "/mcp/" }).end();
+      const transport = new StreamableHTTPServerTransport();
+      void mcp()
+        .connect(transport as never)
+        .then(() => transport.handleRequest(request, response));
+    });
+    const { open, list, upstream } = connecting(`${url}/mcp`, { revisions: "sessions" });
+    const session = await open();
+    expect(await list(session, upstream)).toMatchObject({ tools: [{ name: "tool" }] });
+    await session.close();
+    await expect(connecting(`${url}/away`, { revisions: "sessions" }).open()).rejects.toThrow("not followed");
+  });
+
+  test("whose connection breaks when it is told that its session has ended is told again", async () => {
+    const methods: string[] = [];
+    let sessions = 0;
+    const transports = new Map<string, StreamableHTTPServerTransport>();
+    const url = await listening((request, response) => {
+      methods.push(String(request.method));
+      if (methods.filter((method) => method === "DELETE").length === 1) return void request.socket.destroy();
+      const serve = async (): Promise<void> => {
+        const known = transports.get(String(request.headers["mcp-session-id"]));
+        if (known) return await known.handleRequest(request, response);
+        const transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: randomUUID,
+          onsessioninitialized(id) {
+            sessions += 1;
+            transports.set(id, transport);
+          },
+          onsessionclosed: () => void (sessions -= 1),
+        });
+        await mcp().connect(transport as never);
+        await transport.handleRequest(request, response);
+      };
+      void serve();
+    });
+    const session = await connecting(url, { revisions: "sessions" }).open();
+    expect(sessions).toBe(1);
+    await session.close();
+    expect(sessions).toBe(0);
+  });
+
+  test("that nothing is sent to for a while has its connection closed, long before servers close theirs", async () => {
+    let closed = 0;
+    const url = await listening(({ socket }, response) => {
+      // The server itself keeps it for ever.
+      socket.setTimeout(0);
+      socket.once("close", () => (closed += 1));
+      response.setHeader("keep-alive", "timeout=600");
+      response.end("here");
+    });
+    const { fetch, close } = createUpstreamFetch();
+    closers.push(close);
+    await (await fetch(url, { redirect: "manual" })).text();
+    await until(() => closed === 1, { timeoutMs: 4_000 });
+  });
+
+  test("whose stream says nothing can be left at once", async () => {
+    const url = await listening((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.flushHeaders();
+    });
+    const { fetch, close } = createUpstreamFetch();
+    closers.push(close);
+    for (const init of [{ redirect: "manual" }, {}] as const) {
+      const { body } = await fetch(url, init);
+      const reader = body!.getReader();
+      const read = reader.read();
+      await reader.cancel();
+      expect(await read).toEqual({ done: true, value: undefined });
+    }
   });
 
   test("that is none is told as an error in the time that it has", async () => {
@@ -117,7 +289,13 @@ describe("a server", () => {
   });
 });
 
-describe("a message", () => {
+describe.each([
+  ["as the client asks for it, which follows redirects itself", { redirect: "manual" }],
+  ["with redirects followed", {}],
+] as const)("a message, %s,", (_how, init) => {
+  /** In the error or in its cause. */
+  const saying = (text: string) => (error: unknown) =>
+    error instanceof Error && `${error.message} ${error.cause instanceof Error ? error.cause.message : ""}`.includes(text);
   const EVENT = `data: ${"x".repeat(84)}\n\n`;
 
   test.each([
@@ -136,9 +314,9 @@ describe("a message", () => {
     });
     const { fetch, close } = createUpstreamFetch({ messageBytesMax: 100 });
     closers.push(close);
-    const read = (await fetch(url)).text();
+    const read = fetch(url, init).then((response) => response.text());
     if (fits) expect(await read).toBe(chunks.join(""));
-    else await expect(read).rejects.toThrow("larger than 100 bytes");
+    else await expect(read).rejects.toSatisfy(saying("larger than 100 bytes"));
   });
 
   test.each([
@@ -151,8 +329,8 @@ describe("a message", () => {
     });
     const { fetch, close } = createUpstreamFetch({ messageBytesMax: 100_000, responseBytesMax: EVENT.length * 10 });
     closers.push(close);
-    const read = (await fetch(url)).text();
+    const read = fetch(url, init).then((response) => response.text());
     if (fits) expect(await read).toHaveLength(EVENT.length * events);
-    else await expect(read).rejects.toThrow(`larger than ${EVENT.length * 10} bytes`);
+    else await expect(read).rejects.toSatisfy(saying(`larger than ${EVENT.length * 10} bytes`));
   });
 });

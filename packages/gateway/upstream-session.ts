@@ -10,33 +10,38 @@ import {
   type ClientCapabilities,
   type ClientOptions,
   type PriorDiscovery,
+  ProtocolError,
   SdkHttpError,
   SSEClientTransport,
   StreamableHTTPClientTransport,
   type StreamableHTTPClientTransportOptions,
   type FetchLike,
+  type Transport,
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { JsonObject } from "@parley/core";
+import { GATEWAY_HEADER } from "./settings.ts";
 import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
-import { createTaskRequests, type TaskRequests, TASKS_EXTENSION } from "./upstream-tasks.ts";
+import { insistOnAnswers } from "./sent-answers.ts";
+import { createSessionTasks } from "./session-tasks.ts";
+import { createTaskRequests, MESSAGES_MAX, type TaskRequests, TASKS_EXTENSION } from "./upstream-tasks.ts";
 import type { ByUrl, Upstream } from "./upstreams.ts";
 
 export interface UpstreamSession {
   readonly client: Client;
   /** Whether the upstream asks by `input_required`, so that nothing has to be held while a person thinks. */
   readonly isStateless: boolean;
-  /** Where the upstream may answer a call with a task. */
+  /** Where the upstream may answer a call with a task: any call of 2026-07-28, and those of tools that say so before. */
   readonly tasks?: TaskRequests;
   /** It was opened before it was wanted (prepared.ts): the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
-  /** Resolves once no process or connection of it is left. Never throws. */
-  close(): Promise<void>;
+  /** Resolves once no process or connection of it is left. With `keeps` the session itself stays, for its task. Never throws. */
+  close(options?: { readonly keeps?: boolean }): Promise<void>;
 }
 
 export interface OpenSession {
-  /** The stream of a tool call ended before its result. */
-  readonly onCallCut?: () => void;
+  /** The stream of a tool call ended before its result, or an answer could not be given: the upstream will not come to an end. */
+  readonly onCut?: (why: string) => void;
   readonly capabilities: ClientCapabilities;
   /** Registers what the upstream may ask for, before it can. */
   readonly prepare?: (client: Client) => void;
@@ -44,6 +49,8 @@ export interface OpenSession {
   readonly options?: Pick<ClientOptions, "listChanged">;
   /** Notifications that come with the replies to `tasks`. */
   readonly onNotification?: (method: string, params: unknown) => void;
+  /** More messages came than one call may send; what comes afterwards is dropped. */
+  readonly onFlood?: () => void;
   /** Not one that was prepared. */
   readonly isFresh?: boolean;
 }
@@ -51,60 +58,127 @@ export interface OpenSession {
 export interface UpstreamConnector {
   /** Throws what the client throws when there is nobody, or nobody who speaks MCP. */
   open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
+  /** Looks at tasks in sessions that were opened before, by any worker. */
+  sessionTasks(upstream: Upstream): TaskRequests;
   /** What was found out about an upstream is looked at again: it may be another one by now. */
   forget(upstream: Upstream): void;
 }
 
-/** How long ending a session at the upstream may take. */
-const FAREWELL_MS = 2_000;
+/** How an upstream is spoken to. */
+interface Learned {
+  readonly isSse: boolean;
+  readonly speaks: "sessions" | "newest";
+  readonly prior?: PriorDiscovery;
+  /** Its own stream says nothing before its first message. */
+  readonly isSilent?: boolean;
+}
+
+/** How long ending a session at the upstream may take: one that is not told keeps it. Thousands may end at once. */
+const FAREWELL_MS = 10_000;
 
 export interface ConnectorOptions {
   readonly fetch: FetchLike;
   readonly version: string;
   /** Sent along, so that a gateway notices that it is behind itself. */
   readonly deployment: string;
+  readonly messagesMax?: number;
 }
 
+/** What an upstream answers is judged by the caller, whose it is: schemas of strangers are not compiled here, which takes time for each session, too. */
+const NO_VALIDATOR: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
+  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+};
 const CLIENT_NAME = "parley-gateway";
-export const GATEWAY_HEADER = "parley-gateway";
 
-export function createConnector({ fetch, version, deployment }: ConnectorOptions): UpstreamConnector {
+export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX }: ConnectorOptions): UpstreamConnector {
   /** How each upstream wants to be spoken to, so that a call does not have to find out again. */
-  const known = new Map<string, { readonly prior: PriorDiscovery; readonly isSse: boolean; readonly isSilent: boolean }>();
+  const known = new Map<string, Learned>();
 
-  async function open(
-    upstream: Upstream,
-    { capabilities, prepare, signal, onCallCut, onNotification, options = {} }: OpenSession,
-  ): Promise<UpstreamSession> {
-    const { name, reached, revisions, connectTimeoutMs } = upstream;
+  async function open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
+    const { name, reached, revisions } = upstream;
     const before = known.get(name);
-    const attempt = async (isSse: boolean): Promise<UpstreamSession> => {
-      const client = new Client(
-        { name: CLIENT_NAME, version },
-        {
-          ...options,
-          capabilities,
-          inputRequired: { autoFulfill: false },
-          ...(revisions === "auto" && !isSse && { versionNegotiation: { mode: "auto" } }),
-        },
-      );
-      prepare?.(client);
-      const listening = listenWatch(fetch);
-      const transport = transportTo(upstream, { isSse, onCallCut, fetch: listening.fetch });
-      try {
-        const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : before?.prior;
-        await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
-      } catch (error) {
-        await client.close().catch(() => undefined);
+    try {
+      const opened = before ? await attempt(upstream, request, before) : await find(upstream, request);
+      known.set(name, opened.learned);
+      return opened.session;
+    } catch (error) {
+      known.delete(name);
+      // As the specification says of servers before 2025-03-26: a POST is refused there, and the address is that of a stream.
+      const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
+      if (reached.by === "command" || before?.isSse === true || !isRefused || request.signal?.aborted === true) throw error;
+      const older = await attempt(upstream, request, { isSse: true, speaks: "sessions" }).catch(() => {
         throw error;
+      });
+      known.set(name, older.learned);
+      return older.session;
+    }
+
+    /**
+     * Some servers have both families, and tools that ask in one of them alone: they block on their questions (FastMCP 4 refuses `ctx.elicit` at
+     * 2026-07-28). Others answer `input_required`, which their SDK turns into questions in a session. So all can ask in a session, where there is one;
+     * a call that was refused for that reason could not be made again, since nobody knows what it did before.
+     */
+    async function find(...[of, how]: [Upstream, OpenSession]): Promise<Opened> {
+      if (revisions !== "auto") return await attempt(of, how, { isSse: false, speaks: revisions });
+      if (reached.by === "command") {
+        return await attempt(of, how, { isSse: false, speaks: "sessions" }).catch(async (error: unknown) => {
+          if (!(error instanceof ProtocolError)) throw error;
+          return await attempt(of, how, { isSse: false, speaks: "newest" });
+        });
       }
-      const discover = client.getDiscoverResult();
-      const isSilent = before?.isSilent === true || !(await listening.opened(connectTimeoutMs / 2));
-      known.set(name, { isSse, isSilent, prior: discover ? { kind: "modern", discover } : { kind: "legacy" } });
-      const isStateless = client.getProtocolEra() === "modern";
-      const hasTasks = isStateless && reached.by === "url" && client.getServerCapabilities()?.extensions?.[TASKS_EXTENSION] !== undefined;
-      const tasks =
-        hasTasks &&
+      const newest = await attempt(of, how, { isSse: false, speaks: "newest" });
+      // One with tasks of its own asks by them.
+      if (!newest.session.isStateless || newest.session.tasks) return newest;
+      const classic = await attempt(of, how, { isSse: false, speaks: "sessions" }).catch(() => undefined);
+      const [taken, left] = classic?.hasSession === true ? [classic, newest] : [newest, classic];
+      await left?.session.close();
+      return taken;
+    }
+  }
+
+  interface Opened {
+    readonly session: UpstreamSession;
+    readonly learned: Learned;
+    readonly hasSession: boolean;
+  }
+
+  async function attempt(
+    { name, reached, connectTimeoutMs, ...rest }: Upstream,
+    { capabilities, prepare, signal, onCut, onNotification, onFlood, options = {} }: OpenSession,
+    { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false }: Learned,
+  ): Promise<Opened> {
+    const client = new Client(
+      { name: CLIENT_NAME, version },
+      {
+        ...options,
+        capabilities,
+        inputRequired: { autoFulfill: false },
+        jsonSchemaValidator: NO_VALIDATOR,
+        ...(speaks === "newest" && { versionNegotiation: { mode: "auto" } }),
+      },
+    );
+    prepare?.(client);
+    const listening = listenWatch(fetch);
+    const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, onCut, fetch: listening.fetch });
+    if (onCut && reached.by === "url") insistOnAnswers(transport, onCut);
+    try {
+      const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : priorKnown;
+      await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
+    } catch (error) {
+      await client.close().catch(() => undefined);
+      throw error;
+    }
+    if (onFlood) boundMessages(transport, { messagesMax, onFlood });
+    const discover = client.getDiscoverResult();
+    const isSilent = wasSilent || !(await listening.opened(connectTimeoutMs / 2));
+    const isStateless = client.getProtocolEra() === "modern";
+    const { extensions, tasks: sessionsTasks } = client.getServerCapabilities() ?? {};
+    const hasTasks = isStateless && reached.by === "url" && extensions?.[TASKS_EXTENSION] !== undefined;
+    const { sessionId } = transport instanceof StreamableHTTPClientTransport ? transport : {};
+    const hasSessionTasks = !isStateless && sessionId !== undefined && sessionsTasks?.requests?.tools?.call !== undefined;
+    const tasks = hasSessionTasks
+      ? createSessionTasks({ ...sessionTasksOf(name, reached, rest), sessionId })
+      : hasTasks &&
         createTaskRequests({
           url: reached.url,
           headers: headersTo(name, reached),
@@ -113,26 +187,23 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
           capabilities: capabilities as JsonObject,
           ...(onNotification && { onNotification }),
         });
-      return { client, isStateless, ...(tasks && { tasks }), close: () => close(client) };
+    return {
+      session: { client, isStateless, ...(tasks && { tasks }), close: (closing) => close(client, closing) },
+      learned: {
+        isSse,
+        isSilent,
+        speaks: isStateless ? "newest" : "sessions",
+        prior: discover ? { kind: "modern", discover } : { kind: "legacy" },
+      },
+      hasSession: sessionId !== undefined,
     };
-    try {
-      return await attempt(before?.isSse ?? false);
-    } catch (error) {
-      known.delete(name);
-      // As the specification says of servers before 2025-03-26: a POST is refused there, and the address is that of a stream.
-      const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
-      if (reached.by === "command" || before?.isSse === true || !isRefused || signal?.aborted === true) throw error;
-      return await attempt(true).catch(() => {
-        throw error;
-      });
-    }
   }
 
   function headersTo(name: string, { headers }: ByUrl): Readonly<Record<string, string>> {
     return { ...headers, [GATEWAY_HEADER]: `${deployment}/${name}` };
   }
 
-  function transportTo({ reached, name }: Upstream, { isSse, onCallCut, fetch }: Transporting) {
+  function transportTo({ reached, name }: Upstream, { isSse, onCut, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
       return new StdioClientTransport({
@@ -155,15 +226,29 @@ export function createConnector({ fetch, version, deployment }: ConnectorOptions
     };
     return isSse
       ? new SSEClientTransport(url, { requestInit, fetch })
-      : new CallTransport(url, { requestInit, fetch, reconnectionOptions }, onCallCut);
+      : new CallTransport(url, { requestInit, fetch, reconnectionOptions }, onCut);
   }
 
-  return { open, forget: ({ name }) => void known.delete(name) };
+  function sessionTasksOf(name: string, reached: Upstream["reached"], { callTimeoutMs, questionTimeoutMs }: Times) {
+    if (reached.by === "command") throw new Error(`${name} is a command, and has no tasks that outlive it`);
+    // Each question may take that long; how many there are nobody knows.
+    const ttlMs = callTimeoutMs + QUESTIONS_OF_A_TASK * (questionTimeoutMs ?? DAY_MS);
+    return { url: reached.url, headers: headersTo(name, reached), fetch, ttlMs };
+  }
+
+  const sessionTasks = (upstream: Upstream) => createSessionTasks(sessionTasksOf(upstream.name, upstream.reached, upstream));
+
+  return { open, sessionTasks, forget: ({ name }) => void known.delete(name) };
 }
+
+type Times = Pick<Upstream, "callTimeoutMs" | "questionTimeoutMs">;
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const QUESTIONS_OF_A_TASK = 10;
 
 interface Transporting {
   readonly isSse: boolean;
-  readonly onCallCut: (() => void) | undefined;
+  readonly onCut: OpenSession["onCut"] | undefined;
   readonly fetch: FetchLike;
 }
 
@@ -198,15 +283,30 @@ function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
   };
 }
 
-const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"]);
+const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
+
+interface Flood {
+  readonly messagesMax: number;
+  readonly onFlood: () => void;
+}
+
+function boundMessages(transport: Transport, { messagesMax, onFlood }: Flood): void {
+  const { onmessage } = transport;
+  let messages = 0;
+  transport.onmessage = (...message) => {
+    messages += 1;
+    if (messages <= messagesMax) onmessage?.(...message);
+    else if (messages === messagesMax + 1) onFlood();
+  };
+}
 
 /** The client waits forever for a result whose stream has ended: only its transport knows of that. */
 class CallTransport extends StreamableHTTPClientTransport {
   readonly #onCut: (() => void) | undefined;
 
-  constructor(url: URL, options: StreamableHTTPClientTransportOptions, onCut: (() => void) | undefined) {
+  constructor(url: URL, options: StreamableHTTPClientTransportOptions, onCut: OpenSession["onCut"] | undefined) {
     super(url, options);
-    this.#onCut = onCut;
+    this.#onCut = onCut && (() => onCut("the upstream ended the stream of the call before its result"));
   }
 
   override async send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
@@ -216,13 +316,24 @@ class CallTransport extends StreamableHTTPClientTransport {
   }
 }
 
-async function close(client: Client): Promise<void> {
+/** Ending it twice is ending it once. */
+async function farewell(transport: StreamableHTTPClientTransport): Promise<void> {
+  try {
+    await transport.terminateSession();
+  } catch (error) {
+    if (error instanceof SdkHttpError) throw error;
+    // The connection was closed just then, such as an idle one by its server.
+    await transport.terminateSession();
+  }
+}
+
+async function close(client: Client, { keeps = false }: { readonly keeps?: boolean } = {}): Promise<void> {
   const { transport } = client;
   let timer: NodeJS.Timeout | undefined;
   try {
-    if (transport instanceof StreamableHTTPClientTransport) {
+    if (transport instanceof StreamableHTTPClientTransport && !keeps) {
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, FAREWELL_MS)));
-      await Promise.race([transport.terminateSession(), late]);
+      await Promise.race([farewell(transport), late]);
     }
   } catch {
     // An upstream that is gone has no session left to end.

@@ -8,6 +8,8 @@ import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } f
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 
+/** Messages of an upstream in one call: answers, questions, and what it tells meanwhile. */
+export const MESSAGES_MAX = 100_000;
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 const REVISION = "2026-07-28";
 
@@ -28,6 +30,7 @@ const reply = z.looseObject({
   error: error.optional(),
 });
 
+export type RpcMessage = z.output<typeof reply>;
 export type UpstreamTask = z.output<typeof task>;
 
 export interface TaskRequests {
@@ -85,19 +88,10 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
     throw new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "no reply", { status: response.status, statusText: response.statusText });
   }
 
-  async function readReply(response: Response, id: number): Promise<z.output<typeof reply> | undefined> {
-    const type = response.headers.get("content-type") ?? "";
-    if (type.startsWith("application/json")) return reply.safeParse(await response.json()).data;
-    if (!type.startsWith("text/event-stream") || !response.body) return undefined;
-    let unread = "";
-    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      unread += chunk;
-      const events = unread.split(/\r\n\r\n|\n\n|\r\r/);
-      unread = events.pop() ?? "";
-      for (const message of events.flatMap(messageOf)) {
-        if (message.method !== undefined && message.id === undefined) onNotification?.(message.method, message["params"]);
-        else if (message.id === id) return message;
-      }
+  async function readReply(response: Response, id: number): Promise<RpcMessage | undefined> {
+    for await (const message of messagesOf(response)) {
+      if (message.method !== undefined && message.id === undefined) onNotification?.(message.method, message["params"]);
+      else if (message.id === id) return message;
     }
     return undefined;
   }
@@ -114,6 +108,32 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
   };
 }
 
+/** What a response holds: one message, or those of a stream as they come. Throws SdkError when there are too many. */
+export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage> {
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("application/json")) {
+    const { data } = reply.safeParse(await response.json());
+    if (data) yield data;
+    return;
+  }
+  if (!type.startsWith("text/event-stream") || !response.body) {
+    await response.body?.cancel();
+    return;
+  }
+  let unread = "";
+  let messages = 0;
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    unread += chunk;
+    const events = unread.split(/\r\n\r\n|\n\n|\r\r/);
+    unread = events.pop() ?? "";
+    for (const message of events.flatMap(messageOf)) {
+      messages += 1;
+      if (messages > MESSAGES_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "too many messages");
+      yield message;
+    }
+  }
+}
+
 /** Throws SdkError where it is none. */
 export function readTask(result: JsonObject): UpstreamTask {
   const { data } = task.safeParse(result);
@@ -121,7 +141,7 @@ export function readTask(result: JsonObject): UpstreamTask {
   return data;
 }
 
-function messageOf(event: string): z.output<typeof reply>[] {
+function messageOf(event: string): RpcMessage[] {
   const data = event.split(/\r\n|\n|\r/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []));
   if (data.length === 0) return [];
   try {

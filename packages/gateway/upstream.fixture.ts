@@ -4,8 +4,9 @@ import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
+import type { CallRequest } from "./call-request.ts";
 import { gate, gates } from "./gate.ts";
-import type { CallDeps, CallRequest, Leading } from "./upstream-call.ts";
+import type { CallDeps, Leading } from "./upstream-call.ts";
 import type { OpenSession, UpstreamConnector } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 
@@ -27,6 +28,9 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
   return {
     calls: () => calls,
     forget: () => undefined,
+    sessionTasks() {
+      throw new Error("the fixture has no tasks");
+    },
     async open(_upstream: Upstream, { capabilities, prepare }: OpenSession) {
       const [theirs, ours] = InMemoryTransport.createLinkedPair();
       const server = new Server({ name: "fixture", version: "1" }, { capabilities: { tools: {} } });

@@ -24,8 +24,8 @@ export interface Upstream {
   readonly offers: (tool: string) => boolean;
   /** What the file says of repeating a tool; undefined: what the tool's own annotations say. */
   readonly repeatable: (tool: string) => boolean | undefined;
-  /** Which revisions are spoken with it: any, or those with sessions alone, without looking. */
-  readonly revisions: "auto" | "sessions";
+  /** Which revisions are spoken with it: those in which all of its tools can ask, those with sessions alone, or the newest that it has. */
+  readonly revisions: "auto" | "sessions" | "newest";
   readonly connectTimeoutMs: number;
   /** How long the upstream may work without asking or ending. */
   readonly callTimeoutMs: number;
@@ -95,7 +95,7 @@ const entry = z.strictObject({
   include: patterns.optional(),
   exclude: patterns.optional(),
   repeatable: z.union([z.boolean(), patterns]).optional(),
-  revisions: z.enum(["auto", "sessions"]).default("auto"),
+  revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
   connectTimeout: duration.prefault("10s"),
   callTimeout: duration.prefault("5m"),
   questionTimeout: duration.optional(),

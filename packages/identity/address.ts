@@ -13,13 +13,13 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** What is wrong with asking a provider there; undefined if nothing is. */
-export function unsafeAddress(text: string, allowHttp: boolean): string | undefined {
+/** What is wrong with asking a provider there; undefined if nothing is. `permit` is what allows http. */
+export function unsafeAddress(text: string, allowHttp: boolean, permit = "PARLEY_AUTH_ALLOW_HTTP"): string | undefined {
   const url = URL.parse(text);
   if (!url) return "is no address";
   if (url.username !== "" || url.password !== "") return "must not hold a password";
   if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))) return undefined;
-  return "must be https (PARLEY_AUTH_ALLOW_HTTP allows http, for development)";
+  return `must be https (${permit} allows http, for development)`;
 }
 
 /** Undefined for what is neither an address nor a range. */

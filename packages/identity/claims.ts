@@ -40,6 +40,7 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
   }
   return Object.freeze({
     principal: principalOf([tenant, issuer, subject, ...(settings.principal === "user+client" && client !== undefined ? [client] : [])]),
+    ...(settings.principal === "user+client" && { person: principalOf([tenant, issuer, subject]) }),
     tenant,
     scopes: Object.freeze(scopesOf(claims, settings.scopePrefix)),
     authenticatedBy: issuer,

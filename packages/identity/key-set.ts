@@ -114,6 +114,8 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
       const now = await usable();
       return await now.find(header, token).catch((error: unknown) => {
         const isMissing = error instanceof errors.JWKSNoMatchingKey;
+        // Of a provider that does not answer nobody knows what it publishes by now, and a token that may be good is not called bad.
+        if (isMissing && failure) throw refuse(failure.code, `${failure.message}; the token names a key that is not known here`, failure);
         throw refuse(
           "TOKEN_KEY_UNKNOWN",
           isMissing ? `the issuer publishes no key ${shown(header.kid)} for ${header.alg}` : unusable(header),

@@ -79,7 +79,7 @@ describe("a login", () => {
     ["refuses the code", { error: "invalid_grant", error_description: "SECRET words" }, 400, "LOGIN_REFUSED"],
     ["answers no token", { token_type: "Bearer" }, 200, "LOGIN_REFUSED"],
     ["answers no JSON", "<html>", 200, "LOGIN_REFUSED"],
-    ["is broken", { error: "server_error" }, 500, "LOGIN_REFUSED"],
+    ["is broken", { error: "server_error" }, 500, "PROVIDER_UNAVAILABLE"],
     ["sends more than it may", JSON.stringify({ ...TOKEN, more: "x".repeat(262_144) }), 200, "PROVIDER_INVALID"],
   ])("whose provider %s says so, and repeats nothing of it", async (_what, body, status, code) => {
     const login = loginAt();

@@ -6,20 +6,14 @@
  *
  * Source: RFC 6749, 4.1; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
-import type { Caller, Log } from "@parley/core";
-import { ParleyError } from "@parley/core";
-import * as oauth from "oauth4webapi";
-import { boundedFetch } from "./ask-provider.ts";
-import { discoverAddresses } from "./discover.ts";
+import type { Caller, Log, ParleyError } from "@parley/core";
+import { createCodeFlow, type FlowBegun, flowFailure } from "./code-flow.ts";
 import type { Identity } from "./identity.ts";
 import { refuse } from "./refuse.ts";
 import type { IdentitySettings, LoginSettings } from "./settings.ts";
 
 /** What a browser keeps while its person is at the provider. */
-export interface LoginBegun {
-  readonly state: string;
-  readonly verifier: string;
-}
+export type LoginBegun = FlowBegun;
 
 export interface Login {
   /** How long a login lasts. */
@@ -44,79 +38,28 @@ export function createLogin(
   { providerTimeoutMs: timeoutMs, allowHttp }: Pick<IdentitySettings, "providerTimeoutMs" | "allowHttp">,
   { identify, log }: LoginPorts,
 ): Login {
-  const { issuer, client: clientId, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
-  const client: oauth.Client = { client_id: clientId };
-  const authentication = secret === undefined ? oauth.None() : oauth.ClientSecretBasic(secret);
-  const fetching = {
-    [oauth.customFetch]: boundedFetch(`the login at ${issuer}`, timeoutMs),
-    [oauth.allowInsecureRequests]: allowHttp || isHttp(issuer),
-  };
-  let known: Promise<oauth.AuthorizationServer> | undefined;
+  const { issuer, client, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
+  const what = `the login at ${issuer}`;
+  const flow = createCodeFlow({ issuer, endpoints, client, secret, timeoutMs, allowHttp, what });
   let atOnce = 0;
 
-  /** Asked for once, and again where that failed. */
-  function provider(): Promise<oauth.AuthorizationServer> {
-    known ??= discover().catch((error: unknown) => {
-      known = undefined;
-      throw error;
-    });
-    return known;
-  }
-
-  async function discover(): Promise<oauth.AuthorizationServer> {
-    if (endpoints) return { issuer, authorization_endpoint: endpoints.authorization, token_endpoint: endpoints.token };
-    const found = await discoverAddresses({ issuer, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
-    const { authorization_endpoint, token_endpoint, metadata } = found;
-    return {
-      issuer,
-      authorization_endpoint,
-      token_endpoint,
-      authorization_response_iss_parameter_supported: metadata["authorization_response_iss_parameter_supported"] === true,
-    };
-  }
-
-  async function redeemed(as: oauth.AuthorizationServer, parameters: URLSearchParams, { state, verifier }: LoginBegun): Promise<string> {
+  async function redeemed(parameters: URLSearchParams, begun: LoginBegun): Promise<string> {
     try {
-      const valid = oauth.validateAuthResponse(as, client, parameters, state);
-      const additionalParameters = resource === undefined ? {} : { resource };
-      const response = await oauth.authorizationCodeGrantRequest(as, client, authentication, valid, callback, verifier, {
-        additionalParameters,
-        ...fetching,
-      });
-      const { access_token } = await oauth.processAuthorizationCodeResponse(as, client, response);
-      return access_token;
+      return (await flow.redeem(parameters, begun, { callback, resource })).access_token;
     } catch (error) {
-      throw loginError(issuer, error);
+      throw loginError(what, error);
     }
   }
 
   return {
     ttlMs,
     isSecure: !isHttp(callback),
-    async start() {
-      const { authorization_endpoint = "" } = await provider();
-      const [state, verifier] = [oauth.generateRandomState(), oauth.generateRandomCodeVerifier()];
-      const url = new URL(authorization_endpoint);
-      const asked = {
-        ...extra,
-        response_type: "code",
-        client_id: clientId,
-        redirect_uri: callback,
-        scope: scopes.join(" "),
-        state,
-        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-        code_challenge_method: "S256",
-        ...(resource !== undefined && { resource }),
-      };
-      for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
-      return { url: url.href, state, verifier };
-    },
+    start: () => flow.start({ callback, scopes, resource, extra }),
     async finish(parameters, begun) {
-      const as = await provider();
       if (atOnce >= LOGINS_AT_ONCE_MAX) throw refuse("OVERLOADED", `${LOGINS_AT_ONCE_MAX} logins are being completed`);
       atOnce += 1;
       try {
-        const token = await redeemed(as, parameters, begun);
+        const token = await redeemed(parameters, begun);
         const caller = await identify({ rawHeaders: ["authorization", `Bearer ${token}`], url: "/", address: undefined });
         log.info({ principal: caller.principal }, "person logged in");
         return caller;
@@ -132,15 +75,16 @@ function isHttp(address: string): boolean {
 }
 
 /** The provider's own words stay in the log: a forger of the callback may have written them. */
-function loginError(issuer: string, error: unknown): ParleyError {
-  if (error instanceof ParleyError) return error;
-  if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)
-    return refuse(
-      "LOGIN_REFUSED",
-      `the login at ${issuer} was refused: ${/^\w{1,40}$/.test(error.error) ? error.error : "no reason that can be shown"}`,
-      error,
-    );
-  if (error instanceof oauth.OperationProcessingError)
-    return refuse("LOGIN_REFUSED", `the login at ${issuer} is none: ${error.message.slice(0, 200)}`, error);
-  return refuse("PROVIDER_UNAVAILABLE", `the login at ${issuer}: no answer`, error);
+function loginError(what: string, error: unknown): ParleyError {
+  const failure = flowFailure(error);
+  switch (failure.type) {
+    case "parley":
+      return failure.error;
+    case "refused":
+      return refuse("LOGIN_REFUSED", `${what} was refused: ${failure.reason}`, error);
+    case "invalid":
+      return refuse("LOGIN_REFUSED", `${what} is none: ${failure.message}`, error);
+    case "away":
+      return refuse("PROVIDER_UNAVAILABLE", `${what}: no answer`, error);
+  }
 }

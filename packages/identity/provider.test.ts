@@ -196,6 +196,22 @@ describe("a provider of keys", () => {
     expect(fetches() - before).toBe(2);
   });
 
+  test("that is down as a token names a new key is not taken to have none: the token may be good, and its owner is to come back", async () => {
+    const { bearer, skip } = trusting();
+    const old = await issuer.token();
+    await bearer(old);
+    await issuer.rotate();
+    const rotated = await issuer.token({ sub: "bob" });
+    issuer.answer(KEYS_PATH, down);
+    skip(30_000);
+    // Also within the cooldown of the failed fetch.
+    for (const token of [rotated, rotated]) expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+    expect(await bearer(old)).toMatchObject({ names: ["alice"] });
+    issuer.answer(KEYS_PATH, undefined);
+    skip(30_000);
+    expect(await bearer(rotated)).toMatchObject({ names: ["bob"] });
+  });
+
   test("may be down for a day without anybody noticing, and no longer", async () => {
     const { bearer, skip, logged } = trusting();
     const forever = { exp: Math.floor(Date.now() / 1_000) + 1e6 };

@@ -1,21 +1,10 @@
-import { type Duration, parseDuration, SCOPES } from "@parley/core";
+import { type Duration, durationSetting, SCOPES } from "@parley/core";
 import { z } from "zod";
 
 /** Signatures by a private key. Shared secrets (HS256) are never accepted: the key set of a provider is public. */
 const ASYMMETRIC = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const;
 
-const duration = (fallback: Duration) =>
-  z
-    .string()
-    .default(String(fallback))
-    .transform((text, context) => {
-      try {
-        return parseDuration(text as Duration);
-      } catch (error) {
-        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
-        return z.NEVER;
-      }
-    });
+const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
 const whole = (fallback: number) => z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(fallback);
 const list = () =>
   z

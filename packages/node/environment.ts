@@ -3,22 +3,12 @@
  * All problems are reported at once.
  */
 import { readFileSync } from "node:fs";
-import { type Duration, parseDuration } from "@parley/core";
+import { type Duration, durationSetting } from "@parley/core";
 import { z } from "zod";
 
 /** `30s`, `2 days`, `250` (milliseconds) → milliseconds. */
 export function duration(fallback: Duration) {
-  return z
-    .string()
-    .default(String(fallback))
-    .transform((text, context) => {
-      try {
-        return parseDuration(/^\d+$/.test(text) ? Number(text) : text);
-      } catch (error) {
-        context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
-        return z.NEVER;
-      }
-    });
+  return z.string().default(String(fallback)).transform(durationSetting);
 }
 
 /** A whole number within bounds. */

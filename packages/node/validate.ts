@@ -1,6 +1,6 @@
 import {
-  canonicalJson,
   describeViolations,
+  DISTINCT_ITEMS,
   isSmall,
   type JsonObject,
   ParleyError,
@@ -22,15 +22,19 @@ const KEPT = 1_000;
  * time nor memory depends on how many there are.
  */
 export function createValidator(): ValidateSchema {
-  const checkAll = compiler({ allErrors: true });
-  const checkFirst = compiler({ allErrors: false });
+  // Most processes never see a large value, and each compiler reads the meta-schemas first.
+  let checkAll: Compile | undefined;
+  let checkFirst: Compile | undefined;
   return (schema, value) => {
-    const check = (isSmall(value) ? checkAll : checkFirst)(schema);
+    const compile = isSmall(value) ? (checkAll ??= compiler({ allErrors: true })) : (checkFirst ??= compiler({ allErrors: false }));
+    const check = compile(schema);
     return check(value) ? [] : (check.errors ?? []).slice(0, VIOLATIONS_WANTED).map(schemaViolation);
   };
 }
 
-function compiler({ allErrors }: { readonly allErrors: boolean }): (schema: JsonObject) => ValidateFunction {
+type Compile = (schema: JsonObject) => ValidateFunction;
+
+function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
   const ajv = new Ajv2020({ allErrors, strict: false, validateFormats: true, addUsedSchema: false, logger: false });
   addFormats.default(ajv);
   keepLinear(ajv);
@@ -60,14 +64,8 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): (schema: Json
 
 /** Two checks of ajv's take time by the square of what they check: distinct items of any type, and its own format `url`. */
 function keepLinear(ajv: Ajv2020): void {
-  ajv.removeKeyword("uniqueItems");
-  ajv.addKeyword({
-    keyword: "uniqueItems",
-    type: "array",
-    schemaType: "boolean",
-    validate: (wanted: boolean, items: readonly unknown[]) => !wanted || new Set(items.map(canonicalJson)).size === items.length,
-    error: { message: "must not hold the same item twice" },
-  });
+  ajv.removeKeyword(DISTINCT_ITEMS.keyword);
+  ajv.addKeyword(DISTINCT_ITEMS);
   ajv.addFormat("url", (text) => URL.canParse(text));
 }
 

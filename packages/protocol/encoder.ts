@@ -1,7 +1,7 @@
 /** The encoder that all revisions have in common: lists, contents, completions, results, feeds, failures. */
 import type { Catalogue, JsonObject } from "@parley/core";
 import type { Encoder } from "./dialect.ts";
-import { completionOf, lists, type Entries } from "./entries.ts";
+import { completionOf, lists, type ListItems } from "./list-items.ts";
 import { failures, type FailureWords } from "./failures.ts";
 import { feedNotification } from "./feed.ts";
 import { notificationMessage, type RequestId } from "./json-rpc.ts";
@@ -15,7 +15,7 @@ export interface Keep {
 
 /** What a revision says in its own way. */
 export interface Words extends FailureWords {
-  readonly entries: Entries;
+  readonly listItems: ListItems;
   /** The whole `result`, from what it is about. */
   answer(about: object, keep?: Keep): object;
   /** A stored result of a tool as this revision allows it. */
@@ -37,7 +37,7 @@ const KEEP_NOTHING: Keep = { ttlMs: 0, scope: "private" };
 
 export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
   const { answer } = words;
-  const pages = lists(words.entries, facts.pageSize);
+  const pages = lists(words.listItems, facts.pageSize);
   const keep = (catalogue: Catalogue) => keepList(facts, catalogue);
   const callResult = (result: JsonObject) => answer(words.toolResult(result));
   return {

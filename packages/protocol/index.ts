@@ -40,5 +40,6 @@ export {
   type Wire,
 } from "./json-rpc.ts";
 export { growingPollInterval } from "./poll-interval.ts";
+export { resultOf } from "./result-of.ts";
 export type { ServerFacts } from "./server-facts.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

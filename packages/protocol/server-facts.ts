@@ -10,7 +10,7 @@ export interface ServerFacts {
   readonly pollInterval: PollInterval;
   /** How long clients may keep lists and `server/discover`. */
   readonly listTtlMs: number;
-  /** Entries per page of a list. */
+  /** Items per page of a list. */
   readonly pageSize: number;
   /** Whether callers are told apart. A server that cannot should not say that it lists tasks: the list would be everybody's. */
   readonly knowsCallers?: boolean;

@@ -3,6 +3,7 @@
  * else, and the task would wait for days without anybody knowing why.
  */
 import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task } from "@parley/core";
+import { tallyText } from "./ask-message.ts";
 import { canBeAsked } from "./capabilities.ts";
 
 const QUESTIONS_MAX = 3;
@@ -10,19 +11,27 @@ const QUESTION_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 60;
 
 /**
- * Undefined unless the task waits for others, for a page, or for what a client with these capabilities cannot be asked; without them, the client that called.
+ * Undefined unless the task waits for others, for a page, or for what a client with these capabilities cannot be asked; without them,
+ * the client that called.
  */
 export function waitingMessage(task: Task, capabilities = task.call.capabilities): string | undefined {
   if (task.status !== "input_required") return undefined;
-  const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) => (ask.agreed ? "onPages" : "ofOthers"));
-  const texts = [forOthers(apart.ofOthers ?? []), onPages(apart.onPages ?? []), forAnotherClient(task, capabilities)].filter(
-    (text) => text !== undefined,
-  );
+  const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) => (ask.agreed ? "onPages" : ask.tally?.mine ? "accepted" : "ofOthers"));
+  const texts = [
+    ...(apart.accepted ?? []).map((ask) => `You have accepted ${questionOf(ask.request)}, and it waits for others: ${tallyOf(ask)}.`),
+    forOthers(apart.ofOthers ?? []),
+    onPages(apart.onPages ?? []),
+    forAnotherClient(task, capabilities),
+  ].filter((text) => text !== undefined);
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
+function tallyOf({ audience, tally }: Ask): string {
+  return tallyText(tally?.accepted ?? 0, audience?.quorum);
+}
+
 function forOthers(asks: readonly Ask[]): string | undefined {
-  const parts = asks.map((ask) => `${questionOf(ask.request)} from ${namesOf(ask)}`);
+  const parts = asks.map((ask) => `${questionOf(ask.request)} from ${namesOf(ask)}${ask.tally ? ` (${tallyOf(ask)})` : ""}`);
   return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
 }
 

@@ -116,6 +116,34 @@ describe("audit records", () => {
     expect(JSON.stringify(all)).not.toContain("MARKER");
   });
 
+  test("tell of each person who accepts what several must, in the order in which they were counted; of people at once nobody is counted twice", async () => {
+    const audited = services();
+    const taskId = await create(audited);
+    const life = aLife(opened.store);
+    const several = { ...ask("pay"), audience: { to: "tenant", quorum: 3 } } as const;
+    await life.park(taskId, await life.begin({ taskId, run: 1 }), [several]);
+    const people = ["ada", "eve", "bob", "kim", "joe", "alice"];
+    const sent = await Promise.all(
+      people.flatMap((name) => [1, 2].map(() => answerTask(audited, { ...actor(name), taskId, replies: { pay: accept("MARKER") } }))),
+    );
+    const receipts = sent.map(({ receipts: each }) => each.get("pay"));
+    expect(
+      receipts.filter((receipt) => receipt?.type === "accepted").map((receipt) => receipt?.type === "accepted" && receipt.missing),
+    ).toEqual(expect.arrayContaining([2, 1, undefined]));
+    const votes = (await records()).filter(({ verdict, action }) => action === "answer" && verdict === "accepted");
+    expect(votes.map(({ accepted }) => accepted)).toEqual(["1 of 3", "2 of 3", "3 of 3"]);
+    const counted = votes.map(({ principal }) => principal);
+    expect(new Set(counted).size).toBe(3);
+    const begun = await opened.store.begin({ taskId, run: 2, token: "next", nowMs: Date.now(), leaseMs: HOUR_MS });
+    const outcome = begun.type === "begun" ? begun.journal.get("ask:pay")?.outcome : undefined;
+    expect(outcome?.type === "answer" && outcome.accepted?.map(({ by }) => by ?? "alice")).toEqual(counted);
+    for (const [index, name] of people.entries()) {
+      const theirs = receipts.slice(2 * index, 2 * index + 2).map((receipt) => receipt?.type);
+      expect(theirs.toSorted()).toEqual(counted.includes(name) ? ["accepted", "duplicate"] : ["late", "late"]);
+    }
+    expect(JSON.stringify(await records())).not.toContain("MARKER");
+  });
+
   test("tell of what another system told, by the door of events, without its body or its token", async () => {
     const tokens = eventTokens({ secrets: ["a secret that nobody else in this test knows"], publicUrl: "https://parley.example.com" });
     const audited = { ...services(), eventTokens: tokens };

@@ -1,11 +1,13 @@
 import {
+  type Claims,
   type Ids,
   type Log,
   LONGEST_TIMER_MS,
   type Rates,
   type RunQueue,
   type SessionStore,
-  type TaskEvents,
+  type Slots,
+  type WakeUps,
   type TaskStore,
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
@@ -15,11 +17,12 @@ import { type ApiKeyRing, createApiKeys } from "./api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./audit.ts";
 import { type Censuses, createCensuses } from "./census.ts";
 import { followRedisClock } from "./clock.ts";
+import { createClaims } from "./claims.ts";
 import { type ConnectionOptions, openConnection, openNodeConnection, waitForRedis } from "./connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./consume-runs.ts";
 import type { KeyRing } from "./content/key-ring.ts";
 import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
-import { classicSubscriber, createRedisEvents } from "./events.ts";
+import { classicSubscriber, createRedisWakeUps } from "./wake-ups.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
 import { createKeys, type Keys } from "./keys.ts";
@@ -31,6 +34,7 @@ import { createSharedSecret, type SharedSecret } from "./secret.ts";
 import { createRedisSessions } from "./sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./rates.ts";
+import { createSlots } from "./slots.ts";
 import { createServing, type ServingRegistry } from "./serving.ts";
 import { createRedisStore } from "./store.ts";
 import { createReads } from "./reads.ts";
@@ -44,7 +48,7 @@ export interface RedisBackend {
   readonly queue: RunQueue;
   /** For front ends. */
   rates(limits: RateLimits): Rates;
-  readonly events: TaskEvents;
+  readonly wakeUps: WakeUps;
   readonly sessions: SessionStore;
   readonly ids: Ids;
   readonly audit: AuditTrail;
@@ -54,11 +58,14 @@ export interface RedisBackend {
   /** The time by Redis' clock, for everything that is dated (see clock.ts). */
   now(): number;
   readonly secret: SharedSecret;
+  readonly claims: Claims;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
   /** Starts to work; opens connections of its own on first use. */
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
+  /** Limits of tools. */
+  readonly slots: Slots;
   /** Which versions of tools workers serve. */
   readonly serving: ServingRegistry;
   /** Unfinished tasks of a partition, in batches and no order; one may come twice. */
@@ -121,7 +128,7 @@ export async function connectRedis(
   await queue.open(partitions);
   const openNode = (node: Node) => openNodeConnection(url, { node, log, name: "subscriptions" });
   const ofNodes = sharded ? createShardedSubscriber({ redis, openNode, log }) : undefined;
-  const events = createRedisEvents({
+  const wakeUps = createRedisWakeUps({
     redis,
     subscriber: classicSubscriber(subscriber),
     sharded: ofNodes,
@@ -140,6 +147,7 @@ export async function connectRedis(
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
       turns,
+      untold: queue.untold,
       codec: content.codec,
       log,
       sharded,
@@ -147,17 +155,19 @@ export async function connectRedis(
     }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
-    events,
-    sessions: createRedisSessions({ redis, events, keys, sharded }),
+    wakeUps,
+    sessions: createRedisSessions({ redis, wakeUps, keys, sharded }),
     ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
     content,
     audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
     apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
+    claims: createClaims({ redis, keys }),
     partitions,
-    gateway: createGatewayShare({ redis, events, keys, now: clock.now }),
+    gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
+    slots: createSlots({ redis, keys }),
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
@@ -170,7 +180,7 @@ export async function connectRedis(
         log,
         telemetry,
         workers: liveWorkers,
-        events,
+        wakeUps,
         queue,
       });
       consumers.add(consumer);

@@ -4,16 +4,15 @@
  * Sweeping is what makes runs certain (sweeps.ts); the run queue only makes them fast.
  */
 import { randomBytes } from "node:crypto";
-import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
+import { describeOrigin, type Log, type RunCause, type RunRef } from "@parley/core";
 import { type Job, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { RedisEvents } from "./events.ts";
-import { framesOf } from "./frames-of.ts";
+import type { RedisWakeUps } from "./wake-ups.ts";
 import { type Keys, RUN_QUEUE } from "./keys.ts";
 import { openLane } from "./lane.ts";
 import { BEAT_EVERY_MS, type LiveWorker, type LiveWorkers, serving } from "./live-workers.ts";
 import { createPlaces, type Places } from "./places.ts";
-import { runOfJob } from "./queue.ts";
+import { type RedisQueue, runOfJob } from "./queue.ts";
 import { startSweeps } from "./sweeps.ts";
 import { reached } from "./unavailable.ts";
 
@@ -61,8 +60,8 @@ export interface ConsumeOptions extends ConsumeRuns {
   readonly keys: Keys;
   readonly log: Log;
   readonly workers: LiveWorkers;
-  readonly events: Pick<RedisEvents, "listen">;
-  readonly queue: Pick<RunQueue, "add">;
+  readonly wakeUps: Pick<RedisWakeUps, "listen" | "leave">;
+  readonly queue: Pick<RedisQueue, "add">;
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -79,6 +78,8 @@ interface Part {
 export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
   const { partitions, concurrency, share = 0, log, workers } = options;
   const self: LiveWorker = { id: randomBytes(6).toString("base64url"), share };
+  // By its share, not by what it serves for the moment: a worker that starts before the others serves more, and keeps its lanes.
+  const hasLane = concurrency > Math.min(share || partitions.length, partitions.length);
   const parts = new Map<number, Part>();
   const leaving = new Set<Promise<unknown>>();
   const resize = () => {
@@ -94,7 +95,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
     let opened = 0;
     for (const partition of mine) {
       if (parts.has(partition)) continue;
-      parts.set(partition, openPart(partition, { ...options, worker: self.id, places }));
+      parts.set(partition, openPart(partition, { ...options, worker: self.id, places, hasLane }));
       opened += 1;
     }
     resize();
@@ -140,7 +141,19 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
 /** One partition's runs, sweeps and lane. */
 function openPart(
   partition: number,
-  { redis, keys, log, telemetry, worker, events, queue, places, run, sweep }: ConsumeOptions & { worker: string; places: Places },
+  {
+    redis,
+    keys,
+    log,
+    telemetry,
+    worker,
+    wakeUps,
+    queue,
+    places,
+    run,
+    sweep,
+    hasLane,
+  }: ConsumeOptions & { worker: string; places: Places; hasLane: boolean },
 ): Part {
   const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
   const runs = new PatientWorker(
@@ -157,18 +170,19 @@ function openPart(
   );
   const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
   runs.on("error", inTrouble);
-  runs.on("failed", (job, error) => log.error({ partition, job: job?.id, error: error.name, stack: framesOf(error) }, "job failed"));
+  runs.on("failed", (job, error) => log.error({ partition, job: job?.id, ...describeOrigin(error) }, "job failed"));
   runs.on("stalled", (job) => log.warn({ partition, job }, "job taken over from a silent worker"));
 
   const sweeps = startSweeps({ redis, key: keys.swept(partition), partition, log, sweep });
-  const lane = openLane({ channel: keys.lane(partition, worker), events, log, places, run, queue });
+  // Where the queues have all places, a lane would only pass on.
+  const lane = hasLane ? openLane({ channel: keys.lane(partition, worker), wakeUps, log, places, run, queue }) : undefined;
 
   return {
     resize(each) {
       if (runs.concurrency !== each) runs.concurrency = each;
     },
     async close() {
-      await Promise.all([lane.close(), runs.close(), sweeps.close()]);
+      await Promise.all([lane?.close(), runs.close(), sweeps.close()]);
     },
   };
 }

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => opened.close());
 
-const events = {
+const wakeUps = {
   listen: async (channel: string, listener: (message?: string) => void) => {
     const subscriber = opened.redis.duplicate();
     await subscriber.subscribe(channel);
@@ -23,7 +23,7 @@ const events = {
     return () => subscriber.disconnect();
   },
 };
-const share = (): GatewayShare => createGatewayShare({ redis: opened.redis, events, keys: createKeys(opened.prefix), now: () => nowMs });
+const share = (): GatewayShare => createGatewayShare({ redis: opened.redis, wakeUps, keys: createKeys(opened.prefix), now: () => nowMs });
 const FACTS = { isFinal: true, ttlMs: 60_000 };
 
 describe("the holder of a task's call", () => {
@@ -89,6 +89,15 @@ describe("a process that fell silent", () => {
     ]);
   });
 
+  test("is never the one that looks: Redis' clock may jump between its sign of life and its look", async () => {
+    const only = share();
+    await only.beat();
+    await only.claim(newTaskId(), FACTS);
+    nowMs += 7_200_000;
+    expect(await only.takeDead()).toEqual([]);
+    expect(await only.beat()).toBe(true);
+  });
+
   test("learns it when it speaks again", async () => {
     const [silent, other] = [share(), share()];
     expect(await silent.beat()).toBe(false);
@@ -124,5 +133,29 @@ describe("lists of upstreams", () => {
     expect(await one.lease("crm", 150)).toBe(true);
     await until(() => other.lease("crm", 150));
     expect(await one.lease("crm", 150)).toBe(false);
+  });
+});
+
+describe("what a front end asks of workers", () => {
+  test("is heard by all of them, claimed by one, and answered to that front end alone", async () => {
+    const [frontEnd, other, ...workers] = [share(), share(), share(), share()];
+    const claimed: boolean[] = [];
+    const replied: string[] = [];
+    const serve = async (worker: GatewayShare, asker: string) => {
+      const isMine = await worker.claimAsked("1", 60_000);
+      claimed.push(isMine);
+      if (isMine) await worker.reply(asker, "done");
+    };
+    const stops = await Promise.all([
+      frontEnd.onReply((text) => replied.push(`asker ${text}`)),
+      other.onReply((text) => replied.push(`other ${text}`)),
+      ...workers.map((worker) => worker.onAsked((text) => void serve(worker, text))),
+    ]);
+    await frontEnd.ask(frontEnd.id);
+    await until(() => claimed.length === 2 && replied.length > 0);
+    expect(claimed.toSorted()).toEqual([false, true]);
+    expect(replied).toEqual(["asker done"]);
+    expect((await opened.keys()).map((key) => key.replace(opened.prefix, ""))).toEqual([":gateway:claim:1"]);
+    for (const stop of stops) stop();
   });
 });

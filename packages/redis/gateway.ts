@@ -6,10 +6,11 @@
  *   parley:gateway:calls:<process> hash: its tasks; 1 for those whose call cannot be made again
  *   parley:gateway:lists           hash: the lists of each upstream as JSON, and :revision beside it
  *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
+ *   parley:gateway:claim:<id>      the process that does what a front end asked for under that id; gone soon after
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
-import type { RedisEvents } from "./events.ts";
+import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
 
@@ -32,11 +33,17 @@ export interface GatewayShare {
   readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
+  /** Asks all workers for something; one of them claims it and replies, to the process that asked. Neither is kept. */
+  ask(text: string): Promise<void>;
+  onAsked(listener: (text: string) => void): Promise<() => void>;
+  claimAsked(id: string, ttlMs: number): Promise<boolean>;
+  reply(process: string, text: string): Promise<void>;
+  onReply(listener: (text: string) => void): Promise<() => void>;
 }
 
 export interface GatewayShareOptions {
   readonly redis: Redis;
-  readonly events: Pick<RedisEvents, "listen">;
+  readonly wakeUps: Pick<RedisWakeUps, "listen">;
   readonly keys: Keys;
   readonly now: () => number;
 }
@@ -50,9 +57,14 @@ const LISTS_KEPT_MS = 30 * DAY_MS;
 /** Longest text of the lists of all upstreams is fetched one by one: each is some megabytes at most. */
 const REVISION = ":revision";
 
-export function createGatewayShare({ redis, events, keys, now }: GatewayShareOptions): GatewayShare {
+export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOptions): GatewayShare {
   const id = randomUUID();
   const { holders, lists } = keys.gateway;
+
+  const listen = (channel: string, listener: (text: string) => void) =>
+    wakeUps.listen(channel, (text) => {
+      if (text !== undefined) listener(text);
+    });
 
   return {
     id,
@@ -83,10 +95,18 @@ export function createGatewayShare({ redis, events, keys, now }: GatewayShareOpt
     async send(process, run) {
       await reached(redis.publish(keys.gateway.channel(process), run));
     },
-    onSent: (listener) =>
-      events.listen(keys.gateway.channel(id), (run) => {
-        if (run !== undefined) listener(run);
-      }),
+    onSent: (listener) => listen(keys.gateway.channel(id), listener),
+    async ask(text) {
+      await reached(redis.publish(keys.gateway.asked, text));
+    },
+    onAsked: (listener) => listen(keys.gateway.asked, listener),
+    async claimAsked(asked, ttlMs) {
+      return (await reached(redis.set(keys.gateway.claim(asked), id, "PX", ttlMs, "NX"))) !== null;
+    },
+    async reply(process, text) {
+      await reached(redis.publish(keys.gateway.replies(process), text));
+    },
+    onReply: (listener) => listen(keys.gateway.replies(id), listener),
     async beat() {
       const isNew = await reached(redis.zadd(holders, now() + ALIVE_MS, id));
       await reached(redis.pexpire(holders, CALLS_KEPT_MS));
@@ -96,6 +116,8 @@ export function createGatewayShare({ redis, events, keys, now }: GatewayShareOpt
       const dead = await reached(redis.zrangebyscore(holders, "-inf", now() - 1, "LIMIT", 0, 10));
       const found: { taskId: string; isFinal: boolean }[] = [];
       for (const process of dead) {
+        // Who looks lives, however long it took or however far Redis' clock has jumped since it said so.
+        if (process === id) continue;
         // Of several that see it one removes it.
         if ((await reached(redis.zrem(holders, process))) === 0) continue;
         const calls = await reached(redis.hgetall(keys.gateway.calls(process)));

@@ -15,7 +15,9 @@
  *   parley:{p0}:run:…                       BullMQ's
  *   parley:{p0}:swept                       that the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
+ *   parley:claim:{<digest>}                 what one process has to itself for a moment, or did once: see claims.ts
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
+ *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:serving                          versions of tools that workers serve: see serving.ts
@@ -36,9 +38,10 @@ export const RUN_QUEUE = "run";
 
 /**
  * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task whose content is sealed. The partition
- * travels in the id, so that changing their number moves no task, and so does the word of the key, so that a task opens weeks later.
+ * travels in the id, so that changing their number moves no task, and so does the word of the key, so that a task opens weeks later. The id of a child
+ * ends in a tilde (childId of core).
  */
-const TASK_ID = /^(0|[1-9]\d{0,3})-(?:([A-Za-z0-9]{4})-)?[\w-]{22}$/;
+const TASK_ID = /^(0|[1-9]\d{0,3})-(?:([A-Za-z0-9]{4})-)?[\w-]{22}~?$/;
 /** The length of a word that names a key. */
 export const SEAL_WORD_CHARS = 4;
 
@@ -54,13 +57,18 @@ export interface Keys {
   /** A task's key is this and its id. */
   taskPrefix(partition: number): string;
   due(partition: number): string;
+  /** BullMQ's runs that wait for a worker: those without a priority, and those that have one. */
+  waitingRuns(partition: number): readonly [wait: string, prioritized: string];
   swept(partition: number): string;
   census(partition: number): string;
   audit(partition: number): string;
   owner(partition: number, principal: string): string;
   once(partition: number, digest: string): string;
+  claim(name: string): string;
   /** `who` is `principal:…` or `tenant:…`. */
   rate(who: string): string;
+  /** Who holds a slot of that limit, who waits for one, and what is known of them. */
+  limit(id: string): readonly [held: string, line: string, facts: string];
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
   /** Undefined for what cannot be a session id. */
@@ -74,6 +82,10 @@ export interface Keys {
     /** Where a process is sent runs. */
     channel(process: string): string;
     lister(upstream: string): string;
+    /** Where all workers are asked for something, and where a process hears replies. */
+    readonly asked: string;
+    replies(process: string): string;
+    claim(id: string): string;
   };
   readonly serving: string;
   /** Where a worker hears of runs of the partition that are due. */
@@ -99,13 +111,19 @@ export function createKeys(prefix = "parley"): Keys {
     },
     taskPrefix: (partition) => `${slot(partition)}:task:`,
     due: (partition) => `${slot(partition)}:due`,
+    waitingRuns: (partition) => [`${slot(partition)}:${RUN_QUEUE}:wait`, `${slot(partition)}:${RUN_QUEUE}:prioritized`],
     swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // A principal is any text that an identity provider sends, of any length, and nobody's name belongs in a key.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
+    claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
+    limit(id) {
+      const limit = `${prefix}:limit:{${hash("sha256", id, "base64url").slice(0, 22)}}`;
+      return [`${limit}:held`, `${limit}:line`, `${limit}:facts`];
+    },
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     holder(taskId) {
@@ -118,6 +136,9 @@ export function createKeys(prefix = "parley"): Keys {
       calls: (process) => `${prefix}:gateway:calls:${process}`,
       channel: (process) => `${prefix}:gateway:runs:${process}`,
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
+      asked: `${prefix}:gateway:asked`,
+      replies: (process) => `${prefix}:gateway:replies:${process}`,
+      claim: (id) => `${prefix}:gateway:claim:${id}`,
     },
     serving: `${prefix}:serving`,
     lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,

@@ -1,8 +1,19 @@
-import { createIds } from "./ids.ts";
+import { createTask, DEFAULT_SETTINGS, type Runnable, type Services } from "@parley/core";
+import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
+import { aCall, accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { createIds } from "./ids.ts";
 import type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
+
+const tool: Runnable = {
+  kind: "tool",
+  name: "subject",
+  settings: { attempts: 1, backoffMs: 1, runTimeoutMs: 1, retentionMs: 1_000 },
+  earlyReplies: false,
+  readArguments: (args) => ({ ok: true, args }),
+  run: async () => ({}),
+};
 
 let opened: OpenRedis;
 let consumer: Consumer | undefined;
@@ -25,7 +36,7 @@ const parked = () => aLife(opened.store, opened.newTaskId).parked([anAsk("size")
 /** Who lives is known a moment after it was asked first. */
 async function lane(taskId: string): Promise<string> {
   return await vi.waitFor(() => {
-    const found = opened.queue.lane?.(taskId);
+    const found = opened.queue.lane?.({ taskId, cause: "answered" });
     if (found === undefined) throw new Error("no worker is known");
     return found;
   });
@@ -103,6 +114,135 @@ describe("an answer", () => {
   });
 });
 
+describe("a new task", () => {
+  const share = "ada";
+
+  /** As createTask asks for it; a worker is known a moment after it was asked first. */
+  const laneOf = (taskId: string, of: { share?: string } = {}) =>
+    vi.waitFor(() => {
+      const found = opened.queue.lane?.({ taskId, cause: "created", ...of });
+      if (found === undefined) throw new Error("no worker is known");
+      return found;
+    });
+
+  async function create(taskId = opened.newTaskId(), of: { lane?: string } = {}) {
+    const created = await opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, lane: await laneOf(taskId), ...of });
+    return { taskId, created };
+  }
+
+  test("that a worker hears of runs there, and leaves no job to add", async () => {
+    await consume();
+
+    const { taskId, created } = await create();
+
+    expect(created).toBe("told");
+    await vi.waitFor(() =>
+      expect(run.mock.calls).toEqual([[{ taskId, run: 1, cause: "created", queuedAtMs: expect.any(Number), isSecondHand: false }]]),
+    );
+    expect(await jobs()).toEqual([]);
+    expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 1 }]);
+  });
+
+  test("of a counted share is told of and counted in one change", async () => {
+    const quotas = { principal: { tasks: 2, bytes: 1_000_000 }, tenant: { tasks: 2, bytes: 1_000_000 } };
+    await consume();
+    const call = aCall({ principal: share });
+    const created = [];
+    for (let task = 0; task < 3; task += 1) {
+      const taskId = opened.newTaskId();
+      created.push(await opened.store.create({ taskId, call, graceMs: GRACE_MS, quotas, lane: await laneOf(taskId, { share }) }));
+    }
+    expect(created).toEqual(["told", "told", { over: "tasks", of: "principal" }]);
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+  });
+
+  test("that is created twice is told of once", async () => {
+    await consume();
+    const { taskId } = await create();
+
+    expect((await create(taskId)).created).toBe("exists");
+
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+  });
+
+  for (const [what, waiting] of [
+    ["a new one", { cause: "created" }],
+    ["an answered one", { cause: "answered" }],
+  ] as const) {
+    test(`goes ahead of nobody: while ${what} waits for a worker, it is for the queue`, async () => {
+      const release = Promise.withResolvers<void>();
+      run.mockImplementation(() => release.promise);
+      await consume({ concurrency: 3 });
+      // One each, as a queue may have them at work here, and one that waits.
+      for (let task = 0; task < 4; task += 1) await opened.queue.add({ taskId: opened.newTaskId(), run: 1, ...waiting });
+      await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+
+      expect((await create()).created).toBe("created");
+
+      release.resolve();
+      await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
+      await vi.waitFor(async () => expect((await create()).created).toBe("told"));
+    });
+  }
+
+  test("that nobody hears of is for the queue, and so are the next ones for a moment, without a look", async () => {
+    await consume();
+    const taskId = opened.newTaskId();
+    const gone = (await laneOf(taskId)).replace(/[^:]+$/, "nobody 1");
+
+    expect((await create(taskId, { lane: gone })).created).toBe("created");
+
+    expect(opened.queue.lane?.({ taskId, cause: "created" })).toBeUndefined();
+    expect(opened.queue.lane?.({ taskId, cause: "answered" })).toBeDefined();
+    expect(await laneOf(taskId)).toBeDefined();
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  test("that a worker has no place for is passed on to the queue, with its share's turn", async () => {
+    const release = Promise.withResolvers<void>();
+    run.mockImplementation(() => release.promise);
+    await consume({ concurrency: 2 }); // one, and one that the queue keeps for itself
+    await create();
+    await opened.queue.add({ taskId: opened.newTaskId(), run: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+
+    const taskId = opened.newTaskId();
+    const lane = (await laneOf(taskId, { share })).replace(/\d+$/, "7");
+    expect((await create(taskId, { lane })).created).toBe("told");
+
+    await vi.waitFor(async () =>
+      expect(await opened.redis.zrange(`${opened.prefix}:{p0}:run:prioritized`, "0", "-1")).toEqual([`${taskId}.1`]),
+    );
+    expect(await opened.redis.hget(`${opened.prefix}:{p0}:run:${taskId}.1`, "priority")).toBe("7");
+    release.resolve();
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+  });
+
+  test("is called, told of and run without a job, and by a job where the worker is gone", async () => {
+    await consume();
+    await laneOf(opened.newTaskId());
+    const services = {
+      ...opened,
+      digest: sha256Digest,
+      clock: systemClock,
+      scope: createScope(),
+      validate: createValidator(),
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      settings: DEFAULT_SETTINGS,
+    } as Services;
+    const caller = { principal: share, tenant: "acme", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+    const call = () => createTask(services, tool, { caller, door: "test", arguments: {}, capabilities: {}, hidden: false });
+
+    const { id } = await call();
+    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([id]));
+    expect(await jobs()).toEqual([]);
+
+    await consumer!.close();
+    const { id: queued } = await call();
+    expect(await jobs()).toEqual([`${opened.prefix}:{p0}:run:${queued}.1`]);
+  });
+});
+
 describe("a worker", () => {
   test("without a free place passes the run on to the queue, at the limit and one beyond", async () => {
     const release = Promise.withResolvers<void>();
@@ -118,6 +258,13 @@ describe("a worker", () => {
 
     release.resolve();
     await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks));
+  });
+
+  test("that has no more places than queues listens to no lane: what it is told is heard by nobody", async () => {
+    await consume({ concurrency: 1 });
+    const taskId = await parked();
+
+    expect(await answer(taskId, { lane: await lane(taskId) })).toEqual({ receipt: "accepted", nextRun: 2 });
   });
 
   test("that closes hears no more and waits for the runs that came this way", async () => {
@@ -140,6 +287,30 @@ describe("a worker", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
+  test("that closes passes on what it is told until it is told no more", async () => {
+    const told: string[] = [];
+    // Which of them Redis tells it of before it hears that nobody listens is Redis' own affair: in some round it does.
+    for (let round = 0; round < 20 && told.length === 0; round += 1) {
+      await consume();
+      const channel = `${opened.prefix}:{p0}:lane:${consumer!.id}`;
+      await vi.waitFor(async () => expect(await opened.redis.pubsub("NUMSUB", channel)).toEqual([channel, 1]));
+      const ear = `${channel} 1`;
+      const tasks = Array.from({ length: 20 }, () => opened.newTaskId());
+      const receipts = tasks.map((taskId) => opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, lane: ear }));
+      const closed = consumer!.close();
+      const received = await Promise.all(receipts);
+      await closed;
+
+      told.push(...tasks.filter((_taskId, at) => received[at] === "told"));
+      const taken = run.mock.calls.map(([{ taskId }]) => taskId);
+      const queued = await jobs();
+      expect(told.filter((taskId) => !taken.includes(taskId) && !queued.includes(`${opened.prefix}:{p0}:run:${taskId}.1`))).toEqual([]);
+      const after = { taskId: opened.newTaskId(), call: aCall(), graceMs: GRACE_MS, lane: ear };
+      expect(await opened.store.create(after)).toBe("created");
+    }
+    expect(told.length).toBeGreaterThan(0);
+  });
+
   test("whose run throws logs it without what was said, and continues", async () => {
     await consume();
     run.mockRejectedValueOnce(new Error("what a person said"));
@@ -154,6 +325,6 @@ describe("a worker", () => {
 });
 
 test("no lane is known of what is no task id, and none where no worker lives", async () => {
-  expect(opened.queue.lane?.("not a task")).toBeUndefined();
-  expect(opened.queue.lane?.(createIds({ partitions: 1 }).taskId())).toBeUndefined();
+  expect(opened.queue.lane?.({ taskId: "not a task", cause: "answered" })).toBeUndefined();
+  expect(opened.queue.lane?.({ taskId: createIds({ partitions: 1 }).taskId(), cause: "answered" })).toBeUndefined();
 });

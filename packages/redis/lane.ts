@@ -1,26 +1,34 @@
 /**
- * The fast lane: runs that the store hands to this worker directly, with the answer that made them due (scripts/answer.lua). No job is added, so
- * nothing has to be fetched, locked and put away; see docs/adr/0018-a-lane-beside-the-queue.md.
+ * The fast lane: runs that the store hands to this worker directly, with the answer or the call that made them due (scripts/answer.lua,
+ * scripts/create.lua). No job is added, so nothing has to be fetched, locked and put away; see docs/adr/0018-a-lane-beside-the-queue.md.
  *
- *   answer.lua ── PUBLISH <lane> "<task> <run> <told at ms>" ──▶ a place is free: begin, as with a job
- *                                                               none is, or the worker is leaving: it adds the job
+ *   answer.lua ── PUBLISH <lane> "<task> <run> <told at ms>" ────────▶ a place is free: begin, as with a job
+ *   create.lua ── PUBLISH <lane> "<task> 1 <told at ms> <priority>" ─▶ none is, or the worker is leaving: it adds the job
  *
  * A word that is lost costs the time until the sweep finds the task, a second or two; one that comes beside a job of the same run is settled by
  * `begin`, as two jobs of one run are. Nothing of the task is kept here between its runs (I9).
  */
-import type { Log, RunQueue } from "@parley/core";
+import { describeOrigin, type Log } from "@parley/core";
 import type { TakenRun } from "./consume-runs.ts";
-import type { RedisEvents } from "./events.ts";
-import { framesOf } from "./frames-of.ts";
+import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Places } from "./places.ts";
+import type { RedisQueue } from "./queue.ts";
 
 export interface LaneOptions {
   readonly channel: string;
-  readonly events: Pick<RedisEvents, "listen">;
+  readonly wakeUps: Pick<RedisWakeUps, "listen" | "leave">;
   readonly log: Log;
   readonly places: Places;
   readonly run: (run: TakenRun) => Promise<unknown>;
-  readonly queue: Pick<RunQueue, "add">;
+  readonly queue: Pick<RedisQueue, "add">;
+}
+
+/** A run that this worker was told of; of a new task with the priority that it was to have in the queue. */
+interface Told {
+  readonly taskId: string;
+  readonly run: number;
+  readonly cause: "answered" | "created";
+  readonly place?: number;
 }
 
 export interface Lane {
@@ -29,46 +37,47 @@ export interface Lane {
 }
 
 /** Listens as soon as it can; until then nobody hears, and runs come by the queue. */
-export function openLane({ channel, events, log, places, run, queue }: LaneOptions): Lane {
+export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOptions): Lane {
   const atWork = new Set<Promise<void>>();
   let isClosed = false;
 
   function heard(message?: string): void {
     // A connection that came back says so without a message: what was told meanwhile is found by the sweep.
     if (message === undefined) return;
-    const [taskId = "", number, toldAtMs] = message.split(" ");
-    const ref = { taskId, run: Number(number) };
-    const work = (isClosed || !places.tryTake() ? passOn(ref) : begin({ ...ref, queuedAtMs: Number(toldAtMs) })).finally(() =>
-      atWork.delete(work),
-    );
+    const [taskId = "", number, toldAtMs, place] = message.split(" ");
+    const told: Told = {
+      taskId,
+      run: Number(number),
+      ...(place === undefined ? { cause: "answered" } : { cause: "created", place: Number(place) }),
+    };
+    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs))).finally(() => atWork.delete(work));
     atWork.add(work);
   }
 
-  async function begin(told: Pick<TakenRun, "taskId" | "run" | "queuedAtMs">): Promise<void> {
+  async function begin({ taskId, run: number, cause }: Told, queuedAtMs: number): Promise<void> {
     try {
-      await run({ ...told, cause: "answered", isSecondHand: false });
+      await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false });
     } catch (error) {
-      const what = error instanceof Error ? { error: error.name, stack: framesOf(error) } : {};
-      log.error({ taskId: told.taskId, run: told.run, ...what }, "run failed");
+      log.error({ taskId, run: number, ...describeOrigin(error) }, "run failed");
     } finally {
       places.leave();
     }
   }
 
-  async function passOn(ref: { readonly taskId: string; readonly run: number }): Promise<void> {
+  async function passOn(told: Told): Promise<void> {
     // Redis is away: the sweep adds it.
-    await queue.add({ ...ref, cause: "answered" }).catch(() => undefined);
+    await queue.add(told).catch(() => undefined);
   }
 
-  const listening = events.listen(channel, heard).catch((error: unknown) => {
-    log.warn({ channel, error: error instanceof Error ? error.message : String(error) }, "lane is not heard");
-    return () => undefined;
-  });
+  const listening = wakeUps
+    .listen(channel, heard)
+    .catch((error: unknown) => log.warn({ channel, error: error instanceof Error ? error.message : String(error) }, "lane is not heard"));
 
   return {
     async close() {
       isClosed = true;
-      (await listening)();
+      await listening;
+      await wakeUps.leave(channel); // what comes until then is passed on
       await Promise.all(atWork);
     },
   };

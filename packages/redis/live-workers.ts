@@ -123,7 +123,7 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
       ]);
       const dead = members.filter((_member, at) => at % 2 === 0 && Number(members[at + 1]) < atMs - SET_KEPT_MS);
       if (dead.length > 0) await redis.zrem(key, ...dead);
-      // While Redis was away nobody could speak. Were they all taken for dead by whoever is first to speak again, each worker would serve everything.
+      // While Redis was away nobody could speak. If the first to speak again took all others for dead, each worker would serve everything.
       const lastMs = beatAtMs === 0 ? atMs : beatAtMs + BEAT_EVERY_MS;
       beatAtMs = atMs;
       return living(members, Math.min(atMs, lastMs));

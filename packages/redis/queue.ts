@@ -22,6 +22,12 @@ export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as co
 const BEHIND_ANSWERS = 1;
 
 /**
+ * How long new tasks go to the queue without a look for a worker, after one that none took. With a look the job is a round trip of its own: a
+ * deployment with more tasks than places would take one for each.
+ */
+const QUEUED_MS = 100;
+
+/**
  * `<taskId>.<run>`, so that a run that is added twice is added once.
  *
  * A run that an answer overtook has its own id. The answer added the next run while the current one was open, and that job is refused as
@@ -38,6 +44,10 @@ export function runOfJob(jobId: string): RunRef {
 }
 
 export interface RedisQueue extends RunQueue {
+  /** `place`: the priority of a first run, where it is known already. */
+  add(run: Parameters<RunQueue["add"]>[0] & { readonly place?: number }): Promise<void>;
+  /** A new task was to go to a worker directly, and none took it: others wait, or nobody listens. New tasks are queued for a moment. */
+  untold(taskId: string): void;
   /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
   open(partitions: readonly number[]): Promise<void>;
   counts(partition: number): Promise<{ readonly waiting: number; readonly active: number }>;
@@ -60,6 +70,8 @@ export interface RedisQueueOptions {
  */
 export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
+  /** Partition → until when its new tasks are queued at once. */
+  const queuedUntilMs = new Map<number, number>();
 
   function queueOf(partition: number): Promise<Queue> {
     const known = queues.get(partition);
@@ -84,22 +96,34 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     return queue;
   }
 
+  /** The priority of a new task's first run. */
+  function placeOf({ taskId, share }: { readonly taskId: string; readonly share: string | undefined }): number {
+    return share === undefined ? BEHIND_ANSWERS : turns.next({ taskId, share });
+  }
+
   return {
     async open(partitions) {
       await reached(Promise.all(partitions.map(queueOf)));
     },
-    async add({ taskId, run, cause = "overdue", share }) {
+    async add({ taskId, run, cause = "overdue", share, place }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      const order = cause === "created" ? { priority: share === undefined ? BEHIND_ANSWERS : turns.next({ taskId, share }) } : {};
+      const order = cause === "created" ? { priority: place ?? placeOf({ taskId, share }) } : {};
       const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },
-    lane(taskId) {
+    lane({ taskId, cause, share }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) return undefined;
+      if (cause === "created" && (queuedUntilMs.get(partition) ?? 0) > performance.now()) return undefined;
       const worker = workers.next(partition);
-      return worker === undefined ? undefined : keys.lane(partition, worker);
+      if (worker === undefined) return undefined;
+      const channel = keys.lane(partition, worker);
+      return cause === "created" ? `${channel} ${placeOf({ taskId, share })}` : channel;
+    },
+    untold(taskId) {
+      const partition = partitionOf(taskId);
+      if (partition !== undefined) queuedUntilMs.set(partition, performance.now() + QUEUED_MS);
     },
     async counts(partition) {
       const { wait = 0, prioritized = 0, active = 0 } = await (await queueOf(partition)).getJobCounts("wait", "prioritized", "active");

@@ -5,7 +5,7 @@ import type { TaskKeys } from "./keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Those that have more keys than a task's own: the owner's list, the audit. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 7, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 9, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
   "create",
@@ -15,6 +15,7 @@ const SCRIPTS = [
   "park",
   "answer",
   "agree",
+  "redeposit",
   "refuse",
   "finish",
   "settle",
@@ -44,18 +45,19 @@ export interface Scripts {
     keys: TaskKeys,
     auditKey: string,
     args: AnswerArguments,
-  ): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown", nextRun?: number]>;
+  ): Promise<[receipt: "accepted" | "duplicate" | "late" | "unknown" | "overtaken", nextRun?: number]>;
   agree(keys: TaskKeys, auditKey: string, args: AgreeArguments): Promise<"accepted" | "duplicate" | "late">;
+  redeposit(keys: TaskKeys, args: { key: string; before: string; deposit: string }): Promise<"replaced" | "refused">;
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
   /** `dueKey` stands in for the keys of a task; it has the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
-  finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused">;
+  finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused" | PackedRun>;
   settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
   cancel(
     keys: TaskKeys,
     auditKey: string,
     args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
-  ): Promise<"cancelled" | "finished" | "unknown">;
+  ): Promise<"cancelled" | "finished" | "unknown" | PackedRun>;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task ids and runs in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
@@ -64,12 +66,15 @@ export interface Scripts {
   recorded(keys: TaskKeys): Promise<readonly [task: readonly string[], journal: readonly string[]]>;
 }
 
+/** A parent whose child has ended, and its run that is due. */
+export type PackedRun = readonly [taskId: string, run: number];
+
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
 
 export type CreateReply =
-  /** With how many tasks of its share never ran, if it is counted. */
-  | [type: "created", waiting?: number]
-  | [type: "exists" | "expired"]
+  /** With how many tasks of its share never ran, if it is counted, and whether a worker was told. */
+  | [type: "created", waiting: number | null, isTold?: 1 | null]
+  | [type: "exists" | "expired" | "settled" | "crowded" | "cancelled" | "refused"]
   | [type: "known", taskId: string, fingerprint: string]
   | [type: "over", what: Over["over"], of: Over["of"]];
 
@@ -96,6 +101,7 @@ export interface CreateKeys {
   readonly audit: string;
   /** Not looked at without an idempotency key. */
   readonly once: string;
+  readonly waitingRuns: readonly [wait: string, prioritized: string];
 }
 
 export interface CreateArguments {
@@ -114,6 +120,11 @@ export interface CreateArguments {
   readonly notAfterMs: number | undefined;
   /** Undefined: the task is not counted. */
   readonly quotas: TaskQuotas | undefined;
+  readonly lane: string | undefined;
+  /** Of a child. */
+  readonly parent:
+    | { readonly link: string; readonly token: string; readonly leaseUntilMs: number; readonly open: string; readonly childrenMax: number }
+    | undefined;
 }
 
 export interface ReportArguments {
@@ -154,6 +165,8 @@ export interface AnswerArguments {
   /** Sealed. */
   readonly deposit: string | undefined;
   readonly lane: string | undefined;
+  /** `acceptances` packed; undefined where the answer settles the ask. */
+  readonly quorum: { readonly seen: number | undefined; readonly acceptances: string | undefined } | undefined;
 }
 
 export interface FinishArguments {
@@ -164,6 +177,8 @@ export interface FinishArguments {
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
   readonly owes: string | undefined;
+  /** Of a child: mark and outcome of what its parent is told; undefined for any other task. */
+  readonly answer: string | undefined;
 }
 
 export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
@@ -179,14 +194,30 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
   return {
     create: (
       keys,
-      { owner, audit: auditKey, once: onceKey },
-      { audit, once, taskId, facts, given, createdAtMs, retentionMs, dueAtMs, ownerExpiresAtMs, ownerLengthMax, notAfterMs, quotas },
+      { owner, audit: auditKey, once: onceKey, waitingRuns },
+      {
+        audit,
+        once,
+        taskId,
+        facts,
+        given,
+        createdAtMs,
+        retentionMs,
+        dueAtMs,
+        ownerExpiresAtMs,
+        ownerLengthMax,
+        notAfterMs,
+        quotas,
+        lane,
+        parent,
+      },
     ) =>
       run.create([
         ...keys,
         owner,
         auditKey,
         onceKey,
+        ...waitingRuns,
         taskId,
         facts,
         given,
@@ -199,7 +230,13 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
         ...record(audit),
         once?.key ?? "",
         once?.fingerprint ?? "",
-        ...(quotas ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes] : [""]),
+        lane ?? "",
+        ...(quotas
+          ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes]
+          : parent
+            ? ["", "", "", ""]
+            : [""]),
+        ...(parent ? [parent.link, parent.token, parent.leaseUntilMs, parent.open, parent.childrenMax] : []),
       ]) as never,
     begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
     record: (keys, { taskId, token, nowMs, dueAtMs, entries, asks }) =>
@@ -210,7 +247,11 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
       const lists = [...list(fields), ...list(entries), ...list(asks)];
       return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
     },
-    answer: (keys, auditKey, { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane }) =>
+    answer: (
+      keys,
+      auditKey,
+      { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane, quorum },
+    ) =>
       run.answer([
         ...keys,
         auditKey,
@@ -226,13 +267,17 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
         ...record(audit),
         deposit ?? "",
         lane ?? "",
+        ...(quorum ? [quorum.seen ?? "", quorum.acceptances ?? ""] : []),
       ]) as never,
     agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
+    redeposit: (keys, { key, before, deposit }) => run.redeposit([...keys, key, before, deposit]) as never,
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes }) =>
-      run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), owes ?? ""]) as never,
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, answer }) => {
+      const end = answer === undefined ? [owes ?? ""] : [owes ?? "", answer];
+      return run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), ...end]) as never;
+    },
     settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
     cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
       run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,

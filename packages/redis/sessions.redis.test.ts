@@ -17,7 +17,7 @@ describe("the session store on Redis", () => {
 
   test("a session is looked up and kept by one command", async () => {
     const redis = new Redis(opened.url);
-    const sessions = createRedisSessions({ redis, events: { listen: async () => () => undefined }, keys: createKeys(opened.prefix) });
+    const sessions = createRedisSessions({ redis, wakeUps: { listen: async () => () => undefined }, keys: createKeys(opened.prefix) });
     const session = aSession();
     await sessions.open(session, TTL_MS);
     await sessions.touch(session.id, TTL_MS); // sends the script's text

@@ -4,7 +4,7 @@
  */
 import type { ClaimedAsk, LogLevel, Session, SessionStore } from "@parley/core";
 import type { Redis } from "ioredis";
-import type { RedisEvents } from "./events.ts";
+import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Keys } from "./keys.ts";
 import { defineSessionScripts } from "./session-scripts.ts";
 import { packCapabilities, unpackCapabilities } from "./task-hash.ts";
@@ -12,13 +12,13 @@ import { reached } from "./unavailable.ts";
 
 export interface RedisSessionsOptions {
   readonly redis: Redis;
-  readonly events: Pick<RedisEvents, "listen">;
+  readonly wakeUps: Pick<RedisWakeUps, "listen">;
   readonly keys: Keys;
   /** Whether wake-ups stay on the session's node of a Cluster. */
   readonly sharded?: boolean;
 }
 
-export function createRedisSessions({ redis, events, keys, sharded = false }: RedisSessionsOptions): SessionStore {
+export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: RedisSessionsOptions): SessionStore {
   const scripts = defineSessionScripts(redis, sharded);
   const wake = (key: string) => (sharded ? redis.spublish(key, "") : redis.publish(key, ""));
 
@@ -146,7 +146,7 @@ export function createRedisSessions({ redis, events, keys, sharded = false }: Re
     async watch(sessionId, onChange) {
       const key = keys.session(sessionId);
       if (key === undefined) return () => undefined; // what cannot be a session does not change
-      return await events.listen(key, () => onChange());
+      return await wakeUps.listen(key, () => onChange());
     },
   };
 }

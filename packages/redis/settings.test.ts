@@ -13,9 +13,15 @@ describe("what the environment says about Redis", () => {
       replicas: 0,
       allowEviction: false,
       contentEpochMs: 2_592_000_000,
+      contentKmsRegion: "us-east-1",
       audit: false,
       auditLengthMax: 100_000,
     });
+  });
+
+  test("a duration without a unit is in milliseconds, as in every other setting", () => {
+    const { commandTimeoutMs } = toRedisSettings(redisSettings.parse({ REDIS_URL: "redis://127.0.0.1:6379", PARLEY_REDIS_TIMEOUT: "800" }));
+    expect(commandTimeoutMs).toBe(800);
   });
 
   test("durations carry units, switches and numbers are words", () => {
@@ -47,6 +53,7 @@ describe("what the environment says about Redis", () => {
       contentKeys: environment.PARLEY_CONTENT_KEYS,
       contentRing: "/run/ring",
       contentEpochMs: 86_400_000,
+      contentKmsRegion: "us-east-1",
       audit: true,
       auditLengthMax: 100,
     });

@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from "@parley/core";
+import { durationSetting } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./address.ts";
 import { parseKeys } from "./content/key-ring.ts";
@@ -6,14 +6,7 @@ import { parseKeys } from "./content/key-ring.ts";
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** A duration with its unit, as milliseconds. */
-const duration = z.string().transform((text, context) => {
-  try {
-    return parseDuration(text as Duration);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is not a duration" });
-    return z.NEVER;
-  }
-});
+const duration = z.string().transform(durationSetting);
 
 /** What the environment says about Redis. Apps merge this into their own settings. */
 export const redisSettings = z.object({
@@ -67,7 +60,25 @@ export const redisSettings = z.object({
   PARLEY_CONTENT_RING: z
     .string()
     .optional()
-    .describe("The same keys in a file, one a line, which is read again for a key that is missing. Instead of PARLEY_CONTENT_KEYS."),
+    .describe("The same keys in a file, one a line, which is read again when it has changed. Instead of PARLEY_CONTENT_KEYS."),
+  PARLEY_CONTENT_KMS: z
+    .string()
+    .regex(/^\S{1,2048}$/, "must be the id, ARN or alias of a key")
+    .optional()
+    .describe(
+      "Encrypt what people and tools say, with a key of AWS KMS: its ARN or alias/name. A ring that is set too only opens what it wrapped before.",
+    ),
+  PARLEY_CONTENT_KMS_ENDPOINT: z
+    .url()
+    .optional()
+    .describe("Address of a server that speaks the protocol of AWS KMS and is not Amazon's. Unset: Amazon's."),
+  PARLEY_CONTENT_KMS_REGION: z
+    .string()
+    .regex(/^[a-z0-9-]{1,40}$/, "must be a region such as eu-central-1")
+    .default("us-east-1")
+    .describe(
+      "Region of the key. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the role of the machine or pod.",
+    ),
   PARLEY_CONTENT_EPOCH: duration
     .default(30 * DAY_MS)
     .describe("How long a tenant's new content is sealed with one data key before the next."),
@@ -103,6 +114,10 @@ export interface RedisSettings {
   readonly contentKeys?: string | undefined;
   /** The file that holds the key ring. */
   readonly contentRing?: string | undefined;
+  /** The key of a key management service that wraps data keys: an ARN, an id or an alias. */
+  readonly contentKms?: string | undefined;
+  readonly contentKmsEndpoint?: string | undefined;
+  readonly contentKmsRegion: string;
   /** How long new content of a tenant is sealed with one data key. */
   readonly contentEpochMs: number;
   /** Share → weight, for turns.ts. For front ends alone. */
@@ -125,6 +140,9 @@ export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettin
     allowEviction: environment.PARLEY_ALLOW_EVICTION,
     contentKeys: environment.PARLEY_CONTENT_KEYS,
     contentRing: environment.PARLEY_CONTENT_RING,
+    contentKms: environment.PARLEY_CONTENT_KMS,
+    contentKmsEndpoint: environment.PARLEY_CONTENT_KMS_ENDPOINT,
+    contentKmsRegion: environment.PARLEY_CONTENT_KMS_REGION,
     contentEpochMs: environment.PARLEY_CONTENT_EPOCH,
     audit: environment.PARLEY_AUDIT,
     auditLengthMax: environment.PARLEY_AUDIT_LENGTH_MAX,
@@ -139,6 +157,7 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   shardedPubSub: true,
   replicas: 0,
   allowEviction: false,
+  contentKmsRegion: "us-east-1",
   contentEpochMs: 30 * DAY_MS,
   weights: new Map(),
   audit: false,

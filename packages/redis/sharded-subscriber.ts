@@ -9,7 +9,7 @@
  */
 import type { Log } from "@parley/core";
 import type { Redis } from "ioredis";
-import type { Subscriber, SubscriberEvents } from "./events.ts";
+import type { Subscriber, SubscriberEvents } from "./wake-ups.ts";
 
 export interface Node {
   readonly host: string;

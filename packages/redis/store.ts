@@ -6,9 +6,13 @@
  */
 import {
   type Answer,
+  answerOfChild,
   answerOutcome,
+  type Ask,
   type AuditFact,
   type Begun,
+  callKey,
+  CHILDREN_MAX,
   type Entry,
   entryKey,
   FEED_LENGTH_MAX,
@@ -18,10 +22,14 @@ import {
   type Over,
   type Log,
   type Once,
+  type Outcome,
+  type ParentDue,
+  type ParentLink,
   ParleyError,
   problemOf,
   type RunRef,
   shareOf,
+  SHOWN_OF_CHILDREN_MAX,
   type TaskQuota,
   type TaskQuotas,
   type Task,
@@ -34,20 +42,26 @@ import { createReads } from "./reads.ts";
 import { type Keys, partitionOf } from "./keys.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
-import { type AuditRecord, defineScripts, type Pair } from "./scripts.ts";
+import { type AuditRecord, defineScripts, type PackedRun, type Pair } from "./scripts.ts";
 import { DEFAULT_REDIS_SETTINGS } from "./settings.ts";
 import { createSummaries } from "./summaries.ts";
 import {
+  askFields,
   isEntryKey,
+  packAcceptances,
   packArguments,
+  packAsk,
   packAsks,
   packCall,
   packEntry,
   packEntryOutcome,
+  packLink,
   packPlace,
   packViolations,
+  shownAsks,
   unpackEntry,
   unpackLine,
+  unpackShown,
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
@@ -70,6 +84,8 @@ export interface RedisStoreOptions {
   readonly acknowledge?: Acknowledge;
   /** Learns how many tasks of each share wait. */
   readonly turns?: Turns;
+  /** Told of new tasks that were to go to a worker directly, and that none took. */
+  readonly untold?: (taskId: string) => void;
   /** Through which everything passes that a person or a tool said. Plain by default. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
@@ -86,6 +102,7 @@ export function createRedisStore({
   waitsUntilMs,
   acknowledge = reached,
   turns,
+  untold,
   codec = plainContent,
   log,
   sharded = false,
@@ -125,9 +142,28 @@ export function createRedisStore({
     const fields = await reached(reads.hash(taskKeys[0]));
     // Only of what is there: a client may name anything.
     if (fields["state"] === undefined) return undefined;
-    const task = unpacked(taskId, fields, await codec.access(taskId));
+    const task = await withShown(unpacked(taskId, fields, await codec.access(taskId)), fields);
     // I1: an end that somebody has seen stays.
     return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
+  }
+
+  /** With what its children ask: one more look, at those that ask. */
+  async function withShown(task: Task | undefined, fields: Readonly<Record<string, string>>): Promise<Task | undefined> {
+    const all = task && !task.unreadable ? shownAsks(fields) : [];
+    if (!task || all.length === 0) return task;
+    const shown = all.toSorted(inOrder).slice(0, SHOWN_OF_CHILDREN_MAX);
+    const found = await Promise.all(
+      shown.map(async (each) => {
+        const childKeys = keys.task(each.route.taskId);
+        if (!childKeys) return [];
+        const values = await reached(reads.fields(childKeys[0], askFields(each.route.key)));
+        const ask = unpackShown(codec.of(each.route.taskId), each, values);
+        return ask ? [ask] : [];
+      }),
+    );
+    const asks = [...task.asks, ...found.flat()].toSorted(inOrder);
+    // They were answered between the two looks (I3).
+    return { ...task, asks, ...(asks.length === 0 && { status: "working" }) };
   }
 
   function unpacked(taskId: string, fields: Readonly<Record<string, string>>, access: Access): Task | undefined {
@@ -185,6 +221,7 @@ export function createRedisStore({
     owner: ownerList.key(taskId, principal),
     audit: auditKey(taskId),
     once: keys.once(partitionOf(taskId) ?? 0, once?.key ?? ""),
+    waitingRuns: keys.waitingRuns(partitionOf(taskId) ?? 0),
   });
 
   function auditRecord(content: Content, fact: AuditFact | undefined): AuditRecord {
@@ -194,7 +231,7 @@ export function createRedisStore({
   return {
     load,
 
-    async create({ taskId, call, graceMs, quotas, audit, once }) {
+    async create({ taskId, call, graceMs, quotas, audit, once, lane, parent }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) throw new TypeError("a new task needs a task id");
       const { createdAtMs, retentionMs, hidden, principal } = call;
@@ -212,6 +249,15 @@ export function createRedisStore({
             ownerLengthMax: OWNER_LENGTH_MAX,
             notAfterMs: waitsUntilMs?.(),
             quotas: quotas && quotasOf(quotas, partitions),
+            lane,
+            parent: parent &&
+              call.parent && {
+                link: packLink(call.parent),
+                token: parent.token,
+                leaseUntilMs: parent.nowMs + parent.leaseMs,
+                open: packAsk(codec.of(call.parent.taskId), parent.open, 0),
+                childrenMax: CHILDREN_MAX,
+              },
           }),
         ),
       );
@@ -219,6 +265,8 @@ export function createRedisStore({
       if (created === "known") return { known: String(more[0]), fingerprint: String(more[1]) };
       if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
       if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
+      if (more[1] === 1) return "told";
+      if (lane !== undefined && created === "created") untold?.(taskId);
       return created;
     },
 
@@ -296,7 +344,7 @@ export function createRedisStore({
       return reply[0] === "due" ? { type: "due", run: reply[1] } : { type: reply[0] };
     },
 
-    async finish({ taskId, token, nowMs, entries, outcome, message, owes }) {
+    async finish({ taskId, token, nowMs, entries, outcome, message, owes, parent }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
@@ -305,8 +353,12 @@ export function createRedisStore({
         if (access === "key_missing") throw unreadableError(taskId, access);
         // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
+        // A parent is sealed with the same key as its child, so nobody reads what it would be told.
+        const told = access === "open" ? parent && packedAnswer(codec.of(parent.taskId), parent, outcome) : parent && "! cancelled";
         // Nor can what was done be undone then.
-        return reached(scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: access === "open" ? owes : undefined }));
+        const owed = access === "open" ? owes : undefined;
+        const finish = scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: owed, answer: told });
+        return reached(finish).then((finished) => (typeof finished === "string" ? finished : parentDue(finished)));
       });
     },
 
@@ -318,11 +370,11 @@ export function createRedisStore({
       );
     },
 
-    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token, lane, audit }) {
+    async answer({ taskId, key, digest, answer, by, page, quorum, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
-        const pack = (given: Answer) => packEntryOutcome(content, entryKey("ask", key), answerOutcome(given, by));
+        const pack = (given: Answer) => packEntryOutcome(content, entryKey("ask", key), answerOutcome(given, by, quorum?.acceptances));
         const { mark, outcome } = pack(answer);
         const deposit = page?.deposit;
         return acknowledge(
@@ -339,6 +391,10 @@ export function createRedisStore({
             readyAtMs: nowMs + graceMs,
             token,
             lane,
+            quorum: quorum && {
+              seen: quorum.seen,
+              acceptances: quorum.missing > 0 ? packAcceptances(content, key, quorum.acceptances) : undefined,
+            },
             deposit: deposit === undefined ? undefined : content.seal(`deposit ${key}`, deposit),
           }),
         );
@@ -381,6 +437,19 @@ export function createRedisStore({
       return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
     },
 
+    async redeposit({ taskId, key, before, deposit }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return false;
+      const [stored] = await reached(reads.fields(`${taskKeys[0]}:deposits`, [key]));
+      if (typeof stored !== "string") return false;
+      return await withContent(taskId, async (content) => {
+        const part = `deposit ${key}`;
+        if (content.open(part, stored) !== before) return false;
+        const sealed = content.seal(part, deposit);
+        return (await acknowledge(scripts.redeposit(taskKeys, { key, before: stored, deposit: sealed }))) === "replaced";
+      });
+    },
+
     async cancel({ taskId, nowMs, message, owes = false, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "unknown";
@@ -388,8 +457,19 @@ export function createRedisStore({
         const sealed = access === "open" ? content.seal("message", message) : undefined;
         return acknowledge(
           scripts.cancel(taskKeys, auditKey(taskId), { taskId, nowMs, message: sealed, owes, audit: auditRecord(content, audit) }),
-        );
+        ).then((cancelled) => (typeof cancelled === "string" ? cancelled : parentDue(cancelled)));
       });
+    },
+
+    async child(taskId, key) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const field = entryKey("ask", callKey(key));
+      const [[open], [ended]] = await Promise.all([
+        reached(reads.fields(taskKeys[0], [field])),
+        reached(reads.fields(taskKeys[1], [field])),
+      ]);
+      return typeof open === "string" ? open.split(" ")[0] : typeof ended === "string" ? ended.split(" ")[2] : undefined;
     },
 
     async postpone({ taskId, nowMs, dueAtMs }) {
@@ -443,6 +523,21 @@ export function createRedisStore({
       return pairs(await reached(scripts.journal(taskKeys))).map(([key, words]) => unpackLine(key, words));
     },
   };
+}
+
+/** By the moment at which the task began to show them. */
+function inOrder({ since: a }: Pick<Ask, "since">, { since: b }: Pick<Ask, "since">): number {
+  return (a?.revision ?? 0) - (b?.revision ?? 0) || (a?.position ?? 0) - (b?.position ?? 0);
+}
+
+function packedAnswer(content: Content, { key }: ParentLink, outcome: Outcome): string {
+  const packed = packEntryOutcome(content, entryKey("ask", callKey(key)), answerOutcome(answerOfChild(outcome), undefined));
+  return `${packed.mark} ${packed.outcome}`;
+}
+
+function parentDue(reply: PackedRun): ParentDue {
+  const [taskId, run] = reply;
+  return { parentRun: { taskId, run } };
 }
 
 const NOTHING_SAID = { fields: [], entries: [] };

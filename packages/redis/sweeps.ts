@@ -5,9 +5,8 @@
  * no schedule that could be lost, or put ahead by a wrong clock: if the worker that swept dies, or Redis forgets the key, the next one that asks
  * sweeps. A look is one command; a job for each sweep was more than seventy.
  */
-import type { Log } from "@parley/core";
+import { describeOrigin, type Log } from "@parley/core";
 import type { Redis } from "ioredis";
-import { framesOf } from "./frames-of.ts";
 
 const EVERY_MS = 1_000;
 /** Shorter than the interval: a worker that is alone finds its own key gone. */
@@ -34,8 +33,7 @@ export function startSweeps({ redis, key, partition, log, sweep }: SweepsOptions
     try {
       if ((await redis.set(key, "", "PX", TURN_MS, "NX")) === "OK") await sweep(partition);
     } catch (error) {
-      const { name, stack } = describe(error);
-      log.error({ partition, error: name, stack }, "sweep failed");
+      log.error({ partition, ...describeOrigin(error) }, "sweep failed");
     }
   }
   // A slow one is not joined by a second: while Redis is away, its commands wait.
@@ -50,8 +48,4 @@ export function startSweeps({ redis, key, partition, log, sweep }: SweepsOptions
       await sweeping;
     },
   };
-}
-
-function describe(error: unknown): { readonly name: string; readonly stack: unknown } {
-  return error instanceof Error ? { name: error.name, stack: framesOf(error) } : { name: typeof error, stack: undefined };
 }

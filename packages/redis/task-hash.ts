@@ -5,20 +5,26 @@
  * tool said passes the codec (content.ts) here, and nowhere else; the feed's items do in store.ts.
  */
 import {
+  type Acceptance,
   type Ask,
   type Audience,
   type Call,
   type CallFacts,
+  callKey,
   canonicalJson,
   type ClientCapabilities,
   type Entry,
+  entryKey,
   type EntryOutcome,
+  isQuestion,
   type JournalLine,
   type JsonObject,
   type Open,
   type Page,
   type Outcome,
   type Owed,
+  type ParentLink,
+  saidIn,
   split,
   type Task,
   type TaskAtWork,
@@ -47,7 +53,8 @@ type PackedFacts = [
   requestId?: string | number | null,
   progressToken?: string | number | null,
   binding?: string | null,
-  version?: string,
+  version?: string | null,
+  person?: string,
 ];
 const HIDDEN = 1;
 const COMPENSATES = 2;
@@ -60,7 +67,8 @@ type PackedRequest =
   | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event"]
   | ["sampling", params: JsonObject]
   | ["roots"]
-  | ["event", schema: JsonObject];
+  | ["event", schema: JsonObject]
+  | ["call", tool: string];
 
 /** What every look at the task needs, and what was given with the call, which its runs alone need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
@@ -80,6 +88,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     request,
     binding,
     version,
+    person,
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
@@ -92,7 +101,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     letters,
     content.sealWord("seed", seed),
   ];
-  const rest = [traceparent, request?.id, request?.progressToken, binding, version];
+  const rest = [traceparent, request?.id, request?.progressToken, binding, version, person];
   // Those at the end that are not there take no room.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -109,7 +118,7 @@ export function packArguments(content: Content, args: JsonObject): string {
  * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the task's revision.
  * `position` is its place among the asks that its run puts.
  */
-function packAsk(content: Content, ask: Open, position: number): string {
+export function packAsk(content: Content, ask: Open, position: number): string {
   const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
   const audience = "audience" in ask ? ask.audience : undefined;
   const packed: PackedAsk = [audience ? [onTimeout, audience] : onTimeout, ...packRequest(request)];
@@ -126,6 +135,11 @@ export function packViolations(content: Content, key: string, violations: readon
   return content.seal(`refused ${key}`, JSON.stringify(violations));
 }
 
+/** Who has accepted an open ask so far, of several who must. */
+export function packAcceptances(content: Content, key: string, acceptances: readonly Acceptance[]): string {
+  return content.seal(`accepted ${key}`, JSON.stringify(acceptances));
+}
+
 /** `<place> <called at> <digest> <mark> <outcome>`. */
 export function packEntry(content: Content, key: string, entry: Entry): string {
   const { mark, outcome } = packEntryOutcome(content, key, entry.outcome);
@@ -140,9 +154,9 @@ export function packPlace({ place, withdrawn, arrived }: Entry): string {
 
 /** The mark of an outcome that says no more than its type, which stands there as it is. */
 const BARE = "!";
-const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn"]);
+const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn", "cancelled"]);
 
-/** Answers are marked by their fingerprint, by which a script tells a repeated one from another. */
+/** Answers are marked by their fingerprint, by which a script tells a repeated one from another; those that several gave by one of each. */
 export function packEntryOutcome(
   content: Content,
   key: string,
@@ -152,7 +166,11 @@ export function packEntryOutcome(
   const part = `entry ${key}`;
   // Sorted keys: equal answers are equal texts.
   const text = canonicalJson(outcome);
-  return { mark: outcome.type === "answer" ? content.fingerprint(part, text) : "-", outcome: content.seal(part, text) };
+  const mark = () =>
+    saidIn(outcome)
+      .map((said) => content.fingerprint(part, canonicalJson(said)))
+      .join();
+  return { mark: outcome.type === "answer" ? mark() : "-", outcome: content.seal(part, text) };
 }
 
 /** Beside entries the journal's hash holds arguments that are large. */
@@ -179,14 +197,17 @@ export function unpackEntry(
   return { entry, size: outcome.length + ENTRY_SIZE };
 }
 
+const CALL_ENTRY = entryKey("ask", callKey(""));
+
 /** Of an entry's first words, as journal.lua gives them. */
 export function unpackLine(key: string, text: string): JournalLine {
-  const [place = "-", , , mark, bare] = text.split(" ");
+  const [place = "-", , digest = "", mark, bare] = text.split(" ");
   const { place: settled, arrived } = unpackPlace(place);
   return {
     key,
     ...(settled !== undefined && { place: settled }),
     ...(arrived && { arrivedAtMs: arrived.atMs }),
+    ...(key.startsWith(CALL_ENTRY) && { child: digest }),
     state: mark === BARE ? (bare as JournalLine["state"]) : "recorded",
   };
 }
@@ -245,7 +266,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   const { seed: _, ...facts } = withVersion(unpackFacts(content, call), fields["version"]);
   const common = {
     id,
-    call: { ...facts, retentionMs },
+    call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
     status,
     revision,
     run,
@@ -336,7 +357,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version] = JSON.parse(
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person] = JSON.parse(
     content.fromStored(facts),
   ) as PackedFacts;
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
@@ -353,6 +374,7 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(typeof traceparent === "string" && { traceparent }),
     ...(typeof binding === "string" && { binding }),
     ...(typeof version === "string" && { version }),
+    ...(typeof person === "string" && { person }),
     ...(isThere(id) && { request: { id, ...(isThere(progressToken) && { progressToken }) } }),
   };
 }
@@ -370,19 +392,65 @@ function withVersion<F extends Pick<CallFacts, "version">>(facts: F, moved: stri
   return (moved === "" ? rest : { ...rest, version: moved }) as F;
 }
 
+/** A child's link to its parent, as scripts read it. */
+export function packLink({ taskId, rootId, depth, key, path }: ParentLink): string {
+  return `${taskId} ${rootId} ${depth} ${key} ${path}`;
+}
+
+function unpackLink(text: string): ParentLink {
+  const [taskId = "", rootId = "", depth, key = "", path = ""] = text.split(" ");
+  return { taskId, rootId, depth: Number(depth), key, path };
+}
+
+/** An ask that the task shows for a child: where it is, and since when the task shows it. */
+export interface ShownAsk {
+  readonly key: string;
+  readonly route: NonNullable<Ask["route"]>;
+  readonly since: NonNullable<Ask["since"]>;
+}
+
+const SHOWN = "~ ";
+
+/** What the task shows of its children; what they ask is theirs to say. */
+export function shownAsks(fields: Fields): ShownAsk[] {
+  return Object.entries(fields).flatMap(([field, text]) => {
+    if (!field.startsWith("ask:") || !text.startsWith(SHOWN)) return [];
+    const [, revision, position, taskId = "", key = ""] = text.split(" ");
+    return [{ key: field.slice(4), route: { taskId, key }, since: { revision: Number(revision), position: Number(position) } }];
+  });
+}
+
+/** Fields of a child's hash that hold what it asks under that key. */
+export function askFields(key: string): string[] {
+  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`];
+}
+
+/** A child's ask, as the root shows it; undefined where it is not open any more. */
+export function unpackShown(content: Content, { key, route, since }: ShownAsk, values: readonly (string | null)[]): Ask | undefined {
+  const fields = Object.fromEntries(
+    askFields(route.key).flatMap((field, index) => {
+      const value = values[index];
+      return typeof value === "string" ? [[field, value]] : [];
+    }),
+  );
+  const [ask] = unpackOpen(content, fields);
+  return ask && isQuestion(ask) ? { ...ask, key, route, since } : undefined;
+}
+
 function isThere<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
 function unpackOpen(content: Content, fields: Fields): Open[] {
   return Object.entries(fields)
-    .filter(([field]) => field.startsWith("ask:"))
+    .filter(([field, text]) => field.startsWith("ask:") && !text.startsWith(SHOWN))
     .map(([field, text]) => {
       const key = field.slice(4);
       const [digest, put, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
       const [policy, ...request] = JSON.parse(content.open(`ask ${key}`, sealed)) as PackedAsk;
       const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
+      const counted = fields[`accepted:${key}`];
       const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
       const common = {
         key,
@@ -396,14 +464,17 @@ function unpackOpen(content: Content, fields: Fields): Open[] {
       const ask: Open =
         wanted.type === "event"
           ? { ...common, request: wanted }
-          : {
-              ...common,
-              request: wanted,
-              ...(audience && { audience }),
-              since: { revision: refused?.revision ?? Number(put), position: Number(position) },
-              ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
-              ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
-            };
+          : wanted.type === "call"
+            ? { ...common, request: wanted }
+            : {
+                ...common,
+                request: wanted,
+                ...(audience && { audience }),
+                since: { revision: refused?.revision ?? Number(put), position: Number(position) },
+                ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+                ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
+                ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+              };
       return { ask, put: Number(put), position: Number(position) };
     })
     .toSorted((a, b) => a.put - b.put || a.position - b.position)
@@ -417,6 +488,15 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
     count: Number(count),
     revision: Number(revision),
     violations: JSON.parse(content.open(`refused ${key}`, sealed)) as Violation[],
+  };
+}
+
+/** `revision acceptances`, as answer.lua writes it. */
+function unpackAccepted(content: Content, key: string, text: string): NonNullable<Ask["accepted"]> {
+  const space = text.indexOf(" ");
+  return {
+    revision: Number(text.slice(0, space)),
+    acceptances: JSON.parse(content.open(`accepted ${key}`, text.slice(space + 1))) as Acceptance[],
   };
 }
 
@@ -434,6 +514,8 @@ function packRequest(request: Open["request"]): PackedRequest {
       return ["roots"];
     case "event":
       return ["event", request.schema];
+    case "call":
+      return ["call", request.tool];
   }
 }
 
@@ -456,6 +538,8 @@ function unpackRequest(packed: PackedRequest): Open["request"] {
       return { type: "roots" };
     case "event":
       return { type: "event", schema: packed[1] };
+    case "call":
+      return { type: "call", tool: packed[1] };
   }
 }
 

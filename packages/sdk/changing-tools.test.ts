@@ -96,13 +96,13 @@ describe("a change under ctx.patched", () => {
   };
 
   test("leaves tasks that wait on their old way, and takes new ones on the new one, wherever the worker dies", async () => {
-    const running = await startTool(tool(before), {}, { interrupt: true });
+    const running = await startTool(tool(before), {}, { crashAt: "every" });
     running.redeploy(tool(patched));
     await running.answer({ go: { go: true } });
     expect(running.text).toBe("the old way");
     expect(running.journal).toEqual(["step:hold", "now:now", "ask:go", "patch:check"]);
 
-    const fresh = await runTool(tool(patched), {}, { answers: { go: { go: true } }, interrupt: true });
+    const fresh = await runTool(tool(patched), {}, { answers: { go: { go: true } }, crashAt: "every" });
     expect(fresh.text).toBe("the new way");
     expect(fresh.journal).toEqual(["patch:check", "step:check", "step:hold", "now:now", "ask:go"]);
   });

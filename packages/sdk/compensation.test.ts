@@ -81,12 +81,12 @@ describe("a compensation", () => {
   test("comes to the same wherever the worker dies, each effect once", async () => {
     for (let after = 1; after <= 4; after += 1) {
       const here = world();
-      const run = await startTool(trip(here), { city: "Graz" }, { interrupt: after });
+      const run = await startTool(trip(here), { city: "Graz" }, { crashAt: after });
       await run.cancel();
       expect([after, here.log, run.task.status]).toEqual([after, [...BOOKED, ...undone("cancelled")], "cancelled"]);
     }
     const here = world();
-    await (await startTool(trip(here), { city: "Graz" }, { interrupt: true })).cancel();
+    await (await startTool(trip(here), { city: "Graz" }, { crashAt: "every" })).cancel();
     expect(here.log).toEqual([...BOOKED, ...undone("cancelled")]);
   });
 

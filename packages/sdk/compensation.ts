@@ -22,6 +22,7 @@ export interface CompensationContext extends Pick<
   result<T = unknown>(key: string): T | undefined;
 }
 
+/** A step that was recorded as done, with its result. */
 export interface Done {
   readonly key: string;
   readonly value: unknown;

@@ -1,6 +1,7 @@
 /** MCP's content and results, as tools return them. Binary data is base64. */
 import type { JsonObject } from "@parley/core";
 
+/** For whom a content block is, how much it matters, and when it changed (MCP, `Annotations`). */
 export interface ContentAnnotations {
   readonly audience?: readonly ("user" | "assistant")[];
   /** 0 to 1. */
@@ -13,23 +14,27 @@ interface Annotated {
   readonly _meta?: JsonObject;
 }
 
+/** A text. */
 export interface TextContent extends Annotated {
   readonly type: "text";
   readonly text: string;
 }
 
+/** An image; `data` is base64. */
 export interface ImageContent extends Annotated {
   readonly type: "image";
   readonly data: string;
   readonly mimeType: string;
 }
 
+/** A sound; `data` is base64. */
 export interface AudioContent extends Annotated {
   readonly type: "audio";
   readonly data: string;
   readonly mimeType: string;
 }
 
+/** A resource with its content. */
 export interface EmbeddedResource extends Annotated {
   readonly type: "resource";
   readonly resource:
@@ -37,6 +42,7 @@ export interface EmbeddedResource extends Annotated {
     | { readonly uri: string; readonly mimeType?: string; readonly blob: string };
 }
 
+/** A link to a resource that the client may read. */
 export interface ResourceLink extends Annotated {
   readonly type: "resource_link";
   readonly uri: string;
@@ -47,8 +53,10 @@ export interface ResourceLink extends Annotated {
   readonly size?: number;
 }
 
+/** One part of a result or of a prompt's message (MCP, `ContentBlock`). */
 export type ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink;
 
+/** A tool's whole result, as MCP has it. */
 export interface CallToolResult {
   readonly content: readonly ContentBlock[];
   readonly structuredContent?: unknown;
@@ -56,16 +64,19 @@ export interface CallToolResult {
   readonly _meta?: JsonObject;
 }
 
+/** One message of a prompt. */
 export interface PromptMessage {
   readonly role: "user" | "assistant";
   readonly content: ContentBlock;
 }
 
+/** A prompt's whole result, as MCP has it. */
 export interface GetPromptResult {
   readonly description?: string;
   readonly messages: readonly PromptMessage[];
 }
 
+/** A message for the client's model, or from it. */
 export interface SamplingMessage {
   readonly role: "user" | "assistant";
   readonly content: TextContent | ImageContent | AudioContent;
@@ -88,17 +99,20 @@ export interface SamplingRequest {
   readonly metadata?: JsonObject;
 }
 
+/** What the client's model completed (MCP, `CreateMessageResult`). */
 export interface SamplingReply extends SamplingMessage {
   readonly model: string;
   readonly stopReason?: string;
 }
 
+/** A folder that the client works in. */
 export interface Root {
   /** A `file://` uri. */
   readonly uri: string;
   readonly name?: string;
 }
 
+/** A text as a content block. */
 export function text(value: string): TextContent {
   return { type: "text", text: value };
 }

@@ -220,7 +220,7 @@ describe("step", () => {
       const second = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));
       return `${first} ${second}`;
     });
-    const run = await runTool(stepping, {}, { answers: { question: { count: 1 } }, interrupt: true });
+    const run = await runTool(stepping, {}, { answers: { question: { count: 1 } }, crashAt: "every" });
     expect(run.text).toBe("1 2");
     expect(new Set(keys).size).toBe(2);
     expect(keys).toHaveLength(2);

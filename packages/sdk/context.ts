@@ -6,12 +6,12 @@
  */
 import type {
   Announcement,
-  Answer,
   AskOptions,
   AskRequest,
   Audience,
   ClientCapabilities,
   Effects,
+  Settled,
   FileRef,
   EmitKind,
   JsonObject,
@@ -19,19 +19,22 @@ import type {
   StepAttempt,
   StepOptions as CoreStepOptions,
   TimeoutPolicy,
+  Tool,
   Violation,
 } from "@parley/core";
 import { type Duration, ParleyError, describeViolations, fieldAt, parseDuration } from "@parley/core";
 import { formSchema } from "./ask-schema.ts";
+import { type ArgumentsOf, type CallOptions, createCall, type ResultOf } from "./call.ts";
 import { type BodyOf, createEvent, type EventOptions, type TaskEvent } from "./event.ts";
 import { type Shorthands, createShorthands } from "./asks/shorthands.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
-import { createPages, type FilesAsk, type PageAsk, type Pages } from "./pages.ts";
+import type { Grant } from "./grant.ts";
+import { createPages, type FilesAsk, type OauthAsk, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
 import type { Recorded } from "./recorded.ts";
-import { type InputOf, type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
+import { type InputOf, type OutputOf, type Checked, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
 import type { Secret } from "./secret.ts";
 
 /** What a form's answer holds when its schema is plain JSON Schema. */
@@ -58,8 +61,27 @@ export interface FormAsk<S extends Schema | JsonObject> {
   readonly to?: "caller" | Audience["to"];
   /** `"caller"`: the caller may not answer, even if `to` names them. For a second pair of eyes. */
   readonly not?: Audience["not"];
+  /** One answer settles it: see QuorumAsk. */
+  readonly quorum?: undefined;
   /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
   readonly hints?: JsonObject;
+}
+
+/** A form that several people must accept. Nobody's default is taken for theirs. */
+export interface QuorumAsk<S extends Schema | JsonObject> extends Omit<FormAsk<S>, "quorum" | "onTimeout"> {
+  /**
+   * How many different people of `to` must accept, at most 20: `elicit` then returns what each of them said, in the order in which they accepted, and `ask` has it as
+   * `content`. The first who declines or dismisses the question ends it for all. Until then a person may answer again: their last word counts.
+   * A person counts once, by whichever client they answer. INVALID_ASK where callers are not identified.
+   */
+  readonly quorum: number;
+  readonly onTimeout?: "cancel" | "decline" | "fail";
+}
+
+/** What one of the people said who accepted. */
+export interface Accepted<T> extends Person {
+  readonly content: T;
+  readonly at: Date;
 }
 
 /** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
@@ -75,18 +97,24 @@ export interface UrlAsk {
   readonly hints?: JsonObject;
   /** An event says when the person is done there: what a client says is only that they agreed to go. `ctx.url` waits for both. */
   readonly completedBy?: "event";
+  /** As for `ctx.url`, which returns what the person came back with. */
+  readonly returnTo?: string;
 }
 
+/** The answer's type for a schema: what a Standard Schema gives out, or plain content for JSON Schema. */
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
 
+/** What became of a question, as `ctx.ask` returns it. */
 export type AskResult<T> =
   | { readonly action: "accept"; readonly content: T }
   | { readonly action: "decline" }
   | { readonly action: "cancel" }
-  | { readonly action: "timeout" }
+  /** `accepted`: how many had by then, of the `quorum` that must; absent where one answer settles the question. */
+  | { readonly action: "timeout"; readonly accepted?: number; readonly quorum?: number }
   /** Its `signal` was aborted. */
   | { readonly action: "withdrawn" };
 
+/** Options of `ctx.step`. */
 export interface StepOptions {
   /** Tries in all; 1 by default. */
   readonly attempts?: number;
@@ -96,17 +124,34 @@ export interface StepOptions {
   readonly timeout?: Duration;
 }
 
+/** Options of `ctx.sample` and `ctx.roots`. */
 export interface WaitOptions {
   readonly timeout?: Duration;
   /** Aborting it withdraws the request. */
   readonly signal?: AbortSignal;
 }
 
+/** Options of `ctx.sleep` and `ctx.sleepUntil`. */
 export interface SleepOptions {
   /** Aborting it ends the sleep: `sleep` throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
+/** Somebody who answered. No name of a person: what that principal is called, the identity provider and the audit know. */
+export interface Person {
+  /** As in `ctx.principal`, and in the audit. */
+  readonly principal: string;
+  /** It is the caller, who owns the task. */
+  readonly isCaller: boolean;
+}
+
+/** Who answered a question: of one that has a quorum, the one who settled it. */
+export interface AnsweredBy extends Person {
+  /** Of a question that has a quorum: everybody who had accepted, in that order, also where somebody then declined. */
+  readonly accepted?: readonly Person[];
+}
+
+/** What a handler can do besides computing: the second argument of `run`. */
 export interface Context extends Shorthands {
   readonly taskId: string;
   /** The caller. */
@@ -128,6 +173,8 @@ export interface Context extends Shorthands {
    * question takes the default that it has for its timeout.
    */
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
+  /** The same of several people: as many as `quorum` says must accept. Throws TimedOut with how many had. */
+  elicit<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<readonly Accepted<ContentOf<S>>[]>;
   /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
 
@@ -136,6 +183,12 @@ export interface Context extends Shorthands {
    * `elicit`, for forms.
    */
   secret(name: string, ask: PageAsk): Promise<Secret>;
+  /**
+   * Asks to act in the person's name at an OAuth provider, on a page that Parley serves: they log in there and consent. Resolves when they have come
+   * back with it. Tokens never pass through the client, the model, logs or the journal. Throws as `elicit`, for forms; INVALID_ASK for a provider or scopes that
+   * the deployment is not set up for, OAUTH_UNAVAILABLE where it is set up for none (PARLEY_OAUTH).
+   */
+  oauth(name: string, ask: OauthAsk): Promise<Grant>;
   /**
    * Asks for a file on a page that Parley serves, or for up to `count` of them. Throws as `elicit`, for forms; FILES_UNAVAILABLE where the deployment
    * keeps none (PARLEY_FILES). What comes back is a reference; `openFile` has the content.
@@ -147,7 +200,17 @@ export interface Context extends Shorthands {
 
   /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
+  ask<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<AskResult<readonly Accepted<ContentOf<S>>[]>>;
   ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
+
+  /**
+   * Who answered the question of that name (within its `branch`) last: of the people, groups or roles that it was put to, the one who did. Undefined when
+   * nobody has, also where a default or a deadline answered in their place. The same in every run. Where callers are not identified, it is always the caller.
+   *
+   *   await ctx.confirm("approve", { message: `Pay ${amount} €?`, to: { groups: ["finance"] }, not: "caller" });
+   *   const approver = ctx.answeredBy("approve")?.principal;
+   */
+  answeredBy(name: string): AnsweredBy | undefined;
 
   /**
    * Does `work` once for the life of the task and records its result. A worker that dies before the record does it again: hand
@@ -167,6 +230,17 @@ export interface Context extends Shorthands {
    * where the deployment has no address (PARLEY_PUBLIC_URL), and INVALID_ASK for a schema that cannot be checked.
    */
   event<const S extends Schema | JsonObject = JsonObject>(name: string, options?: EventOptions<S>): TaskEvent<BodyOf<S>>;
+
+  /**
+   * Calls another tool as a task of its own, and waits for its result without a worker. The child has its own journal, belongs to the same caller, and
+   * ends with this task if it has not ended before. What it asks is shown with this task's questions, as `<key>:<name>`.
+   *
+   *   const { hotel } = await ctx.call(bookHotel, { city }, { key: "hotel", timeout: "2 days" });
+   *
+   * Gives what the tool's `output` says, or its text. By name (`ctx.call("book_hotel", …)`) the types are not known. Throws ChildFailed, TimedOut,
+   * Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND where this worker does not serve it, QUOTA_EXCEEDED, CHILD_REFUSED.
+   */
+  call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options?: CallOptions): Promise<ResultOf<T>>;
 
   /** Waits; beyond about a second without a worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
@@ -232,25 +306,27 @@ export interface Context extends Shorthands {
 }
 
 /** What becomes of a question that the client can be asked. */
-type PutAnswer = Exclude<Answer, { action: "unavailable" }>;
+type PutAnswer = Exclude<Settled, { action: "unavailable" }>;
+
+type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 
 /** How often a form is put before the tool is told that no answer fits: a client that answers by machine answers forever. */
 const ROUNDS_MAX = 10;
 
 export function createContext(effects: Effects): Context {
-  async function put(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<AskResult<unknown>> {
+  async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
     return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
   }
 
-  async function putForm(name: string, ask: FormAsk<Schema | JsonObject>): Promise<AskResult<unknown>> {
+  async function putForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless it must be: questions stand in the order in which they are put.
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
       const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
-      if (answer.action !== "accept") return refusal(answer);
-      const content = await check(schema, answer.content ?? {});
+      if (answer.action !== "accept") return refusal(answer, ask.quorum);
+      const content = await checked(schema, answer);
       if (content.ok) return { action: "accept", content: content.value };
       if (round === ROUNDS_MAX) {
         throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, and never as its schema wants`, {
@@ -262,9 +338,33 @@ export function createContext(effects: Effects): Context {
     }
   }
 
+  /** What the one person said, or each of those who had to accept. */
+  async function checked(schema: Schema, { content, accepted }: Extract<Settled, { action: "accept" }>): Promise<Checked<unknown>> {
+    if (!accepted) return await check(schema, content ?? {});
+    const each = await Promise.all(accepted.map((acceptance) => check(schema, acceptance.content)));
+    const violations = each.flatMap((one) => (one.ok ? [] : one.violations));
+    if (violations.length > 0) return { ok: false, violations };
+    return {
+      ok: true,
+      value: accepted.map(({ by, atMs }, index) => ({ ...person(by), content: valueOf(each[index]), at: new Date(atMs) })),
+    };
+  }
+
+  function person(by: string | undefined): Person {
+    const principal = by ?? effects.call.principal;
+    return { principal, isCaller: principal === effects.call.principal };
+  }
+
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Written in one way, regardless of its source: the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
+    const { returnTo } = ask;
+    if (returnTo !== undefined) {
+      const page = { kind: "visit" as const, url, returnTo };
+      const request = { type: "url" as const, message: ask.message, url: "", page, ...present({ hints: ask.hints }) };
+      const answer = await putRequest(name, request, askOptions(ask));
+      return answer.action === "accept" ? { action: "accept", content: answer.content?.["query"] ?? {} } : refusal(answer);
+    }
     const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
     const answer = await putRequest(name, request, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
@@ -276,9 +376,9 @@ export function createContext(effects: Effects): Context {
     return throwUnanswered(name, refusal(answer).action);
   });
 
-  async function elicit(name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk): Promise<unknown> {
+  async function elicit(name: string, ask: AnyFormAsk | UrlAsk): Promise<unknown> {
     const result = await put(name, ask);
-    return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
+    return result.action === "accept" ? result.content : throwUnanswered(name, result.action, result.action === "timeout" ? result : {});
   }
 
   async function putRequest(name: string, request: AskRequest, options: AskOptions): Promise<PutAnswer> {
@@ -303,6 +403,7 @@ export function createContext(effects: Effects): Context {
     ask: put,
     ...createShorthands(put),
     secret: pages.secret,
+    oauth: pages.oauth,
     openFile: pages.openFile,
     async file(name: string, { count, ...ask }: FilesAsk & { readonly count?: number | undefined }) {
       const files = await pages.files(name, ask, count ?? 1);
@@ -311,6 +412,11 @@ export function createContext(effects: Effects): Context {
     // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
+    answeredBy(name: string): AnsweredBy | undefined {
+      const { principal, accepted } = effects.answeredBy(name) ?? {};
+      return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
+    },
+    call: createCall(effects) as Context["call"],
     event: createEvent(effects),
     sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
@@ -352,6 +458,10 @@ export function createContext(effects: Effects): Context {
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
+}
+
+function valueOf(checked: Checked<unknown> | undefined): unknown {
+  return checked?.ok ? checked.value : undefined;
 }
 
 /** By the titles that the form shows, where it has any. */
@@ -405,19 +515,26 @@ interface GivenOptions {
   readonly signal?: AbortSignal | undefined;
   readonly to?: "caller" | Audience["to"] | undefined;
   readonly not?: Audience["not"] | undefined;
+  readonly quorum?: number | undefined;
 }
 
-function askOptions({ timeout, onTimeout, signal, to = "caller", not }: GivenOptions): AskOptions {
+function askOptions({ timeout, onTimeout, signal, to = "caller", not, quorum }: GivenOptions): AskOptions {
   return present({
     timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
     onTimeout,
     signal,
-    audience: audienceOf(to, not),
+    audience: audienceOf({ to, not, quorum }),
   });
 }
 
-function audienceOf(to: "caller" | Audience["to"], not: Audience["not"]): Audience | undefined {
-  if (to !== "caller") return not === undefined ? { to } : { to, not };
+function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "not" | "quorum">): Audience | undefined {
+  // One person's answer settles a question anyway.
+  const several = quorum === 1 ? undefined : quorum;
+  if (to !== "caller") return { to, ...present({ not, quorum: several }) };
+  if (several !== undefined) {
+    const message = "needs several people, and the question is put to the caller alone: say in `to` who may accept";
+    throw new ParleyError("INVALID_ASK", `the ask cannot be put: /quorum ${message}`, { violations: [{ path: "/quorum", message }] });
+  }
   if (not === undefined) return undefined;
   throw new ParleyError("INVALID_ASK", "nobody could answer: `not` leaves out the caller, and `to` names nobody else");
 }
@@ -443,7 +560,8 @@ function plainWork<T>(
   };
 }
 
-function refusal(answer: PutAnswer): Exclude<AskResult<never>, { action: "accept" }> {
+function refusal(answer: PutAnswer, quorum?: number): Exclude<AskResult<never>, { action: "accept" }> {
   if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
-  return { action: answer.action };
+  if (answer.action !== "timeout" || !answer.accepted || quorum === undefined) return { action: answer.action };
+  return { action: answer.action, accepted: answer.accepted.length, quorum };
 }

@@ -4,6 +4,7 @@
  */
 import type { Module, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 
+/** What `defineTool` and its siblings make: a module exports such, and PARLEY_TOOLS names the modules. */
 export type Definition = Tool | Prompt | Resource | ResourceTemplate | Module;
 
 const MARK = Symbol.for("parley.definition");

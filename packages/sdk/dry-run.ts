@@ -8,6 +8,8 @@
  * the least that fits. So only one way through the tool is seen: what it asks after another answer is not.
  */
 import {
+  type Acceptance,
+  type Settled,
   type Answer,
   type AskRequest,
   type Audience,
@@ -25,6 +27,7 @@ import {
 import { present } from "./present.ts";
 import { validateJson } from "./validate-json.ts";
 
+/** What a dry run takes for answered and done. */
 export interface DryRunOptions {
   /** The contents of forms, by the names of asks; the value alone where a form has one field. And what is told of events, by theirs. */
   readonly answers?: { readonly [ask: string]: Json };
@@ -34,6 +37,7 @@ export interface DryRunOptions {
   readonly now?: Date;
 }
 
+/** A question that would be put. */
 export interface PlannedAsk {
   /** As a client sees it: `#2` for the second of a name. */
   readonly name: string;
@@ -45,6 +49,7 @@ export interface PlannedAsk {
   readonly audience?: Audience;
 }
 
+/** What a dry run has seen. */
 export interface DryRun {
   readonly asks: readonly PlannedAsk[];
   /** Names of the steps that would have been done, in order. */
@@ -88,6 +93,11 @@ interface Plan {
   readonly stop: (why: string) => Promise<never>;
 }
 
+/** The same acceptance of as many people as it takes. */
+function made(quorum: number, { content = {} }: Extract<Answer, { action: "accept" }>, atMs: number): Acceptance[] {
+  return Array.from({ length: quorum }, (_, index) => ({ by: `dry-run ${index + 1}`, content, atMs }));
+}
+
 function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
   const { answers = {}, steps: results = {}, now = new Date("2026-01-01T00:00:00Z") } = options;
   const occurrences = new Map<string, number>();
@@ -123,14 +133,18 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     signal: new AbortController().signal,
     // Steps are made up, too, and only they read what was left on a page.
     deposit: async (key) => `left on the page of ${key}`,
+    answeredBy: () => ({ principal: "dry-run" }),
+    accessToken: async (key) => `token for ${key}`,
     openFile: async () => new Blob(["made up"]).stream(),
-    async ask(name, request, { audience } = {}): Promise<Answer> {
+    async ask(name, request, { audience } = {}): Promise<Settled> {
       if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
       const key = keyOf("ask", name);
       const last = asks.at(-1);
       if (last && isAgain(last, request)) return stop(`it refuses the answer that was made up for "${last.name}": give one in answers`);
       asks.push({ name: key, type: request.type, ...worded(request), ...present({ audience }) });
       const answer = answerTo(request, answers[key]);
+      if (answer?.action === "accept" && audience?.quorum !== undefined)
+        return { ...answer, accepted: made(audience.quorum, answer, nowMs) };
       return answer ?? stop(`no answer could be made up for "${key}": give one in answers`);
     },
     event(name, { schema }) {
@@ -141,6 +155,13 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
         ? Promise.resolve({ action: "accept", content: { body } })
         : stop(`nothing could be made up that is told of the event "${key}": give it in answers`);
       return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer };
+    },
+    async callTool(name) {
+      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      const key = keyOf("call", name);
+      const given = results[key] ?? results[name];
+      const text = typeof given === "string" ? given : "";
+      return { type: "result", result: { content: [{ type: "text", text }], ...(isData(given) && { structuredContent: given }) } };
     },
     async step(name) {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
@@ -176,7 +197,8 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
 
 function worded(request: AskRequest): Pick<PlannedAsk, "message" | "schema" | "url"> {
   if (request.type === "form") return { message: request.message, schema: request.schema };
-  return request.type === "url" ? { message: request.message, url: request.url } : {};
+  if (request.type !== "url") return {};
+  return { message: request.message, url: request.page?.kind === "visit" ? request.page.url : request.url };
 }
 
 /** Put once more, since the answer fitted the form and not the author's schema. */
@@ -184,9 +206,15 @@ function isAgain({ message }: PlannedAsk, request: AskRequest): boolean {
   return request.type === "form" && message !== undefined && request.message.startsWith(`${message}\n\nThe last answer does not fit: `);
 }
 
+function isData(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** What a page would have taken. */
 function leftOn(page: Page): JsonObject {
   if (page.kind === "secret") return { deposit: "dry-run" };
+  if (page.kind === "visit") return { query: {} };
+  if (page.kind === "oauth") return { deposit: "dry-run", provider: page.provider, scopes: [...page.scopes] };
   return { files: [{ id: "dry-run", name: "made-up", type: "application/octet-stream", size: 7, sha256: "" }] };
 }
 

@@ -77,7 +77,7 @@ describe("an event", () => {
     const { text, journal } = await runTool(checkout(expected), {}, { events: { paid: { amount: 12 } } });
     for (let after = 1; after <= journal.length; after += 1) {
       const log: string[] = [];
-      const run = await runTool(checkout(log), {}, { events: { paid: { amount: 12 } }, interrupt: after });
+      const run = await runTool(checkout(log), {}, { events: { paid: { amount: 12 } }, crashAt: after });
       expect([after, run.text, run.journal, log.filter((line) => line.startsWith("shipped"))]).toEqual([
         after,
         text,
@@ -129,7 +129,7 @@ describe("an event", () => {
       await ctx.confirm("end", { message: "End?" });
       return winner;
     });
-    const run = await startTool(racing, {}, { interrupt: true });
+    const run = await startTool(racing, {}, { crashAt: "every" });
     await run.tell("paid", { amount: 5 });
     await run.answer({ stop: true });
     await run.answer({ end: true });
@@ -245,8 +245,8 @@ describe("a page that an event completes", () => {
   });
 
   test("comes to the same wherever the worker dies", async () => {
-    for (const interrupt of [1, 2, 3, 4, true]) {
-      const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, interrupt });
+    for (const crashAt of [1, 2, 3, 4, "every"] as const) {
+      const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, crashAt });
       expect(run.text).toBe("paid 12");
     }
   });

@@ -13,6 +13,7 @@ import { DefinitionError, throwUnheard } from "./failures.ts";
 import { present } from "./present.ts";
 import { check, type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
 
+/** Options of `ctx.event`. */
 export interface EventOptions<S extends Schema | JsonObject> {
   /**
    * What the other system sends, as a Standard Schema or JSON Schema; anything unless said otherwise. The front end judges by its JSON Schema, and who
@@ -27,6 +28,7 @@ export interface EventOptions<S extends Schema | JsonObject> {
   readonly signal?: AbortSignal;
 }
 
+/** The type of what is told of an event, for its schema. */
 export type BodyOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : Json;
 
 /** An event that the tool waits for. Hand `url` (or `token`) to the other system inside a step, and nowhere else. */
@@ -80,6 +82,23 @@ export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSi
   }
 }
 
+/** Whether it is what `ctx.event` gave. */
+export function isTaskEvent(value: object): value is TaskEvent<unknown> {
+  return given.has(value as TaskEvent<unknown>);
+}
+
+/** Waits for `event`, and gives it up when `signal` is aborted. */
+export async function receivedUnless<T>(event: TaskEvent<T>, signal: AbortSignal | undefined): Promise<T> {
+  const giveUp = () => given.get(event)?.giveUp();
+  if (signal?.aborted === true) giveUp();
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await event.received();
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
 function coreOptions({ timeout, onTimeout }: EventOptions<Schema | JsonObject>, signal: AbortSignal): CoreOptions {
   const policy =
     typeof onTimeout === "object" ? { default: { body: onTimeout.default as Json } } : onTimeout === "fail" ? onTimeout : undefined;
@@ -101,13 +120,14 @@ interface EventSchema {
   readonly json: JsonObject;
 }
 
-const ANYTHING: EventSchema = { schema: jsonSchema<Json>({}), json: {} };
+let anything: EventSchema | undefined;
 
 /** A schema that is a constant is converted once. */
 const known = new WeakMap<object, EventSchema>();
 
 function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
-  if (schema === undefined) return ANYTHING;
+  // The first schema that is compiled takes long, and few tools wait for events.
+  if (schema === undefined) return (anything ??= { schema: jsonSchema<Json>({}), json: {} });
   const before = "~standard" in schema ? known.get(schema) : undefined;
   if (before) return before;
   try {

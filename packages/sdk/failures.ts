@@ -41,8 +41,17 @@ export class Cancelled extends Unanswered {
 /** Nobody answered, or told of the event, before the deadline. */
 export class TimedOut extends Unanswered {
   override readonly name = "TimedOut";
-  constructor(ask: string, message = `Nobody answered the question "${ask}" in time. The tool stopped there.`) {
+  /** Of a question that several people must accept: how many had, and how many must. */
+  readonly accepted?: number;
+  readonly quorum?: number;
+  constructor(
+    ask: string,
+    message = `Nobody answered the question "${ask}" in time. The tool stopped there.`,
+    { accepted, quorum }: { readonly accepted?: number; readonly quorum?: number } = {},
+  ) {
     super(ask, message);
+    if (accepted !== undefined) this.accepted = accepted;
+    if (quorum !== undefined) this.quorum = quorum;
   }
 }
 
@@ -51,6 +60,25 @@ export class Withdrawn extends Unanswered {
   override readonly name = "Withdrawn";
   constructor(ask: string, message = `The tool withdrew the question "${ask}" before anybody answered it.`) {
     super(ask, message);
+  }
+}
+
+/** A tool that was called came to its end without its result. Uncaught it ends the caller with a result that says so. */
+export class ChildFailed extends Error {
+  override readonly name = "ChildFailed";
+  /** The key of the call. */
+  readonly call: string;
+  readonly tool: string;
+  /** `cancelled`: by somebody else than the caller, such as an operator. */
+  readonly status: "failed" | "cancelled";
+  /** What clients are told of the failure. */
+  readonly reason: string;
+  constructor(call: string, tool: string, status: "failed" | "cancelled", reason: string) {
+    super(`The tool ${tool} ${status === "failed" ? "failed" : "was stopped"}: ${reason}`);
+    this.call = call;
+    this.tool = tool;
+    this.status = status;
+    this.reason = reason;
   }
 }
 
@@ -81,7 +109,9 @@ const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability:
 /** Whether the error is the tool's own word to the model, rather than a failure of the call or of the tool. */
 export function isForModel(error: unknown): error is Error {
   if (error instanceof ToolError) return !error.retryable;
-  return error instanceof Unanswered || (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED");
+  return (
+    error instanceof Unanswered || error instanceof ChildFailed || (error instanceof ParleyError && error.code === "CAPABILITY_REQUIRED")
+  );
 }
 
 /** What became of an event that nobody told of, as its error. */
@@ -91,14 +121,25 @@ export function throwUnheard(name: string, action: "timeout" | "withdrawn"): nev
 }
 
 /** What became of a question that nobody answered, as its error. */
-export function throwUnanswered(name: string, action: "decline" | "cancel" | "timeout" | "withdrawn"): never {
+export function throwUnanswered(
+  name: string,
+  action: "decline" | "cancel" | "timeout" | "withdrawn",
+  tally: { readonly accepted?: number; readonly quorum?: number } = {},
+): never {
   switch (action) {
     case "decline":
       throw new Declined(name);
     case "cancel":
       throw new Cancelled(name);
-    case "timeout":
-      throw new TimedOut(name);
+    case "timeout": {
+      const { accepted, quorum } = tally;
+      if (accepted === undefined) throw new TimedOut(name);
+      throw new TimedOut(
+        name,
+        `Of the ${quorum} people who must accept "${name}", ${accepted} did in time. The tool stopped there.`,
+        tally,
+      );
+    }
     case "withdrawn":
       throw new Withdrawn(name);
   }

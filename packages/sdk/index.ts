@@ -20,37 +20,61 @@ export type {
   DateOptions,
   FormOptions,
   NumberOptions,
+  ReturnOptions,
   SelectOption,
   SelectOptions,
   TextOptions,
   UrlOptions,
   VisitOptions,
 } from "./asks/options.ts";
+export type { ArgumentsOf, CallOptions, ResultOf, TypedTool } from "./call.ts";
 export { type CatalogueSource, catalogue } from "./catalogue.ts";
 export type { CompensationContext, Done } from "./compensation.ts";
 export * from "./content.ts";
-export type { AskResult, ContentOf, Context, FormAsk, FormContent, SleepOptions, StepOptions, UrlAsk, WaitOptions } from "./context.ts";
+export type {
+  Accepted,
+  AnsweredBy,
+  AskResult,
+  ContentOf,
+  Context,
+  FormAsk,
+  Person,
+  QuorumAsk,
+  FormContent,
+  SleepOptions,
+  StepOptions,
+  UrlAsk,
+  WaitOptions,
+} from "./context.ts";
 export type { Definition } from "./definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
-export { ask, patched, step } from "./generator/ask.ts";
+export { ask, call, event, patched, received, sleep, step } from "./generator/ask.ts";
 export type {
   AllYield,
   ArtifactYield,
   AskYield,
+  CallYield,
   CheckpointYield,
   EmitYield,
+  EventYield,
   FileYield,
   PatchedYield,
+  RaceYield,
+  RestartYield,
+  RootsYield,
+  SampleYield,
+  SleepYield,
   AsyncToolGenerator,
   StepYield,
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
 export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
-export type { FilesAsk, PageAsk } from "./pages.ts";
+export { Grant } from "./grant.ts";
+export type { FilesAsk, OauthAsk, PageAsk } from "./pages.ts";
 export { loadCatalogue } from "./load-catalogue.ts";
 export { type Module, type ModuleDefinition, defineModule } from "./module.ts";
-export { Cancelled, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
+export { Cancelled, ChildFailed, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
 export type { Recorded } from "./recorded.ts";
 export {
@@ -63,4 +87,12 @@ export {
 export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
 export { Secret } from "./secret.ts";
 export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
-export { type DataToolDefinition, type Icon, type RunOptions, type ToolAnnotations, type ToolDefinition, defineTool } from "./tool.ts";
+export {
+  type DataToolDefinition,
+  type Icon,
+  type RunOptions,
+  type ToolAnnotations,
+  type ToolDefinition,
+  type ToolLimit,
+  defineTool,
+} from "./tool.ts";

@@ -3,6 +3,7 @@ import { type Module as CoreModule, ParleyError } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
+/** What `defineModule` takes. */
 export interface ModuleDefinition<T> {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /, for logs and errors. */
   readonly name: string;

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { accept, decline, runTool, startTool } from "./testing.ts";
+import type { Grant } from "./grant.ts";
 import type { Secret } from "./secret.ts";
 import { defineTool } from "./tool.ts";
 
@@ -16,7 +17,7 @@ const connect = defineTool({
 
 describe("a secret", () => {
   test("is read by steps, in later runs too, and shown by nothing", async () => {
-    const run = await runTool(connect, {}, { answers: { key: { secret: "hunter2" } }, interrupt: true });
+    const run = await runTool(connect, {}, { answers: { key: { secret: "hunter2" } }, crashAt: "every" });
     expect(run.text).toBe('[secret] { key: [secret] } {"key":"[secret]"} 7 7');
     expect(run.journal).toEqual(["ask:key", "step:use", "sleep:later", "step:again"]);
     expect(JSON.stringify([run.task, run.asks, run.feed])).not.toContain("hunter2");
@@ -78,7 +79,9 @@ describe("a secret", () => {
   });
 
   test("is given on its page: the kit says so to a script that does otherwise", async () => {
-    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow('"key" is answered on its page: { secret: "…" } or');
+    await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow(
+      '"key" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or',
+    );
     await expect(runTool(connect, {}, { answers: { key: { text: "hunter2" } } })).rejects.toThrow(
       'asks for a secret: answer { secret: "…" }',
     );
@@ -113,7 +116,7 @@ describe("a file", () => {
         ],
       },
     };
-    const run = await runTool(count, {}, { answers, interrupt: true });
+    const run = await runTool(count, {}, { answers, crashAt: "every" });
     expect(run.text).toBe("a.csv text/csv 7 2 b,c");
     expect(run.asks.map(({ request }) => request)).toMatchObject([
       { page: { kind: "files", accept: [".csv"], bytesMax: 1_000, countMax: 1 } },
@@ -141,5 +144,106 @@ describe("a file", () => {
     const ask = { message: "?", count: 20, accept: Array.from({ length: 50 }, (_, n) => `.e${n}`) };
     const run = await startTool(defineTool({ name: "odd", run: async (_args, ctx) => `${(await ctx.file("f", ask)).length}` }));
     expect(run.task.status).toBe("input_required");
+  });
+});
+
+describe("access that a person grants", () => {
+  const granting = (use: (grant: Grant) => unknown) =>
+    defineTool({
+      name: "plan",
+      async run(_args, ctx) {
+        const grant = await ctx.oauth("calendar", {
+          provider: "google",
+          scopes: ["write", "read", "read"],
+          message: "Your calendar?",
+          timeout: "1 hour",
+        });
+        await ctx.sleep("later", "1 day");
+        const used = await ctx.step("use", async () => use(grant));
+        return `${grant.provider} ${grant.scopes.join()} ${inspect({ grant })} ${JSON.stringify({ grant })} ${String(grant)} ${JSON.stringify(used)}`;
+      },
+    });
+
+  test("is read by steps, in later runs too, and shown by nothing", async () => {
+    const tool = granting((grant) => grant.use((token) => token.length));
+    const run = await runTool(tool, {}, { answers: { calendar: { grant: "hunter2", scopes: ["read"] } }, crashAt: "every" });
+    expect(run.text).toBe('google read { grant: [grant] } {"grant":"[grant]"} [grant] 7');
+    expect(run.asks).toMatchObject([
+      { request: { type: "url", url: "", page: { kind: "oauth", provider: "google", scopes: ["read", "write"] } } },
+    ]);
+    expect(JSON.stringify([run.task, run.asks, run.feed, await run.exported()])).not.toContain("hunter2");
+  });
+
+  test("is renewed for who was refused", async () => {
+    const tool = granting(async (grant) => [(await grant.accessToken({ refused: "hunter2" })).length, (await grant.accessToken()).length]);
+    const run = await runTool(tool, {}, { answers: { calendar: { grant: "hunter2" } } });
+    expect(run.text).toContain("[16,16]");
+  });
+
+  test("is not recorded, as itself or as a token", async () => {
+    const as = async (use: (grant: Grant) => unknown) =>
+      (await runTool(granting(use), {}, { answers: { calendar: { grant: "hunter2" } } })).text;
+    expect(await as((grant) => ({ deep: [grant] }))).toContain("/deep/0 is a");
+    expect(await as((grant) => grant.use((token) => `Bearer ${token}`))).toContain("holds a secret, and would be recorded");
+  });
+
+  test("is refused as every question is", async () => {
+    const refused = await runTool(
+      granting(() => 1),
+      {},
+      { answers: { calendar: decline } },
+    );
+    expect(refused.text).toContain("declined");
+    await expect(
+      runTool(
+        granting(() => 1),
+        {},
+        { answers: { calendar: accept } },
+      ),
+    ).rejects.toThrow('{ grant: "…" }');
+    await expect(
+      runTool(
+        granting(() => 1),
+        {},
+        { answers: { calendar: { secret: "x" } } },
+      ),
+    ).rejects.toThrow('asks for access at google: answer { grant: "an access token" }');
+  });
+});
+
+describe("a visit from which the person comes back", () => {
+  const visiting = (more: object = {}) =>
+    defineTool({
+      name: "pay",
+      async run(_args, ctx) {
+        const paid = ctx.event("paid");
+        const query = await ctx.url("pay", {
+          message: "Please pay",
+          url: "https://shop.example/pay",
+          returnTo: "return_url",
+          ...more,
+          ...("event" in more && { completedBy: paid }),
+        } as { message: string; url: string; returnTo: string });
+        return JSON.stringify(query);
+      },
+    });
+
+  test("gives the tool what they came back with, in every run", async () => {
+    const run = await runTool(visiting(), {}, { answers: { pay: { returned: { status: "paid" } } }, crashAt: "every" });
+    expect(run.text).toBe('{"status":"paid"}');
+    expect(run.asks).toMatchObject([
+      { request: { type: "url", url: "", page: { kind: "visit", url: "https://shop.example/pay", returnTo: "return_url" } } },
+    ]);
+    await expect(runTool(visiting(), {}, { answers: { pay: { secret: "x" } } })).rejects.toThrow("answer { returned: { … } }");
+  });
+
+  test.each([
+    [{ url: "http://shop.example" }, "/url has the scheme http"],
+    [{ returnTo: "a b" }, "/returnTo must be the name of a parameter"],
+    [{ returnTo: "" }, "/returnTo must be the name of a parameter"],
+    [{ event: true }, "/returnTo and completedBy both say when the person is done"],
+  ])("cannot be asked for with %o", async (more, problem) => {
+    const run = await runTool(visiting(more), {}, { answers: { pay: { returned: {} } } });
+    expect(run.text + (run.error?.message ?? "")).toContain(problem);
   });
 });

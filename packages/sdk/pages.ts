@@ -4,6 +4,7 @@
  */
 import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
 import { ParleyError } from "@parley/core";
+import { Grant } from "./grant.ts";
 import { Secret } from "./secret.ts";
 
 /** A question whose page Parley serves. `message` is what the person reads, in their client and on the page. */
@@ -20,6 +21,7 @@ export interface PageAsk {
   readonly not?: Audience["not"];
 }
 
+/** Options of `ctx.file`. */
 export interface FilesAsk extends PageAsk {
   /** What may be uploaded: MIME types (`"image/png"`, `"image/*"`) and endings (`".pdf"`). Anything unless said otherwise. */
   readonly accept?: readonly string[];
@@ -27,10 +29,19 @@ export interface FilesAsk extends PageAsk {
   readonly maxBytes?: number;
 }
 
+/** Options of `ctx.oauth`. */
+export interface OauthAsk extends PageAsk {
+  /** One of those that the deployment has set up (PARLEY_OAUTH). */
+  readonly provider: string;
+  /** What the tool wants to do there, in the provider's words. */
+  readonly scopes: readonly string[];
+}
+
 export interface Pages {
   files(name: string, ask: FilesAsk, countMax: number): Promise<readonly FileRef[]>;
   openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
   secret(name: string, ask: PageAsk): Promise<Secret>;
+  oauth(name: string, ask: OauthAsk): Promise<Grant>;
   /** Throws NOT_SERIALIZABLE for what holds a secret that this run has read: it must not be recorded. */
   assertNoSecret(what: string, value: unknown): void;
 }
@@ -43,13 +54,21 @@ const TELLING_CHARS = 6;
 
 const FILE_BYTES = 10 * 1_024 * 1_024;
 
-export function createPages(effects: Pick<Effects, "deposit" | "openFile">, put: PutPage): Pages {
+export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "openFile">, put: PutPage): Pages {
   const revealed = new Set<string>();
 
   async function read(key: string): Promise<string> {
-    const text = await effects.deposit(key);
+    return reveal(await effects.deposit(key));
+  }
+
+  function reveal(text: string): string {
     if (text.length >= TELLING_CHARS) revealed.add(text);
     return text;
+  }
+
+  async function token(key: string, refused: string | undefined): Promise<string> {
+    if (!effects.accessToken) throw noProviders(key);
+    return reveal(await effects.accessToken(key, refused));
   }
 
   return {
@@ -68,6 +87,14 @@ export function createPages(effects: Pick<Effects, "deposit" | "openFile">, put:
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
       return new Secret(() => read(key));
     },
+    async oauth(name, { provider, scopes, ...ask }) {
+      if (!effects.accessToken) throw noProviders(name);
+      // Written in one way: the ask's digest is taken from it.
+      const wanted = { kind: "oauth" as const, provider, scopes: Array.isArray(scopes) ? [...new Set(scopes)].toSorted() : scopes };
+      const { deposit: key, scopes: granted } = await put(name, ask, wanted);
+      if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
+      return new Grant({ provider, scopes: (granted ?? []) as readonly string[] }, (refused) => token(key, refused));
+    },
     assertNoSecret(what, value) {
       if (revealed.size === 0 || value === undefined) return;
       const text = JSON.stringify(value);
@@ -76,4 +103,8 @@ export function createPages(effects: Pick<Effects, "deposit" | "openFile">, put:
       if (holds) throw new ParleyError("NOT_SERIALIZABLE", `${what} holds a secret, and would be recorded: return something else`);
     },
   };
+}
+
+function noProviders(name: string): ParleyError {
+  return new ParleyError("OAUTH_UNAVAILABLE", `the ask "${name}" is for access at a provider, and none are set up here (PARLEY_OAUTH)`);
 }

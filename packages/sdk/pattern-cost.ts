@@ -62,8 +62,9 @@ interface Judging {
 /** The degree of the polynomial; Infinity for what grows faster. */
 function costOf(alternatives: readonly AST.Alternative[], judging: Judging): number {
   const automaton = build(alternatives, judging);
-  if (automaton.hasManyWays || hasTwoWaysBack(automaton, judging.budget)) return Infinity;
-  const own = longestChain(automaton, judging.budget);
+  const loops = loopsOf(automaton.next);
+  if (automaton.hasManyWays || hasTwoWaysBack(automaton, loops, judging.budget)) return Infinity;
+  const own = longestChain(automaton, loops, judging.budget);
   return automaton.lookarounds.reduce((worst, { inside, isFirst }) => {
     const cost = costOf(inside, { ...judging, isAnchored: true });
     // At the start of an anchored pattern it is tried once, elsewhere as often as the engine comes by.
@@ -74,7 +75,7 @@ function costOf(alternatives: readonly AST.Alternative[], judging: Judging): num
 // ── the automaton ────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Automaton {
-  /** By state: the atoms of the alphabet that it takes, as bits. */
+  /** By state: the atoms of the alphabet that it takes, as bits. Empty where there are no loops. */
   readonly takes: readonly bigint[];
   /** By state: the states that may follow, and in how many ways. */
   readonly next: readonly ReadonlyMap<number, number>[];
@@ -219,12 +220,12 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
     link(before.last, before.first);
     whole = inOrder({ ...before, isEmptyToo: true }, whole);
   }
-  const takes = takenBy(classes, flags);
   // Without a condition on what follows the engine is done as soon as it comes here: a text that does not match never does.
-  for (const id of hasConditions ? [] : whole.last) {
-    takes[id] = 0n;
-    next[id]?.clear();
-  }
+  const ends = hasConditions ? [] : whole.last;
+  for (const id of ends) next[id]?.clear();
+  // Only loops are compared by what they take. Patterns of dates, times and ids have none, and every process judges some as it starts.
+  const takes = loopsOf(next).all.length === 0 ? [] : takenBy(classes, flags);
+  for (const id of takes.length === 0 ? [] : ends) takes[id] = 0n;
   return { takes, next, lookarounds, hasManyWays };
 }
 
@@ -289,10 +290,13 @@ function samplesFor(text: string, isUnicode: boolean): string[] {
 // ── the criteria ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** EDA: some state can be left and come back to by one text in two ways. */
-function hasTwoWaysBack({ takes, next }: Automaton, budget: Judging["budget"]): boolean {
-  const size = takes.length;
+function hasTwoWaysBack({ takes, next }: Automaton, loops: Components, budget: Judging["budget"]): boolean {
+  if (loops.all.length === 0) return false;
+  const size = next.length;
   const pairs = components(size * size, (pair) => {
     const [one, other] = [Math.floor(pair / size), pair % size];
+    // Who leaves a loop does not come back.
+    if (loops.of(one) === undefined || loops.of(other) === undefined) return [];
     const found: number[] = [];
     for (const one2 of next[one]?.keys() ?? []) {
       for (const other2 of next[other]?.keys() ?? []) {
@@ -318,10 +322,8 @@ function hasTwoWaysBack({ takes, next }: Automaton, budget: Judging["budget"]): 
 }
 
 /** IDA: the most loops that stand one behind the other and take, each with the way that leads there, the same text as the one before. */
-function longestChain({ takes, next }: Automaton, budget: Judging["budget"]): number {
-  const size = takes.length;
-  const loops = components(size, (from) => [...(next[from]?.keys() ?? [])]);
-  const all = loops.all.filter((states) => loops.of(states[0] ?? 0) !== undefined);
+function longestChain({ takes, next }: Automaton, { all }: Components, budget: Judging["budget"]): number {
+  const size = next.length;
   const behind = all.map((one) => all.map((other) => one !== other && isChained(one, other)));
   const depths = new Map<number, number>();
   const depth = (index: number): number => {
@@ -366,6 +368,12 @@ function longestChain({ takes, next }: Automaton, budget: Judging["budget"]): nu
     }
     return false;
   }
+}
+
+/** The states that lead back to themselves, by the ways that they share. */
+function loopsOf(next: Automaton["next"]): Components {
+  const { all, of } = components(next.length, (from) => [...(next[from]?.keys() ?? [])]);
+  return { all: all.filter(([state = 0]) => of(state) !== undefined), of };
 }
 
 function share(one: bigint | undefined, other: bigint | undefined): boolean {

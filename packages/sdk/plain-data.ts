@@ -1,4 +1,5 @@
 import { type Json, ParleyError } from "@parley/core";
+import { Grant } from "./grant.ts";
 import { Secret } from "./secret.ts";
 
 /**
@@ -28,6 +29,7 @@ function find(value: unknown, path: string, parents: readonly object[]): string 
     case "object": {
       if (value === null) return undefined;
       if (value instanceof Secret) return `${place} is a secret`;
+      if (value instanceof Grant) return `${place} is a grant`;
       if (parents.includes(value)) return `${place} contains itself`;
       if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
       if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {

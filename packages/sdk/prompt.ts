@@ -9,6 +9,7 @@ import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
 
+/** One argument of a prompt. */
 export interface PromptArgumentDefinition {
   readonly title?: string;
   readonly description?: string;
@@ -25,6 +26,7 @@ export type PromptValues<A extends Arguments> = {
   readonly [K in keyof A]: A[K] extends { readonly required: false } ? string | undefined : string;
 };
 
+/** What `definePrompt` takes. */
 export interface PromptDefinition<A extends Arguments> extends RunOptions {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
   readonly name: string;
@@ -37,6 +39,7 @@ export interface PromptDefinition<A extends Arguments> extends RunOptions {
   run(args: PromptValues<A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
+/** What a prompt may return: a text, messages, or MCP's whole result. */
 export type PromptReturn = string | readonly PromptMessage[] | GetPromptResult;
 
 /**

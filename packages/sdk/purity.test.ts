@@ -76,12 +76,12 @@ describe("a handler that waits after it read something outside of ctx", () => {
     expect(run.impurities).toMatchObject([{ name: "Date.now" }]);
   });
 
-  test("is found out under interrupt even when it only has steps: a worker may die behind each", async () => {
+  test("is found out under crashAt even when it only has steps: a worker may die behind each", async () => {
     const stepping = tool(async (ctx) => {
       Date.now();
       await ctx.step("one", () => 1);
     });
-    await expect(runTool(stepping, {}, { interrupt: true })).rejects.toThrow(ImpureHandler);
+    await expect(runTool(stepping, {}, { crashAt: "every" })).rejects.toThrow(ImpureHandler);
     expect((await runTool(stepping)).text).toBe("done");
   });
 });
@@ -93,7 +93,7 @@ describe("not impure", () => {
     ["a date made of something", () => new Date(5).getTime()],
     ["a step with a time limit and retries", (ctx) => ctx.step("slow", () => 1, { timeout: "1 minute", attempts: 2 })],
   ])("%s", async (_what, read) => {
-    const run = await runTool(asksAfter(read), {}, { answers, interrupt: true });
+    const run = await runTool(asksAfter(read), {}, { answers, crashAt: "every" });
     expect([run.text, run.impurities]).toEqual(["done", []]);
   });
 

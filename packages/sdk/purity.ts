@@ -22,6 +22,7 @@ const INSTEAD = {
   setTimeout: "ctx.sleep(…), or a ctx.step around it",
 } as const;
 
+/** Something that a handler read outside of `ctx` and of steps. */
 export interface Impurity {
   readonly name: keyof typeof INSTEAD;
   /** Where: file, line and column. */

@@ -16,6 +16,7 @@ interface ResourceFacts {
 /** Text, bytes, or contents with uris of their own. */
 export type ResourceReturn = string | Uint8Array | readonly ResourceContents[];
 
+/** What `defineResource` takes. */
 export interface ResourceDefinition extends ResourceFacts {
   readonly uri: string;
   /** In bytes. */
@@ -23,6 +24,7 @@ export interface ResourceDefinition extends ResourceFacts {
   read(): ResourceReturn | Promise<ResourceReturn>;
 }
 
+/** What `defineResourceTemplate` takes. */
 export interface ResourceTemplateDefinition<Template extends string> extends ResourceFacts {
   /** Such as `test://template/{id}/data`. */
   readonly uriTemplate: Template;

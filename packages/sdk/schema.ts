@@ -14,7 +14,9 @@ export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
 }
 
+/** What a schema takes. */
 export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>;
+/** What a schema gives out. */
 export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>;
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly Violation[] };

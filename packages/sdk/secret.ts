@@ -1,6 +1,4 @@
-import { inspect } from "node:util";
-
-const HIDDEN = "[secret]";
+import { Hidden } from "./hidden.ts";
 
 /**
  * What a person entered on a page of Parley's own (`ctx.secret`). Its text is in no journal, no log and no result: it is fetched when it is asked for.
@@ -8,10 +6,11 @@ const HIDDEN = "[secret]";
  *   const key = await ctx.secret("api-key", { message: "The API key of your account" });
  *   await ctx.step("connect", () => key.use((text) => service.connect(text)));
  */
-export class Secret {
+export class Secret extends Hidden {
   readonly #read: () => Promise<string>;
 
   constructor(read: () => Promise<string>) {
+    super("[secret]");
     this.#read = read;
   }
 
@@ -23,17 +22,5 @@ export class Secret {
   /** `work` with the text; resolves to what it returns. Throws as `reveal`. */
   async use<T>(work: (text: string) => T | Promise<T>): Promise<T> {
     return await work(await this.#read());
-  }
-
-  toString(): string {
-    return HIDDEN;
-  }
-
-  toJSON(): string {
-    return HIDDEN;
-  }
-
-  [inspect.custom](): string {
-    return HIDDEN;
   }
 }

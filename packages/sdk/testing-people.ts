@@ -18,13 +18,14 @@ export function answerer({ principal = "somebody else", names = [], groups = [],
   return { ...caller(principal), names, groups, roles };
 }
 
-/** One who may answer. */
-export function answererOf({ call }: Task, { audience }: Pick<Ask, "audience">): Caller {
-  return audience ? answerer(membership(audience)) : caller(call.principal);
+/** One who may answer, and has not accepted yet where several must. */
+export function answererOf({ call }: Task, { audience, accepted }: Pick<Ask, "audience" | "accepted">): Caller {
+  return audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : caller(call.principal);
 }
 
-function membership({ to }: Audience): Answerer {
-  if (to === "tenant") return {};
+function membership({ to }: Audience, before: number): Answerer {
+  const who = before === 0 ? {} : { principal: `somebody else ${before + 1}` };
+  if (to === "tenant") return who;
   const { people = [], groups = [], roles = [] } = to;
-  return { names: people.slice(0, 1), groups: groups.slice(0, 1), roles: roles.slice(0, 1) };
+  return { ...who, names: people.slice(before, before + 1), groups: groups.slice(0, 1), roles: roles.slice(0, 1) };
 }

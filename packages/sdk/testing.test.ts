@@ -49,7 +49,7 @@ describe("runTool", () => {
     expect(run.now).toEqual(new Date("2026-01-01T01:00:00Z"));
   });
 
-  test("with interrupt, the run dies after every step and the tool still does each once", async () => {
+  test("with crashAt, the run dies after every step and the tool still does each once", async () => {
     const done: string[] = [];
     const careful = defineTool({
       name: "careful",
@@ -58,10 +58,18 @@ describe("runTool", () => {
         return done.join();
       },
     });
-    expect((await runTool(careful, {}, { interrupt: true })).text).toBe("a,b,c");
+    expect((await runTool(careful, {}, { crashAt: "every" })).text).toBe("a,b,c");
   });
 
-  test("with interrupt, a tool that decides by something outside of ctx is found out", async () => {
+  test.each([true, 0, 1.5, -1, "always", null])(
+    "crashAt: %j would let a test pass whose worker never dies, and is refused",
+    async (crashAt) => {
+      const quick = defineTool({ name: "quick", run: async () => "done" });
+      await expect(runTool(quick, {}, { crashAt: crashAt as never })).rejects.toThrow(`crashAt must be "every" or the number of a record`);
+    },
+  );
+
+  test("with crashAt, a tool that decides by something outside of ctx is found out", async () => {
     let starts = 0;
     const careless = defineTool({
       name: "careless",
@@ -72,7 +80,7 @@ describe("runTool", () => {
       },
     });
     expect((await runTool(careless)).text).toBe("done");
-    expect((await runTool(careless, {}, { interrupt: true })).error).toMatchObject({ data: { code: "REPLAY_DIVERGED" } });
+    expect((await runTool(careless, {}, { crashAt: "every" })).error).toMatchObject({ data: { code: "REPLAY_DIVERGED" } });
   });
 });
 

@@ -5,7 +5,7 @@
  *   const run = await runTool(bookDinner, { date: "2026-12-24", time: "19:00" }, { answers: { "party-size": { partySize: 4 } } });
  *   expect(run.text).toMatch(/Confirmed for 4/);
  *
- * A tool meets here what it meets there: it is started anew after every wait. With `interrupt` the worker also dies after every recorded
+ * A tool meets here what it meets there: it is started anew after every wait. With `crashAt` the worker also dies after every recorded
  * step, which brings out what a tool does outside of `ctx`. What it reads there (`Date.now`, `Math.random`, `fetch` …) before it waits fails
  * the test by itself, with the line: see `strict`.
  */
@@ -41,12 +41,12 @@ import {
   isFinished,
   isOnPage,
   leavePage,
+  newTaskId,
   parseDuration,
   receiveEvent,
   runTask,
-  split,
 } from "@parley/core";
-import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
+import { createMemoryClaims, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
 import { markDefinition } from "./definition.ts";
 import { present } from "./present.ts";
@@ -60,17 +60,21 @@ export { provide } from "./module.ts";
 export { ImpureHandler, type Impurity } from "./purity.ts";
 export type { Answerer } from "./testing-people.ts";
 
-/** What a person does with a question that has no content to give: agree (url mode), say no, close it, or let it time out. */
+/** The person agrees to what has no content to give: to visit a page (url mode). */
 export const accept: unique symbol = Symbol("accept");
+/** The person says no. */
 export const decline: unique symbol = Symbol("decline");
+/** The person closes the question. */
 export const cancel: unique symbol = Symbol("cancel");
+/** Nobody answers until the deadline. */
 export const timeout: unique symbol = Symbol("timeout");
 /** Not a person's: the client cannot be asked that. */
 export const unavailable: unique symbol = Symbol("unavailable");
 
 /**
  * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
- * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`.
+ * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`, `{ grant: "an access token" }`,
+ * `{ returned: { … } }`.
  */
 export type Reply =
   | JsonObject
@@ -90,6 +94,7 @@ export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) 
 /** What other systems tell, by the event's name, then `name#2`, `name#3` …; the symbol lets it time out. */
 export type Told = { readonly [eventKey: string]: Json | typeof timeout };
 
+/** What a test says of the client, the time and the deployment. */
 export interface TestOptions {
   /** What the client can be asked; everything unless said otherwise. */
   readonly capabilities?: ClientCapabilities;
@@ -97,7 +102,7 @@ export interface TestOptions {
   /** The time at the start; the first second of 2026 unless said otherwise. */
   readonly now?: Date;
   /** Kills the run after every record; as a number after that one, counted from 1, and never again. */
-  readonly interrupt?: boolean | number;
+  readonly crashAt?: "every" | number | undefined;
   /** Answers that come with the call: the contents of forms, by ask key. They count for tools with `earlyReplies`. */
   readonly early?: { readonly [askKey: string]: JsonObject };
   /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
@@ -114,8 +119,11 @@ export interface TestOptions {
    * calls stand in `impurities`.
    */
   readonly strict?: boolean;
+  /** Other tools that the tool calls (`ctx.call`): in production those that the workers serve. */
+  readonly tools?: readonly Tool[];
 }
 
+/** A task under test: what clients see of it, what was recorded, and what a test can do to it. */
 export interface TestTask {
   /** The task as clients see it. */
   readonly task: Task;
@@ -154,7 +162,9 @@ export interface TestTask {
 /** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS, and ImpureHandler as does everything that lets it run. */
 export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
   const stage = createStage(tool, options);
+  stage.taskId = await newTaskId(stage.services, { caller: caller(options.principal) });
   const { id } = await createTask(stage.services, tool, {
+    taskId: stage.taskId,
     caller: caller(options.principal),
     arguments: args,
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
@@ -230,63 +240,80 @@ interface Stage {
   readonly asks: Ask[];
   readonly journal: string[];
   readonly watch: Watch;
-  dueAtMs: number;
+  /** When tasks must run at the latest, those of children among them. */
+  readonly dueAtMs: Map<string, number>;
   tool: Tool | Prompt;
+  readonly others: readonly Tool[];
+  /** The task under test; others are its children. */
+  taskId: string;
 }
 
 const stages = new WeakMap<TestTask, Stage>();
 
 function nextDueAtMs(running: TestTask): number {
-  return stages.get(running)?.dueAtMs ?? Infinity;
+  const stage = stages.get(running);
+  return stage ? nextOf(stage) : Infinity;
+}
+
+function nextOf({ dueAtMs }: Stage): number {
+  return Math.min(Infinity, ...dueAtMs.values());
 }
 
 function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
+  const { crashAt } = options;
+  // A test whose worker never dies would pass.
+  if (crashAt !== undefined && crashAt !== "every" && !(Number.isInteger(crashAt) && crashAt >= 1)) {
+    throw new TypeError(`crashAt must be "every" or the number of a record, counted from 1, and is ${JSON.stringify(crashAt)}`);
+  }
   const clock = createTestClock(options.now ?? new Date("2026-01-01T00:00:00Z"));
-  const events = createMemoryEvents();
+  const wakeUps = createMemoryWakeUps();
   const runs: RunRef[] = [];
-  const memory = createMemoryStore({ clock, events });
-  const noted = (entries: readonly { key: string }[]) => {
+  const memory = createMemoryStore({ clock, wakeUps });
+  const noted = (taskId: string, entries: readonly { key: string }[]) => {
+    if (taskId !== stage.taskId) return;
     for (const { key } of entries) if (!stage.journal.includes(key)) stage.journal.push(key);
   };
   /** The worker has died: its lease is to have run out. */
-  let isInterrupted = false;
+  let isDead = false;
   let records = 0;
   const store: TaskStore = {
     ...memory,
     begin(request) {
-      const nowMs = isInterrupted ? request.nowMs + request.leaseMs : request.nowMs;
-      isInterrupted = false;
+      const nowMs = isDead ? request.nowMs + request.leaseMs : request.nowMs;
+      isDead = false;
       return memory.begin({ ...request, nowMs });
     },
     async record(request) {
       const recorded = await memory.record(request);
-      noted(request.entries);
+      noted(request.taskId, request.entries);
       // To the run it looks as if another worker had taken its task over; what it recorded stays.
       records += 1;
-      isInterrupted = options.interrupt === true || options.interrupt === records;
-      if (isInterrupted) stage.watch.repeats();
-      return isInterrupted ? "refused" : recorded;
+      isDead = crashAt === "every" || crashAt === records;
+      if (isDead) stage.watch.repeats();
+      return isDead ? "refused" : recorded;
     },
     async park(request) {
       // A restart and a retry begin anew on purpose.
       if (!request.restart && request.attempt === 0) stage.watch.repeats();
       const parked = await memory.park(request);
-      noted(request.entries);
-      for (const ask of split(request.asks).asks) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
-      stage.dueAtMs = request.dueAtMs;
+      noted(request.taskId, request.entries);
+      const shown = await memory.load(stage.taskId);
+      for (const ask of shown?.asks ?? []) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
+      stage.dueAtMs.set(request.taskId, request.dueAtMs);
       return parked;
     },
     async answer(request) {
       const recorded = await memory.answer(request);
-      if (recorded.receipt === "accepted") noted([{ key: entryKey("ask", request.key) }]);
+      if (recorded.receipt === "accepted") noted(request.taskId, [{ key: entryKey("ask", request.key) }]);
       return recorded;
     },
     async finish(request) {
-      noted(request.entries);
+      noted(request.taskId, request.entries);
+      stage.dueAtMs.delete(request.taskId);
       return memory.finish(request);
     },
     async settle(request) {
-      noted(request.entries);
+      noted(request.taskId, request.entries);
       return memory.settle(request);
     },
   };
@@ -294,7 +321,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     services: {
       store,
       queue: { add: async (run) => void runs.push(run) },
-      events,
+      wakeUps,
       clock,
       scope: createTestScope(),
       ids: createTestIds(),
@@ -309,12 +336,17 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
           if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `nothing is left of the page "${key}" of this task`);
           return text;
         },
+        replace: (taskId, key, before, text) => store.redeposit({ taskId, key, before, deposit: text }),
       },
+      // A provider that always renews.
+      oauth: { refresh: async (tokens) => ({ ...tokens, accessToken: `${tokens.accessToken}, renewed` }) },
+      claims: createMemoryClaims({ clock }),
       // Every sleep parks, so that the clock decides how long it takes.
       settings: {
         ...DEFAULT_SETTINGS,
         inlineSleepMaxMs: 0,
         divergenceWaitMs: 50,
+        oauthScopes: "any",
         showErrors: options.showErrors ?? true,
         ...present({
           withoutCapability: options.withoutCapability,
@@ -328,8 +360,10 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     asks: [],
     journal: [],
     watch: createWatch(),
-    dueAtMs: Infinity,
+    dueAtMs: new Map(),
     tool,
+    others: options.tools ?? [],
+    taskId: "",
   };
   return stage;
 }
@@ -344,16 +378,17 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
 
   async function settle(): Promise<void> {
     for (let run = stage.runs.shift(); run; run = stage.runs.shift()) {
-      const report = await watch.during(() => runTask(services, catalogue(onStage(stage.tool, watch)), run));
+      const served = [stage.tool, ...stage.others].map((each) => onStage(each, watch));
+      const report = await watch.during(() => runTask(services, catalogue(served), run));
       if (isStrict && watch.impurities.length > 0) throw new ImpureHandler(`${stage.tool.kind} ${stage.tool.name}`, watch.impurities);
-      if (report.type === "fenced" && !isFinished((await store.load(taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
+      if (report.type === "fenced" && !isFinished((await store.load(run.taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
     }
     const loaded = await store.load(taskId);
     if (!loaded) throw new Error("the task has expired");
-    if (loaded.owed) {
-      // What is tried again is tried at once: a test has no patience.
-      stage.runs.push(...(await store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 1 })));
-      return settle();
+    if (isFinished(loaded.status)) {
+      // Only what has to be compensated is due then, children among it. What is tried again is tried at once: a test has no patience.
+      stage.runs.push(...(await store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 100 })));
+      if (stage.runs.length > 0) return settle();
     }
     task = loaded;
     feed = (await store.feed(taskId, undefined)).items;
@@ -399,7 +434,9 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         if (reply === unavailable) impossible.push(key);
         else if (isOnPage(ask) && typeof reply !== "symbol" && !isCompletedElsewhere(ask)) onPages.set(key, reply);
         else if (isOnPage(ask) && reply === accept && !isCompletedElsewhere(ask))
-          throw new Error(`"${key}" is answered on its page: { secret: "…" } or { file: { name, text } }`);
+          throw new Error(
+            `"${key}" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }`,
+          );
         else raw[key] = rawReply(ask, reply);
       }
       for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
@@ -412,9 +449,10 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         ...[...onPages].map(async ([key, reply]) => {
           const ask = open.get(key);
           if (!ask) throw new Error(`"${key}" is not asked`);
-          const answer = await pageAnswer(services, taskId, ask, reply);
-          const { digest } = ask;
-          return [key, await leavePage(services, { taskId, caller: answererTo(key), key, digest, answer })] as const;
+          // A page is of the task that asks.
+          const at = ask.route ?? { taskId, key };
+          const answer = await pageAnswer(services, at.taskId, { ...ask, key: at.key }, reply);
+          return [key, await leavePage(services, { ...at, caller: answererTo(key), digest: ask.digest, answer })] as const;
         }),
       ]);
       for (const [key, receipt] of receipts) {
@@ -435,10 +473,10 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async advance(duration) {
       const untilMs = clock.now() + parseDuration(duration);
       // What comes due on the way runs at its time, as it would.
-      while (!isFinished(task.status) && stage.dueAtMs <= untilMs) {
-        clock.moveTo(stage.dueAtMs);
-        stage.dueAtMs = Infinity;
-        stage.runs.push(...(await store.overdue({ partition: 0, nowMs: clock.now(), limit: 1 })));
+      for (let dueAtMs = nextOf(stage); !isFinished(task.status) && dueAtMs <= untilMs; dueAtMs = nextOf(stage)) {
+        clock.moveTo(dueAtMs);
+        for (const [id, atMs] of stage.dueAtMs) if (atMs <= clock.now()) stage.dueAtMs.delete(id);
+        stage.runs.push(...(await store.overdue({ partition: 0, nowMs: clock.now(), limit: 100 })));
         await settle();
       }
       clock.moveTo(untilMs);
@@ -489,6 +527,19 @@ async function pageAnswer(services: Services, taskId: string, { key, request }: 
   if (page?.kind === "secret") {
     if (typeof given["secret"] !== "string") throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
     return { action: "accept", content: { deposit: key }, deposit: given["secret"] };
+  }
+  if (page?.kind === "visit") {
+    const { returned } = given;
+    if (typeof returned !== "object" || returned === null || Array.isArray(returned))
+      throw new Error(`"${key}" asks to visit a page and come back: answer { returned: { … } }, with the parameters`);
+    return { action: "accept", content: { query: returned } };
+  }
+  if (page?.kind === "oauth") {
+    const { grant: accessToken, scopes = [...page.scopes] } = given;
+    if (typeof accessToken !== "string")
+      throw new Error(`"${key}" asks for access at ${page.provider}: answer { grant: "an access token" }`);
+    const tokens = { provider: page.provider, accessToken, refreshToken: "refresh", scopes };
+    return { action: "accept", content: { deposit: key, provider: page.provider, scopes }, deposit: JSON.stringify(tokens) };
   }
   const files = (given["files"] ?? (given["file"] === undefined ? undefined : [given["file"]])) as readonly TestFile[] | undefined;
   if (!files || files.length === 0) throw new Error(`"${key}" asks for files: answer { file: { name, text } } or { files: […] }`);

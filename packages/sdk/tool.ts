@@ -1,9 +1,10 @@
 /**
  * `defineTool`: from what an author writes to what core runs and dialects list.
  */
-import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, RunSettings, Tool } from "@parley/core";
-import { type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
+import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, Limit, RunSettings, Tool } from "@parley/core";
+import { DEFAULT_TENANT, type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type CompensationContext, compensationContext } from "./compensation.ts";
+import type { TypedTool } from "./call.ts";
 import { type Context, createContext } from "./context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
@@ -17,6 +18,7 @@ import { validateShape } from "./validate-json.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
 import { withoutDropped } from "./without-dropped.ts";
 
+/** What a client may know of a tool before it is called (MCP, `ToolAnnotations`). Hints, and no promises. */
 export interface ToolAnnotations {
   readonly title?: string;
   /** Does not change anything. */
@@ -29,6 +31,7 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
+/** A picture that clients may show for a tool (MCP, `Icon`). */
 export interface Icon {
   readonly src: string;
   readonly mimeType?: string;
@@ -36,6 +39,7 @@ export interface Icon {
   readonly theme?: "light" | "dark";
 }
 
+/** How a tool's runs are tried again, bounded and kept. */
 export interface RunOptions {
   /** How often the handler is started, in all, while it throws something that is not a ToolError; 1 by default. */
   readonly attempts?: number;
@@ -45,6 +49,22 @@ export interface RunOptions {
   readonly runTimeout?: Duration;
   /** How long the finished task can be read, a day by default. */
   readonly retention?: Duration;
+}
+
+/**
+ * Kept by the deployment for all workers together. A task beyond the limit waits for its turn, the older first, without a worker, and its status says
+ * so. What asks a person or sleeps holds no slot meanwhile.
+ */
+export interface ToolLimit<I extends Schema> {
+  /** Runs at work at once, from 1 to 10,000. */
+  readonly concurrency?: number;
+  /** Tasks that begin: `"100/m"`, with s, m, h or d. As many may begin at once, and then as they come free again. */
+  readonly rate?: `${number}/${"s" | "m" | "h" | "d"}`;
+  /**
+   * Whose limit it is: one for each text that it gives, of at most 256 characters. Without it there is one for the tool. It is called before each run,
+   * so it reads nothing but the arguments and the caller.
+   */
+  per?(args: OutputOf<I>, caller: { readonly principal: string; readonly tenant: string }): string;
 }
 
 interface ToolFacts<I extends Schema> extends RunOptions {
@@ -83,6 +103,8 @@ interface ToolFacts<I extends Schema> extends RunOptions {
    * Only where the server requires access tokens.
    */
   readonly scopes?: readonly string[];
+  /** How many of its runs are at work at once, and how many of its tasks begin in a time, in all workers together. See `ToolLimit`. */
+  readonly limit?: ToolLimit<I>;
   /**
    * Undoes what the tool did, once its task has ended without its result: cancelled by its client, out of time, or since `run` threw, also a ToolError
    * or a question that nobody answered. Runs once to its end, on any
@@ -115,8 +137,10 @@ type DataReturn<O extends Schema> = InputOf<O> | StructuredResult<InputOf<O>>;
  * that says so. Anything else is tried again within `attempts`, and then becomes a result with `isError` that names an id in the operator's log
  * and nothing of the error. Throws DefinitionError when the tool cannot be served as written.
  */
-export function defineTool<I extends Schema = Schema<JsonObject>>(definition: ToolDefinition<I>): Tool;
-export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(definition: DataToolDefinition<I, O>): Tool;
+export function defineTool<I extends Schema = Schema<JsonObject>>(definition: ToolDefinition<I>): TypedTool<InputOf<I>, string>;
+export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(
+  definition: DataToolDefinition<I, O>,
+): TypedTool<InputOf<I>, OutputOf<O>>;
 export function defineTool(definition: ToolDefinition<Schema> | DataToolDefinition<Schema, Schema>): Tool {
   const { name, input, output } = definition;
   if (!TOOL_NAME.test(name)) {
@@ -182,6 +206,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       icons: definition.icons?.map((icon) => plainJson(`an icon of tool ${name}`, icon) as JsonObject),
       meta: definition.meta,
       scopes: definition.scopes && scopesOf(name, definition.scopes),
+      limit: definition.limit && limitOf(name, definition.limit, given),
     }),
     async readArguments(args) {
       if (!input) return noArguments(args);
@@ -214,6 +239,29 @@ function scopesOf(name: string, scopes: readonly string[]): readonly string[] {
   throw new DefinitionError(
     `tool ${name}: the scope ${JSON.stringify(wrong)} is not allowed: use 1 to 128 printable characters without space, " and \\`,
   );
+}
+
+const RATE = /^([1-9]\d{0,5})\/([smhd])$/;
+const WINDOW_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const CONCURRENCY_MAX = 10_000;
+
+function limitOf(name: string, { concurrency, rate, per }: ToolLimit<Schema>, given: (args: JsonObject) => Promise<unknown>): Limit {
+  if (concurrency === undefined && rate === undefined)
+    throw new DefinitionError(`tool ${name}: limit says neither concurrency nor rate: give one of them, such as { concurrency: 5 }`);
+  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= CONCURRENCY_MAX))
+    throw new DefinitionError(`tool ${name}: limit.concurrency is ${concurrency} and must be a whole number from 1 to ${CONCURRENCY_MAX}`);
+  const [, count, unit] = RATE.exec(rate ?? "") ?? [];
+  if (rate !== undefined && count === undefined)
+    throw new DefinitionError(
+      `tool ${name}: limit.rate is ${JSON.stringify(rate)} and must be a number from 1 to 999999 and s, m, h or d, such as "100/m"`,
+    );
+  const windowMs = WINDOW_MS[unit as keyof typeof WINDOW_MS];
+  return {
+    ...present({ concurrency, rate: count === undefined ? undefined : { count: Number(count), windowMs } }),
+    async keyOf(args, { principal, tenant = DEFAULT_TENANT }) {
+      return per ? per(await given(args), { principal, tenant }) : "";
+    },
+  };
 }
 
 const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;

@@ -37,8 +37,8 @@ describe("a signal", () => {
     ["sample throws Withdrawn", (ctx, signal) => ctx.sample("maybe", { messages: [], maxTokens: 1 }, { signal }), /^Withdrawn/],
     ["roots throws Withdrawn", (ctx, signal) => ctx.roots("maybe", { signal }), /^Withdrawn/],
   ])("withdraws a question: %s", async (_what, wait, outcome) => {
-    for (const interrupt of [false, true]) {
-      const running = await startTool(givingUp(wait), {}, { interrupt });
+    for (const crashAt of [undefined, "every"] as const) {
+      const running = await startTool(givingUp(wait), {}, { crashAt });
       expect(openKeys(running)).toEqual(["maybe", "other"]);
       await running.answer({ other: yes });
       expect(openKeys(running)).toEqual(["last"]);
@@ -110,7 +110,7 @@ describe("branch", () => {
       expectTypeOf(names).toEqualTypeOf<string[]>();
       return names.join();
     });
-    const run = await runTool(branching, {}, { answers: { "ada/keep": yes, "bob/keep": yes }, interrupt: true });
+    const run = await runTool(branching, {}, { answers: { "ada/keep": yes, "bob/keep": yes }, crashAt: "every" });
     expect(run.text).toBe("ada,bob");
     expect(run.journal.toSorted()).toEqual(["ask:ada/keep", "ask:bob/keep", "step:ada/after/note", "step:bob/after/note"]);
   });
@@ -135,7 +135,7 @@ describe("branch", () => {
       }
       return "paid";
     });
-    await runTool(branching, {}, { interrupt: true });
+    await runTool(branching, {}, { crashAt: "every" });
     expect([seen[0], seen[2]]).toEqual([".ada/pay", ".bob/pay"]);
     expect(seen[1]).not.toBe(seen[3]);
   });
@@ -156,7 +156,7 @@ describe("restart", () => {
   const answers = { again: yes, "again@1": yes, "again@2": yes };
 
   test("begins the same task anew with these arguments, and old answers fit no new question", async () => {
-    const run = await runTool(counting, {}, { answers, interrupt: true });
+    const run = await runTool(counting, {}, { answers, crashAt: "every" });
     expect(run.asks.map(({ key }) => key)).toEqual(["again", "again@1", "again@2"]);
     expect(run.journal).toContain("step:count@2");
     expect(new Set(run.text.split("\n")).size).toBe(3);
@@ -210,7 +210,7 @@ describe("steps", () => {
       const { at } = await slow;
       return await failing.then(String, (error: Error) => `${at} ${error.message}`);
     });
-    expect((await runTool(early, {}, { interrupt: true })).text).toBe("1970-01-01T00:00:00.000Z full");
+    expect((await runTool(early, {}, { crashAt: "every" })).text).toBe("1970-01-01T00:00:00.000Z full");
   });
 
   test("that fail and that nobody ever awaits fail the task by name", async () => {
@@ -241,7 +241,7 @@ describe("a sleep until a time", () => {
     });
 
   test.each([new Date("2026-01-02T08:00:00Z"), "2026-01-02T09:00:00+01:00", Date.UTC(2026, 0, 2, 8)])("ends then: %s", async (time) => {
-    const running = await startTool(sleeping(time), {}, { interrupt: true });
+    const running = await startTool(sleeping(time), {}, { crashAt: "every" });
     await running.advance("31 hours");
     expect(running.task.status).toBe("working");
     await running.advance("1 hour");

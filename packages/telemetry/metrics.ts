@@ -1,7 +1,7 @@
 /**
  * Every metric of Parley, in one place: docs/operations.md has the same table, and a test holds the two together.
  *
- * Labels are bounded: names come from the catalogue and from the lists below, never from a request. Anything else is `other`.
+ * Labels are bounded: names come from the catalogue and from the lists of labels.ts, never from a request. Anything else is `other`.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -53,7 +53,7 @@ export function createMetrics() {
     // Workers.
     runs: histogram(
       "parley_run_seconds",
-      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, fenced, broken), from holding the task to writing down the end.",
+      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, limited, fenced, broken), from holding the task to writing down the end.",
       RUN,
       ["tool", "end"],
     ),
@@ -133,56 +133,4 @@ export function createMetrics() {
     redis: histogram("parley_redis_seconds", "Round trips of the task store to Redis, by operation.", FAST, ["operation"]),
     build: gauge("parley_build_info", "Always 1; says what runs here.", ["version", "process"]),
   };
-}
-
-/** The methods of every revision that is spoken; a request that never became a message has none. */
-const METHODS = new Set([
-  "completion/complete",
-  "elicitation/create",
-  "initialize",
-  "logging/setLevel",
-  "notifications/cancelled",
-  "notifications/initialized",
-  "notifications/progress",
-  "notifications/roots/list_changed",
-  "ping",
-  "prompts/get",
-  "prompts/list",
-  "resources/list",
-  "resources/read",
-  "resources/subscribe",
-  "resources/templates/list",
-  "resources/unsubscribe",
-  "server/discover",
-  "subscriptions/listen",
-  "tasks/cancel",
-  "tasks/get",
-  "tasks/list",
-  "tasks/result",
-  "tasks/sendInput",
-  "tasks/update",
-  "tools/call",
-  "tools/list",
-]);
-
-const DIALECTS = new Set(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
-
-export function methodLabel(method: string | undefined): string {
-  return method === undefined ? "none" : METHODS.has(method) ? method : "other";
-}
-
-export function dialectLabel(version: string | undefined): string {
-  return version === undefined ? "none" : DIALECTS.has(version) ? version : "other";
-}
-
-const TOOLS_MAX = 500;
-const tools = new Set<string>();
-
-/** A tool's or prompt's name. A catalogue that is larger than this, or always new, must not fill the collector's memory. */
-export function toolLabel({ kind, name }: { readonly kind: "tool" | "prompt"; readonly name: string }): string {
-  const label = kind === "tool" ? name : `prompts/${name}`;
-  if (tools.has(label)) return label;
-  if (tools.size >= TOOLS_MAX) return "other";
-  tools.add(label);
-  return label;
 }

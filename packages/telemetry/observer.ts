@@ -1,5 +1,6 @@
 import type { Observer, RunReport } from "@parley/core";
-import { type Metrics, toolLabel } from "./metrics.ts";
+import { toolLabel } from "./labels.ts";
+import type { Metrics } from "./metrics.ts";
 import type { Tracing } from "./tracing.ts";
 
 /** Sets fields for every line that is logged within `work`. */
@@ -40,7 +41,8 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
       if (metrics) {
         const tool = toolLabel(task.call);
         metrics.answers.inc({ tool, receipt: receipt.type });
-        if (ask && receipt.type === "accepted") metrics.answerWait.observe({ tool }, Math.max(0, Date.now() - ask.askedAtMs) / 1_000);
+        if (ask && receipt.type === "accepted" && receipt.missing === undefined)
+          metrics.answerWait.observe({ tool }, Math.max(0, Date.now() - ask.askedAtMs) / 1_000);
       }
       return receipt;
     },

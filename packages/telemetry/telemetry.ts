@@ -5,7 +5,8 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Catalogue, ErrorCode, KeyedEntry, Observer, TaskStore } from "@parley/core";
-import { createMetrics, type Metrics, toolLabel } from "./metrics.ts";
+import { toolLabel } from "./labels.ts";
+import type { Metrics } from "./metrics.ts";
 import { createObserver, type WithLogFields } from "./observer.ts";
 import { openOperatorPort } from "./operator-port.ts";
 import type { TelemetrySettings } from "./settings.ts";
@@ -44,9 +45,9 @@ export interface TelemetryOptions {
 }
 
 export async function createTelemetry(settings: TelemetrySettings, options: TelemetryOptions): Promise<Telemetry> {
-  const metrics = settings.metrics && createMetrics();
+  // A client of Prometheus and OpenTelemetry take a tenth of a second each to load: only who wants metrics or traces waits for them.
+  const metrics = settings.metrics && (await import("./metrics.ts")).createMetrics();
   metrics?.build.set({ version: options.version, process: options.process }, 1);
-  // OpenTelemetry takes a tenth of a second to load: only who wants traces waits for it.
   const tracing =
     settings.traces &&
     (await import("./tracing.ts")).startTracing(settings.traces, { service: `parley-${options.process}`, version: options.version });

@@ -60,7 +60,7 @@ try {
       const aimed = attack.request(attack.aims[index as 0 | 1], own.get(attacker) ?? { sessionId: "none", revision: "2025-11-25" });
       const request = trick.of({ ...aimed, headers: { ...aimed.headers, ...attacker.headers } }, victim);
       answers[index] = await http.send(request, {
-        timeoutMs: 10_000,
+        timeoutMs: 60_000,
         bytesMax: 1_000_000,
         enough: (messages) => messages.length > 0,
         lingerMs: 5_000,
@@ -86,8 +86,11 @@ try {
   if (after !== before) findings.push(`Ada finds other things than she left\n    ${before}\n    ${after}`);
   await adaAnswers();
 
-  const [foreignMs, unknownMs] = await timed(origin, attackers, attacks);
-  if (Math.abs(foreignMs - unknownMs) > TIME_DIFFERENCE_MAX_MS) {
+  let [foreignMs, unknownMs] = await timed(origin, attackers, attacks);
+  const isTold = () => Math.abs(foreignMs - unknownMs) > TIME_DIFFERENCE_MAX_MS;
+  // What tells the two apart does so each time; what else the machine does, now and then.
+  for (let again = 0; again < 2 && isTold(); again += 1) [foreignMs, unknownMs] = await timed(origin, attackers, attacks);
+  if (isTold()) {
     findings.push(`tasks/get takes ${foreignMs.toFixed(2)} ms for a task of Ada's and ${unknownMs.toFixed(2)} ms for one that never was`);
   }
   console.log(`requests           ${(PAIRS - left) * 2} in ${seconds.toFixed(0)} s`);
@@ -134,7 +137,7 @@ async function timed(
     const request = looks.request(looks.aims[index], { sessionId: "none", revision: "2025-11-25" });
     const { ms } = await http.send(
       { ...request, headers: { ...request.headers, ...colleague.headers } },
-      { timeoutMs: 10_000, bytesMax: 100_000 },
+      { timeoutMs: 60_000, bytesMax: 100_000 },
     );
     took[index].push(ms);
   }

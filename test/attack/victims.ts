@@ -84,7 +84,10 @@ export async function startVictim(): Promise<Victim> {
       async look() {
         const seen = Object.values(tasks).map(async (taskId) => await caller.stateless({ method: "tasks/get", params: { taskId } }));
         const listed = await caller.inSession(session, "tasks/list");
-        return JSON.stringify([await Promise.all(seen), listed]);
+        // The interval grows with a task's age, by nobody's doing.
+        return JSON.stringify([await Promise.all(seen), listed], (key, value: unknown) =>
+          key.startsWith("pollInterval") ? undefined : value,
+        );
       },
       async close() {
         caller.close();

@@ -399,7 +399,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       "concurrency",
       "all in place of race",
       "cc",
-      ["const { person, answer } = await Promise.race([", "const [{ person, answer }] = await Promise.all(["],
+      ["const { person, answer, by } = await Promise.race([", "const [{ person, answer, by }] = await Promise.all(["],
     ],
     ["concurrency", "the deputy at once, without patience", "dd", ['await ctx.sleep("patience", "1 day", { signal });', ""]],
     [

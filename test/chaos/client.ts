@@ -44,17 +44,19 @@ export interface ClientOptions {
   /** How long a reply may take. */
   readonly timeoutMs: number;
   readonly connections: number;
+  /** What is sent at this moment, where callers are asked for it. */
+  readonly token?: () => string;
 }
 
 /** What a system in trouble may say: it leaves open what happened. Every other code says that nothing did. */
-const IN_TROUBLE = new Set(["UNAVAILABLE", "OVERLOADED", "CALL_TIMEOUT"]);
+const IN_TROUBLE = new Set(["UNAVAILABLE", "OVERLOADED", "CALL_TIMEOUT", "PROVIDER_UNAVAILABLE"]);
 
 interface Reply {
   readonly result?: object;
   readonly error?: { readonly message: string; readonly data?: { readonly hint?: string } };
 }
 
-export function createClient(url: string, { timeoutMs, connections }: ClientOptions): Client {
+export function createClient(url: string, { timeoutMs, connections, token }: ClientOptions): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const { hostname, port, pathname } = new URL(url);
 
@@ -66,6 +68,7 @@ export function createClient(url: string, { timeoutMs, connections }: ClientOpti
       "mcp-protocol-version": REVISION,
       "mcp-method": method,
       "mcp-name": name,
+      ...(token && { authorization: `Bearer ${token()}` }),
       "content-length": Buffer.byteLength(body),
     };
     return new Promise((resolve) => {

@@ -24,6 +24,9 @@ export const FAULTS = {
   "clock jump": 3,
   "repeated jobs": 3,
   "lost jobs": 3,
+  "rotate content keys": 3,
+  "rotate signing keys": 3,
+  "provider outage": 2,
 } as const satisfies Record<string, number>;
 
 export type Fault = keyof typeof FAULTS;
@@ -68,7 +71,14 @@ export async function injectFaults(system: System, { random, weights, taskIds, o
   return counts;
 }
 
-function possibleFaults({ wires, topology }: System, weights: FaultWeights): FaultWeights {
+const OF_GUARDS: readonly string[] = ["rotate content keys", "rotate signing keys", "provider outage"] satisfies Fault[];
+
+function possibleFaults({ guard, ...system }: System, weights: FaultWeights): FaultWeights {
+  const possible = possibleAnywhere(system, weights);
+  return guard ? possible : Object.fromEntries(Object.entries(possible).filter(([name]) => !OF_GUARDS.includes(name)));
+}
+
+function possibleAnywhere({ wires, topology }: Pick<System, "wires" | "topology">, weights: FaultWeights): FaultWeights {
   const { "cut connections": cut, "slow connections": slow, "frozen connections": freeze, ...rest } = weights;
   const ofWires: FaultWeights = wires
     ? { ...(cut && { "cut connections": cut }), ...(slow && { "slow connections": slow }), ...(freeze && { "frozen connections": freeze }) }
@@ -142,6 +152,18 @@ async function inject(fault: Fault, { system, random, meddler, taskIds, recover 
       );
     case "lost jobs":
       return await meddler.loseJobs(random.between(1, 20));
+    case "rotate content keys":
+      // In this turn: rotations follow one another.
+      await system.guard?.rotateContentKeys({ url: topology.url, prefix: system.prefix, partitions: system.partitions });
+      return true;
+    case "rotate signing keys":
+      recover(async () => system.guard?.rotateSigningKeys());
+      return true;
+    case "provider outage": {
+      const forMs = random.between(500, 5_000);
+      recover(async () => system.guard?.providerOutage(forMs));
+      return true;
+    }
   }
 }
 

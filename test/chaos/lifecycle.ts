@@ -19,7 +19,7 @@ export interface Living {
 }
 
 /** How long a lifecycle may take with everything that breaks. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 300_000;
 
 export async function live(plan: Plan, living: Living): Promise<Story> {
   const story: Story = { plan, calm: living.calm, sent: [], left: false, abandoned: false, wrong: [] };

@@ -1,10 +1,11 @@
 /**
  * The chaos suite's command line. Exits with 0 exactly when nothing was broken.
  *
- *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS] [--keep]
+ *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS] [--guarded] [--keep]
  *   npm run test:chaos -- --races N [--seed N] [--history FILE]
  *   npm run test:chaos -- --sabotage
  *
+ * --guarded: callers have tokens and content is encrypted, with keys that are replaced meanwhile.
  * --keep tells each fault and leaves the servers' directory behind; --report FILE writes vitest's totals, for .ci/run.
  */
 import { writeFile } from "node:fs/promises";
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     topology: { type: "string", default: "always" },
     faults: { type: "string" },
     limit: { type: "string" },
+    guarded: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
     races: { type: "string" },
     history: { type: "string" },
@@ -50,10 +52,22 @@ process.exit((await run()) === 0 ? 0 : 1);
 async function chaos(): Promise<number> {
   const lifecycles = Number(values.lifecycles);
   const people = Number(values.people);
-  const limitMs = values.limit === undefined ? 120_000 + lifecycles * 250 : Number(values.limit) * 1_000;
-  const { keep } = values;
+  const limitMs = values.limit === undefined ? 120_000 + lifecycles * 1_000 : Number(values.limit) * 1_000;
+  const { keep, guarded } = values;
   const weights = weightsOf(values.faults?.split(","));
-  const report = await runChaos({ seed, lifecycles, people, frontEnds: 3, workers: 3, weights, limitMs, keep, topology, progress });
+  const report = await runChaos({
+    seed,
+    lifecycles,
+    people,
+    frontEnds: 3,
+    workers: 3,
+    weights,
+    limitMs,
+    guarded,
+    keep,
+    topology,
+    progress,
+  });
   const { findings, faults, ...facts } = report;
   print(facts, faults);
   console.log(`findings           ${findings.length}`);
@@ -72,7 +86,7 @@ function weightsOf(names: readonly string[] | undefined): FaultWeights {
 }
 
 async function races(answers: number): Promise<number> {
-  const report = await race({ seed, answers, limitMs: 120_000 + answers * 10, topology, progress, history: values.history });
+  const report = await race({ seed, answers, limitMs: 120_000 + answers * 150, topology, progress, history: values.history });
   const { violations, faults, ...facts } = report;
   print(facts, faults);
   console.log(`violations         ${violations.length}`);

@@ -1,6 +1,7 @@
 /** Does to the run queue what a network, an operator or a lost write could: jobs come twice, late, out of order, or not at all. */
 import { connectRedis } from "@parley/redis";
 import type { Random } from "./random.ts";
+import { until } from "../support/until.ts";
 import type { System } from "./system.ts";
 
 export interface Meddler {
@@ -15,7 +16,7 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 
 export async function openMeddler({ topology, prefix, partitions }: System): Promise<Meddler> {
   const { url } = topology;
-  const backend = await connectRedis({ url, prefix, partitions, commandTimeoutMs: 1_000 }, { log: silent });
+  const backend = await until(() => connectRedis({ url, prefix, partitions, commandTimeoutMs: 1_000 }, { log: silent }));
   const nodes = await topology.open();
   for (const node of nodes) node.on("error", () => undefined); // broken on purpose
 

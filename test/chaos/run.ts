@@ -11,6 +11,7 @@ import { type Client, createClient, type TaskState } from "./client.ts";
 import { readEvidence } from "./evidence.ts";
 import { type Fault, type FaultWeights, injectFaults } from "./faults.ts";
 import { inParallel } from "./in-parallel.ts";
+import { startGuard } from "./guard.ts";
 import { judge } from "./judge.ts";
 import { live } from "./lifecycle.ts";
 import { drawPlan } from "./plan.ts";
@@ -31,6 +32,8 @@ export interface ChaosOptions {
   /** The run always stops by itself after this long. */
   readonly limitMs: number;
   readonly topology: (directory: string) => Promise<Topology>;
+  /** Callers have tokens and content is encrypted, with keys that are replaced meanwhile. */
+  readonly guarded: boolean;
   /** Tell each fault, and leave the servers' directory. */
   readonly keep: boolean;
   /** Told what the run is at, now and then. */
@@ -55,13 +58,14 @@ export interface ChaosReport {
 const CALM_LIFECYCLES = 20;
 const PROGRESS_EVERY = 100;
 /** How long what was left undone may take once everything is good again: stalled jobs, leases, retries. */
-const REST_MS = 60_000;
+const REST_MS = 120_000;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const directory = await mkdtemp(join(tmpdir(), "parley-chaos-"));
   const topology = await options.topology(directory);
+  const guard = options.guarded ? await startGuard(directory) : undefined;
   try {
-    const system = await startSystem({ topology, directory, frontEnds: options.frontEnds, workers: options.workers });
+    const system = await startSystem({ topology, directory, frontEnds: options.frontEnds, workers: options.workers, guard });
     try {
       return await breakAndJudge(system, options);
     } finally {
@@ -69,6 +73,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   } finally {
     await topology.close();
+    await guard?.close();
     if (options.keep) options.progress(`left in ${directory}`);
     else await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -78,7 +83,11 @@ async function breakAndJudge(system: System, options: ChaosOptions): Promise<Cha
   const { seed, lifecycles, people, weights, limitMs, progress } = options;
   const startedAtMs = performance.now();
   const random = createRandom(seed);
-  const client = createClient(system.url, { timeoutMs: 3_000, connections: people * 4 });
+  const client = createClient(system.url, {
+    timeoutMs: 3_000,
+    connections: people * 4,
+    ...(system.guard && { token: system.guard.token }),
+  });
   const limit = AbortSignal.timeout(limitMs);
   const stories: Story[] = [];
   const taskIds: string[] = [];

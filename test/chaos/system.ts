@@ -11,6 +11,7 @@ import { startProxy as startTcpProxy, type TcpProxy } from "../contract/proxy.ts
 import { type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { startProxy } from "../support/proxy.ts";
 import { freePorts } from "../topologies/free-ports.ts";
+import type { Guard } from "./guard.ts";
 import { type Member, startMember } from "./member.ts";
 import type { Topology } from "../topologies/topology.ts";
 
@@ -24,6 +25,8 @@ export interface System {
   readonly topology: Topology;
   /** Between the members and Redis; absent where clients find the servers by themselves. */
   readonly wires: { readonly frontEnds: TcpProxy; readonly workers: TcpProxy } | undefined;
+  /** Absent where callers are anonymous and content is legible. */
+  readonly guard: Guard | undefined;
   /** Where the tools leave their evidence. */
   readonly evidence: string;
   close(): Promise<void>;
@@ -35,6 +38,7 @@ export interface SystemOptions {
   readonly directory: string;
   readonly frontEnds: number;
   readonly workers: number;
+  readonly guard?: Guard | undefined;
 }
 
 /** Of all keys of a run. */
@@ -42,7 +46,7 @@ export const PREFIX = "chaos";
 const TOOLS = join(import.meta.dirname, "tools/chaos.ts");
 const CLOCK = pathToFileURL(join(import.meta.dirname, "skewed-clock.mjs")).href;
 
-export async function startSystem({ topology, directory, frontEnds, workers }: SystemOptions): Promise<System> {
+export async function startSystem({ topology, directory, frontEnds, workers, guard }: SystemOptions): Promise<System> {
   const wires =
     topology.port === undefined
       ? undefined
@@ -62,6 +66,7 @@ export async function startSystem({ topology, directory, frontEnds, workers }: S
     // Here each worker dies or is cut off every six seconds, and a step takes up to half of that: five times in a row is bad luck, not poison.
     PARLEY_TAKEOVERS_MAX: "1000",
     ...topology.env,
+    ...guard?.env,
   };
   // Front ends keep their ports through all their lives.
   const ports = await freePorts(frontEnds);
@@ -105,6 +110,7 @@ export async function startSystem({ topology, directory, frontEnds, workers }: S
       workers: backs,
       topology,
       wires,
+      guard,
       evidence: join(directory, "evidence.jsonl"),
       async close() {
         await proxy.close();

@@ -16,8 +16,8 @@ const WIRE_MS = 15;
 /** Well below the 5 s after which a front end looks again. */
 const LATE_MS = 2_500;
 
-export async function lateWakeUps({ url, evidence, wires }: System): Promise<Finding[]> {
-  const client = createClient(url, { timeoutMs: 15_000, connections: AT_ONCE });
+export async function lateWakeUps({ url, evidence, wires, guard }: System): Promise<Finding[]> {
+  const client = createClient(url, { timeoutMs: 15_000, connections: AT_ONCE, ...(guard && { token: guard.token }) });
   wires?.frontEnds.slow(WIRE_MS);
   try {
     const findings: Finding[] = [];

@@ -193,7 +193,7 @@ function up(): void {
 async function roll(): Promise<void> {
   check("up: the operator's port is not published", !(await fetch(`http://localhost:${port}/metrics`)).ok);
   const rolled = startLoad(url, { tasks: 8, calls: HELD });
-  await until(() => rolled.report.calls >= HELD && rolled.report.tasks > 8, { timeoutMs: 60_000 });
+  await until(() => rolled.report.calls >= HELD && rolled.report.tasks > 8);
   await mustBeside("deploy/roll.sh", "server");
   await mustBeside("deploy/roll.sh", "worker");
   await sleep(3_000);
@@ -208,7 +208,7 @@ async function failedRoll(): Promise<void> {
   run("docker", "rm", made);
   const before = containers("server");
   const rolled = startLoad(url, { tasks: 8, calls: 8 });
-  await until(() => rolled.report.tasks > 8, { timeoutMs: 60_000 });
+  await until(() => rolled.report.tasks > 8);
   const { status, said } = await beside(["deploy/roll.sh", "server"], { PARLEY_VERSION: "broken", ROLL_TIMEOUT: "20" });
   check("failed roll: ends with 1 and shows what the new version said", status === 1 && said.includes("PARLEY_LEASE"), said.slice(-300));
   await mustBeside("deploy/roll.sh", "server");
@@ -223,7 +223,7 @@ async function scale(): Promise<void> {
   const served = () =>
     containers("server").filter((id) => run("sh", "-c", `docker logs --since 3s ${id} 2>&1`).includes("request answered")).length;
   const scaled = startLoad(url, { tasks: 4, calls: 0 });
-  const all = await until(() => served() === 3, { timeoutMs: 30_000, everyMs: 500 }).catch(() => false);
+  const all = await until(() => served() === 3, { everyMs: 500 }).catch(() => false);
   check("scale: three front ends are served to", all);
   await scaled.stop();
 }
@@ -252,7 +252,7 @@ async function proxy(): Promise<void> {
 
 async function kill(): Promise<void> {
   const killed = startLoad(url, { tasks: 16, calls: 16, patience: 60 });
-  await until(() => killed.report.tasks > 16, { timeoutMs: 60_000 });
+  await until(() => killed.report.tasks > 16);
   const outage: Record<string, number> = {};
   for (const service of ["server", "worker", "redis"]) {
     const id = container(service);
@@ -312,13 +312,13 @@ async function memory(): Promise<void> {
     );
   // What the writer's connections took is free again, so that a small write may pass: Redis is to refuse all of them.
   redis("config set maxmemory 1mb");
-  const unready = await until(async () => (await ready()) === 503, { timeoutMs: 30_000 }).catch(() => false);
+  const unready = await until(async () => (await ready()) === 503).catch(() => false);
   check("memory: while it refuses writes front ends are not ready", unready);
   redis(`config set maxmemory ${maxmemory}`);
   redis(
     "--scan --pattern 'key:*' | xargs -n 1000 sh -c 'REDISCLI_AUTH=$(cat /run/parley/redis-password) redis-cli unlink \"$@\" > /dev/null' sh",
   );
-  check("memory: emptied, it serves again", await until(async () => (await ready()) === 200, { timeoutMs: 60_000 }).catch(() => false));
+  check("memory: emptied, it serves again", await until(async () => (await ready()) === 200).catch(() => false));
 }
 
 async function backup(): Promise<void> {
@@ -346,7 +346,7 @@ async function backup(): Promise<void> {
     run("deploy/restore.sh", file);
     client = createClient(url, 1);
     await client.answer(taskId, { "party-size": { action: "accept", content: { partySize: 4 } } });
-    const ended = await until(async () => (await client.get(taskId)).status === "completed", { timeoutMs: 30_000 }).catch(() => false);
+    const ended = await until(async () => (await client.get(taskId)).status === "completed").catch(() => false);
     check("restore: a task that waited in the backup is answered and ends in a deployment that was empty", gone && ended);
     client.close();
 

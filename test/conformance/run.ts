@@ -11,10 +11,12 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { startDeployment } from "../support/deployment.ts";
 import { startSharedRedis } from "../support/shared-redis.ts";
-import { type Expected, type Gap, readChecks, score } from "./score.ts";
+import { type Check, type Expected, failing, type Gap, readChecks, score } from "./score.ts";
 
 interface Group extends Expected {
   readonly name: string;
+  /** Arguments of every run. */
+  readonly always: readonly string[];
   /** Arguments of each run of the suite. */
   readonly runs: readonly (readonly string[])[];
 }
@@ -29,10 +31,13 @@ const TASKS = ["lifecycle", "capability-negotiation", "wire-fields", "request-st
 
 /** The full scores of 0.2.0-alpha.12, which other servers have reached. */
 const GROUPS: readonly Group[] = [
-  { name: "2025-11-25", runs: [["--suite", "all", "--spec-version", "2025-11-25"]], scenarios: 33, checks: 84 },
-  { name: "2026-07-28", runs: [["--suite", "all", "--spec-version", "2026-07-28"]], scenarios: 40, checks: 152 },
-  { name: "tasks", runs: TASKS.map((name) => ["--scenario", `tasks-${name}`]), scenarios: 10, checks: 44 },
+  { name: "2025-11-25", always: ["--spec-version", "2025-11-25"], runs: [["--suite", "all"]], scenarios: 33, checks: 84 },
+  { name: "2026-07-28", always: ["--spec-version", "2026-07-28"], runs: [["--suite", "all"]], scenarios: 40, checks: 152 },
+  { name: "tasks", always: [], runs: TASKS.map((name) => ["--scenario", `tasks-${name}`]), scenarios: 10, checks: 44 },
 ];
+
+/** The suite waits 500 ms for many a reply. On a machine that is busy with something else one comes late now and then, a wrong one comes each time. */
+const TRIES = 3;
 
 const { values } = parseArgs({ options: { report: { type: "string" }, scenario: { type: "string" } } });
 const gaps = JSON.parse(await readFile(join(import.meta.dirname, "known-gaps.json"), "utf8")) as Gap[];
@@ -52,10 +57,18 @@ try {
 async function runGroups(url: string): Promise<void> {
   let passed = 0;
   let failed = 0;
-  for (const { name, runs, ...expected } of GROUPS) {
-    const directory = join(reports, name);
-    for (const args of runs) await suite(url, args, directory);
-    const result = score(await readChecks(directory), expected, gaps);
+  for (const { name, always, runs, ...expected } of GROUPS) {
+    const checks = new Map<string, readonly Check[]>();
+    let left: readonly (readonly string[])[] = runs;
+    for (let attempt = 1; attempt <= TRIES && left.length > 0; attempt += 1) {
+      const directory = join(reports, `${name}-${attempt}`);
+      for (const args of left) await suite(url, [...args, ...always], directory);
+      for (const [scenario, made] of await readChecks(directory)) checks.set(scenario, made);
+      const again = failing(checks, gaps);
+      if (again.length > 0 && attempt < TRIES) console.log(`${name}: once more: ${again.join(", ")}`);
+      left = again.map((scenario) => ["--scenario", scenario]);
+    }
+    const result = score(checks, expected, gaps);
     console.log(`${name}: ${result.scenarios} of ${expected.scenarios} scenarios, ${result.passed} of ${expected.checks} checks passed`);
     for (const line of result.failures) console.log(`  ✗ ${line}`);
     for (const line of result.allowed) console.log(`  ~ ${line}`);

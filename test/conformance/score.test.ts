@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Check, score } from "./score.ts";
+import { type Check, failing, score } from "./score.ts";
 
 const check = (id: string, status: Check["status"] = "SUCCESS", scenario = "ping"): Check => ({ scenario, id, status });
 const run = (...checks: Check[]) => new Map([["ping", checks]]);
@@ -37,5 +37,15 @@ describe("the score of a conformance run", () => {
     expect(score(run(check("a"), check("b")), { scenarios: 1, checks: 2 }, gaps).failures).toEqual([
       "ping b: passes now, take it off known-gaps.json",
     ]);
+  });
+
+  test("names the scenarios that fail, but for known gaps", () => {
+    const checks = new Map([
+      ...run(check("a"), check("b", "FAILURE")),
+      ["pong", [check("c", "WARNING", "pong"), check("d", "INFO", "pong")]],
+    ]);
+    expect(failing(checks, [])).toEqual(["ping", "pong"]);
+    expect(failing(checks, [{ scenario: "ping", check: "b", reason: "upstream" }])).toEqual(["pong"]);
+    expect(failing(run(check("a"), check("b", "INFO")), [])).toEqual([]);
   });
 });

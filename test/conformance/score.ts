@@ -52,8 +52,8 @@ export async function readChecks(directory: string): Promise<Map<string, readonl
 export function score(scenarios: ReadonlyMap<string, readonly Check[]>, expected: Expected, gaps: readonly Gap[]): Score {
   const checks = [...scenarios.values()].flat();
   const passed = checks.filter(({ status }) => status === "SUCCESS").length;
-  const bad = checks.filter(({ status }) => status !== "SUCCESS" && status !== "INFO");
-  const gapOf = ({ scenario, id }: Check) => gaps.find((gap) => gap.scenario === scenario && gap.check === id);
+  const bad = checks.filter(isBad);
+  const gapOf = (check: Check) => gaps.find(covers(check));
   const say = ({ scenario, id, status, errorMessage }: Check) => `${scenario} ${id}: ${status.toLowerCase()} ${errorMessage ?? ""}`.trim();
 
   const failures = bad.filter((check) => !gapOf(check)).map(say);
@@ -71,4 +71,17 @@ export function score(scenarios: ReadonlyMap<string, readonly Check[]>, expected
   const missing = expected.checks - checks.filter(({ status }) => status !== "INFO" && status !== "SKIPPED").length;
   if (missing > 0) failures.push(`${missing} of ${expected.checks} checks were not made`);
   return { scenarios: scenarios.size, passed, failures, allowed };
+}
+
+/** Scenarios that stand between this run and the full score. */
+export function failing(scenarios: ReadonlyMap<string, readonly Check[]>, gaps: readonly Gap[]): readonly string[] {
+  return [...scenarios].flatMap(([name, checks]) => (checks.some((check) => isBad(check) && !gaps.some(covers(check))) ? [name] : []));
+}
+
+function isBad({ status }: Check): boolean {
+  return status !== "SUCCESS" && status !== "INFO";
+}
+
+function covers({ scenario, id }: Check): (gap: Gap) => boolean {
+  return (gap) => gap.scenario === scenario && gap.check === id;
 }

@@ -19,7 +19,7 @@ export const WITHOUT_TTL = [
   // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs.
   /:run:(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
   // Jobs that wait or are at work.
-  /:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/,
+  /:run:\d+-(\w{4}-)?[\w-]{22}~?\.\d+(\.overtaken)?$/,
   // Deleted with the last unfinished task that they count.
   /:usage:(principal|tenant):/,
   // One small record for each tenant and epoch.

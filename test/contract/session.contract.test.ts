@@ -1,7 +1,7 @@
-import { createMemoryEvents, createMemorySessions } from "@parley/core/memory";
+import { createMemorySessions, createMemoryWakeUps } from "@parley/core/memory";
 import { describeSessions } from "./session-contract.ts";
 
 describeSessions("in memory", async () => {
-  const sessions = createMemorySessions({ clock: { now: () => Date.now() }, events: createMemoryEvents() });
+  const sessions = createMemorySessions({ clock: { now: () => Date.now() }, wakeUps: createMemoryWakeUps() });
   return { sessions, close: async () => undefined };
 });

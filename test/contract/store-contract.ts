@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { answers } from "./store/answers-contract.ts";
+import { calls } from "./store/calls-contract.ts";
 import { compensation } from "./store/compensation-contract.ts";
 import { createAndEnd } from "./store/create-and-end-contract.ts";
 import { events } from "./store/events-contract.ts";
@@ -15,7 +16,7 @@ import { runs } from "./store/runs-contract.ts";
 import { type StoreUnderTest, underTest } from "./store/under-test.ts";
 import { wakeUps } from "./store/wake-ups-contract.ts";
 
-const PARTS = [createAndEnd, runs, questions, answers, events, compensation, records, listsAndQuotas, wakeUps];
+const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, wakeUps];
 
 /** `partitions`: several count for themselves, and each lets in a little more than its part of a quota. */
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>, { partitions = 1 } = {}): void {

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import type { FeedItem, Json, JsonObject } from "@parley/core";
 import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.js";
 import { SESSION_DIALECTS } from "@parley/protocol/sessions";
-import { decline, runTool } from "@parley/sdk/testing";
+import { decline, runTool, timeout } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { answeredEverywhere, putEverywhere, telling } from "./encode.ts";
-import { approvalsOf, bookTable, greet, held, oneThing, planned, typed } from "./snippets.ts";
+import { approvalsOf, bookTable, greet, held, patient, pay, planned, typed } from "./generator-tools.ts";
 
 const page = readFileSync(new URL("../../docs/generator-tools.md", import.meta.url), "utf8");
 
@@ -86,52 +86,36 @@ describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
         const say = dialect.encoder({ name: "parley", version: "1", pollInterval: () => 1, listTtlMs: 0, pageSize: 1 });
         const methods = run.feed.map((item: FeedItem) => say.feedNotification(item, { progressToken: 1, logLevel: "debug" })?.method);
         const [item] = run.feed;
-        const known = { progress: "notifications/progress", log: "notifications/message", release: undefined, emit: undefined };
+        const known = {
+          progress: "notifications/progress",
+          log: "notifications/message",
+          release: undefined,
+          emit: undefined,
+          visited: undefined,
+        };
         expect(methods).toStrictEqual(item ? [known[item.type]] : []);
       }
     });
   },
 );
 
-describe("the snippets", () => {
-  const source = readFileSync(new URL("snippets.ts", import.meta.url), "utf8");
-  const guide = readFileSync(new URL("../../docs/writing-tools.md", import.meta.url), "utf8");
-  const [, oneThingAtATime = ""] = /## Asking for one thing\n([\s\S]*?)\n## /.exec(guide) ?? [];
-  const snippets = [page, oneThingAtATime].flatMap((text) =>
-    [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, snippet = ""]) => snippet),
-  );
-
-  test.each(snippets.map((snippet) => [snippet.split("\n", 1)[0] ?? "", snippet]))(
-    "is compiled as it stands on the page: %s",
-    (_, snippet) => {
-      const lines = (text: string) =>
-        text
-          .split("\n")
-          .map((line) => line.trim().replaceAll(/ +/g, " "))
-          .filter((line) => line !== "")
-          .join("\n");
-      expect(lines(source)).toContain(lines(snippet));
-    },
-  );
-
-  test("do what the page says", async () => {
-    expect(snippets).toHaveLength(6);
-    held.length = 0;
-    const booked = await runTool(bookTable, { day: "2026-12-24" }, { answers: { "party-size": 4, ask_0: true }, interrupt: true });
-    expect(booked.result?.["structuredContent"]).toEqual({ booked: true, table: 1, size: 4 });
-    expect(held).toEqual(["2026-12-24", "1 for 4"]);
-    const refused = await runTool(bookTable, { day: "2026-12-24" }, { answers: { "party-size": 4, ask_0: decline } });
-    expect(refused.text).toBe("Nothing was booked.");
-    held.length = 0;
-    expect((await runTool(typed, { day: "2026-12-24" }, { answers: { "party-size": 4, plan: "pro" } })).text).toBe("5 pro");
-    const approved = await runTool(approvalsOf, {}, { answers: { "ada/ask_0": true, "bob/ask_0": false } });
-    expect(approved.result?.["structuredContent"]).toEqual({ ada: "yes", bob: "no" });
-    expect((await runTool(greet, {}, { answers: { name: decline } })).text).toBe("Hello, stranger");
-    const one = await runTool(oneThing, {}, { answers: { name: "Ada", "party-size": 4, day: {}, menu: "fish", book: decline } });
-    expect(JSON.parse(one.text)).toEqual({ name: "Ada", size: 4, menu: "fish", isSure: true });
-    expect(await planned()).toMatchObject({
-      asks: [{ name: "party-size" }, { name: "ask_0", message: "Book table 7 for 4?" }],
-      steps: ["hold"],
-    });
+test("the snippets do what the page says", async () => {
+  held.length = 0;
+  const booked = await runTool(bookTable, { day: "2026-12-24" }, { answers: { "party-size": 4, ask_0: true }, crashAt: "every" });
+  expect(booked.result?.["structuredContent"]).toEqual({ booked: true, table: 1, size: 4 });
+  expect(held).toEqual(["2026-12-24", "1 for 4"]);
+  const refused = await runTool(bookTable, { day: "2026-12-24" }, { answers: { "party-size": 4, ask_0: decline } });
+  expect(refused.text).toBe("Nothing was booked.");
+  held.length = 0;
+  expect((await runTool(typed, { day: "2026-12-24" }, { answers: { "party-size": 4, plan: "pro" } })).text).toBe("5 pro");
+  const approved = await runTool(approvalsOf, {}, { answers: { "ada/ask_0": true, "bob/ask_0": false } });
+  expect(approved.result?.["structuredContent"]).toEqual({ ada: "yes", bob: "no" });
+  expect((await runTool(greet, {}, { answers: { name: decline } })).text).toBe("Hello, stranger");
+  const patiently = await runTool(patient, {}, { answers: { "manager/approve": timeout, "deputy/approve": true } });
+  expect(patiently.text).toBe("deputy: true");
+  expect((await runTool(pay, {}, { events: { paid: { reference: "R-1" } } })).text).toBe("R-1");
+  expect(await planned()).toMatchObject({
+    asks: [{ name: "party-size" }, { name: "ask_0", message: "Book table 7 for 4?" }],
+    steps: ["hold"],
   });
 });

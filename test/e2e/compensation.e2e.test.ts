@@ -45,7 +45,7 @@ test("a cancelled task is undone, from the last thing to the first, also by the 
   await deployment.workers[0]?.kill();
   expect(await words("over")).toEqual([]);
   await deployment.addWorker();
-  await until(async () => (await words("over")).length === 1, { timeoutMs: 30_000, everyMs: 50 });
+  await until(async () => (await words("over")).length === 1, { everyMs: 50 });
 
   const released = await words("release");
   // What the dead worker was at is done again, by the same key; what it had recorded is not.

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectRedis } from "@parley/redis";
 import { createClient, type Client } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { IN_TIME } from "../support/in-time.ts";
 import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
@@ -43,13 +44,12 @@ const ROUNDS = Number(process.env["RACE_ROUNDS"] ?? 20);
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const accept = (n: number) => ({ n: { action: "accept", content: { n } } });
-const becomes = (taskId: string, status: string) =>
-  until(async () => ((await client.get(taskId)).status === status ? true : undefined), { timeoutMs: 30_000 });
+const becomes = (taskId: string, status: string) => until(async () => ((await client.get(taskId)).status === status ? true : undefined));
 const marks = async (file: string) => (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
 describe("a worker that is killed", () => {
-  test("in the middle of a step: the step is in work again within 10 s, on a worker that lives", async () => {
-    const file = join(directory, "again");
+  test("in the middle of a step: the step is in work again within 10 s, on a worker that lives", IN_TIME, async () => {
+    const file = join(await mkdtemp(join(directory, "again-")), "marks");
     await killWorkers();
     const first = await addWorker();
     await client.call("steps", { file, slowMs: 12_000 });
@@ -62,8 +62,8 @@ describe("a worker that is killed", () => {
     expect(Date.now() - killedAt).toBeLessThan(10_000);
   });
 
-  test("in the middle of a step: the task is taken over within 15 s and no recorded step runs twice", async () => {
-    const file = join(directory, "step");
+  test("in the middle of a step: the task is taken over within 15 s and no recorded step runs twice", IN_TIME, async () => {
+    const file = join(await mkdtemp(join(directory, "step-")), "marks");
     const { taskId } = await client.call("steps", { file, slowMs: 3_000 });
     await until(async () => ((await marks(file)).includes("slow-begins") ? true : undefined));
     const killedAt = Date.now();
@@ -77,8 +77,8 @@ describe("a worker that is killed", () => {
     expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
   });
 
-  test("between step and ask: the step is not done again, and the ask is put once", async () => {
-    const file = join(directory, "between");
+  test("between step and ask: the step is not done again, and the ask is put once", IN_TIME, async () => {
+    const file = join(await mkdtemp(join(directory, "between-")), "marks");
     const { redis, prefix } = deployment.redis;
     const { taskId } = await client.call("steps", { file, thinkMs: 3_000 });
     await until(async () => ((await redis.hexists(`${prefix}:{p0}:task:${taskId}:journal`, "step:slow")) === 1 ? true : undefined));

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const file = await writeUpstreams(directory, [{ name: "up", url: classic.url, connectTimeout: "60s" }]);
   deployment = await startDeployment({ frontEnds: 2, workers: 1, redisUrl: redis.url, env: { PARLEY_UPSTREAMS: file } });
   client = createClient(`${deployment.frontEnds[1]!.url}/mcp`, 5);
-  await until(() => client.call("up_plain", { text: "there?" }), { timeoutMs: 60_000, everyMs: 250 });
+  await until(() => client.call("up_plain", { text: "there?" }), { everyMs: 250 });
 }, 120_000);
 
 afterAll(async () => {
@@ -44,13 +44,13 @@ const reached = (taskId: string, statuses: readonly string[]): Promise<TaskState
       const task = await client.get(taskId);
       return statuses.includes(task.status) && task;
     },
-    { timeoutMs: 60_000, everyMs: 50 },
+    { everyMs: 50 },
   );
 const ended = (taskId: string) => reached(taskId, ["completed", "failed"]);
 const said = (task: TaskState) => JSON.parse(task.result?.content?.[0]?.text ?? "null") as unknown;
 /** Sent again until somebody takes it, as clients do. */
 const answer = (taskId: string) =>
-  until(() => client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } }), { timeoutMs: 60_000, everyMs: 100 });
+  until(() => client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } }), { everyMs: 100 });
 
 async function withoutRedis(meanwhile: () => Promise<unknown> = async () => undefined): Promise<void> {
   await redis.stop("SIGKILL");

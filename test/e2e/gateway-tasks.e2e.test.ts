@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, createClient, type TaskState } from "../../bench/client.ts";
-import { message } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
@@ -31,7 +30,7 @@ beforeAll(async () => {
   workers = [...deployment.workers];
   client = createClient(deployment.url, 5);
   for (const tool of ["own_plain", "stateless_echo"]) {
-    await until(async () => (await client.call(tool, { text: "hello" })).taskId, { timeoutMs: 30_000 });
+    await until(async () => (await client.call(tool, { text: "hello" })).taskId);
   }
 }, 120_000);
 
@@ -49,9 +48,9 @@ const ended = (taskId: string) =>
       const task = await client.get(taskId);
       return ["completed", "failed", "cancelled"].includes(task.status) && task;
     },
-    { timeoutMs: 60_000, everyMs: 50 },
+    { everyMs: 50 },
   );
-const asked = (taskId: string, key: string) => until(async () => (await client.get(taskId)).inputRequests?.[key], { timeoutMs: 60_000 });
+const asked = (taskId: string, key: string) => until(async () => (await client.get(taskId)).inputRequests?.[key]);
 const said = ({ result }: TaskState) => JSON.parse(result?.content?.[0]?.text ?? "null") as unknown;
 const accept = (ok: boolean) => ({ action: "accept", content: { ok } });
 const marked = async (line: string) => (await marksIn(env.MARKS)).filter((mark) => mark === line).length;
@@ -96,7 +95,7 @@ describe("a task of an upstream", () => {
   test("is cancelled with the call that it is of", async () => {
     const taskId = await call("own_review", "unwanted");
     await asked(taskId, "question-1");
-    await cancel(taskId);
+    await client.cancel(taskId);
     await until(async () => (await marked("cancelled review unwanted")) === 1);
   });
 
@@ -121,8 +120,3 @@ test("a worker that stops leaves the questions of upstreams that hold nothing op
   expect(await asked(taskIds[0]!, "question-2")).toMatchObject({ params: { message: "second of kept?" } });
   expect(await marked("cancelled review kept")).toBe(0);
 });
-
-async function cancel(taskId: string): Promise<void> {
-  const { headers, body } = message("tasks/cancel", { taskId }, taskId);
-  expect((await fetch(deployment.url, { method: "POST", headers, body })).ok).toBe(true);
-}

@@ -2,12 +2,17 @@
  * Foreign MCP servers behind real front ends and workers: their blocking questions become durable ones. What they did is counted at them, by
  * the marks that they leave.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v1 from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitationCompleteNotificationSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TaskState } from "../../bench/client.ts";
@@ -111,7 +116,7 @@ const offered = (names: readonly string[]) =>
       const tools = new Set((await listed()).map(({ name }) => name));
       return names.every((name) => tools.has(name));
     },
-    { timeoutMs: 30_000, everyMs: 200 },
+    { everyMs: 200 },
   );
 
 const settled = (taskId: string, everyMs = 15) =>
@@ -120,7 +125,7 @@ const settled = (taskId: string, everyMs = 15) =>
       const task = await client.get(taskId);
       return task.status === "working" ? undefined : task;
     },
-    { timeoutMs: 60_000, everyMs },
+    { everyMs },
   );
 const ended = (taskId: string, everyMs = 15) =>
   until(
@@ -128,7 +133,7 @@ const ended = (taskId: string, everyMs = 15) =>
       const task = await client.get(taskId);
       return ["completed", "failed", "cancelled"].includes(task.status) ? task : undefined;
     },
-    { timeoutMs: 60_000, everyMs },
+    { everyMs },
   );
 const said = (task: TaskState) => JSON.parse(task.result?.content?.[0]?.text ?? "null") as unknown;
 const accept = (ok: boolean, key = "question-1") => ({ [key]: { action: "accept", content: { ok } } });
@@ -270,7 +275,7 @@ describe("a question of a classic upstream", () => {
       numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
     );
     // One session each, and those that read the lists: of three upstreams in the file that are this one.
-    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 3, { timeoutMs: 30_000 });
+    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 3);
     await until(async () => (await deployment.redis.keys()).filter((key) => key.endsWith(":holder")).length === 0);
     const left = await Promise.all(
       (await deployment.redis.keys()).filter((key) => key.includes(":gateway:calls:")).map((key) => deployment.redis.redis.hlen(key)),
@@ -295,6 +300,25 @@ describe("callers of other dialects", () => {
         content: { text: string }[];
       };
       expect(JSON.parse(content[0]!.text)).toEqual({ said: "held", action: "accept", content: { ok: true } });
+    } finally {
+      await connected.close();
+    }
+  });
+
+  test("that were sent to a page are told when the upstream says that it was visited, by the id that they know it by", async () => {
+    const connected = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: { url: {} } } });
+    const asked: string[] = [];
+    const completed: string[] = [];
+    connected.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      if (params.mode === "url") asked.push(params.elicitationId);
+      return { action: "accept" } as const;
+    });
+    connected.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => void completed.push(params.elicitationId));
+    await connected.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      await connected.callTool({ name: "classic_visit", arguments: { text: "told" } });
+      expect(asked).toHaveLength(1);
+      expect(completed).toEqual(asked);
     } finally {
       await connected.close();
     }
@@ -391,6 +415,35 @@ describe("prompts", () => {
       expect(saidBy(await connected.getPrompt(asking))).toEqual({ topic: "tea", action: "accept", content: { ok: true } });
     } finally {
       await connected.close();
+    }
+  });
+});
+
+describe("resources", () => {
+  test("of an upstream are listed under uris of their own, read by their templates, and completed, in every family of revisions", async () => {
+    const [now, before] = [await modern(), new v1.Client({ name: "test", version: "1" })];
+    await before.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      for (const connected of [now, before]) {
+        expect(connected.getServerCapabilities()).toMatchObject({ resources: { listChanged: true }, completions: {} });
+        const { resources } = (await connected.listResources()) as { resources: { uri: string }[] };
+        const document = resources.find(({ uri }) => uri === "everything+demo://resource/static/document/features.md");
+        expect(document).toMatchObject({ name: expect.stringMatching(/^any\./), mimeType: "text/markdown" });
+        const { contents } = await connected.readResource({ uri: document!.uri });
+        expect(contents).toEqual([{ uri: document!.uri, mimeType: "text/markdown", text: expect.stringContaining("Everything Server") }]);
+        const { resourceTemplates } = (await connected.listResourceTemplates()) as { resourceTemplates: { uriTemplate: string }[] };
+        expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toContain("everything+demo://resource/dynamic/text/{resourceId}");
+        const read = await connected.readResource({ uri: "everything+demo://resource/dynamic/text/7" });
+        expect(JSON.stringify(read.contents)).toContain("Resource 7");
+        await expect(connected.readResource({ uri: "everything+demo://elsewhere" })).rejects.toThrow("no resource of that uri");
+      }
+      const { completion } = await now.complete({
+        ref: { type: "ref/prompt", name: "any.completable-prompt" },
+        argument: { name: "department", value: "E" },
+      });
+      expect(completion.values).toContain("Engineering");
+    } finally {
+      await Promise.all([now.close(), before.close()]);
     }
   });
 });
@@ -565,6 +618,46 @@ describe("another deployment", () => {
       await client.close();
     } finally {
       await other.close();
+      await rm(own, { recursive: true });
+    }
+  });
+
+  test("that is behind this one, and has this one behind it, lists what is its own and no more at each look", async () => {
+    const own = await mkdtemp(join(tmpdir(), "parley-gateway-"));
+    const ports = await freePorts(2);
+    const names = ["left", "right"] as const;
+    const started: Deployment[] = [];
+    try {
+      for (const [index, name] of names.entries()) {
+        const inside = join(own, name);
+        await mkdir(inside);
+        const file = await writeUpstreams(inside, [
+          { name: names[1 - index], url: `http://127.0.0.1:${ports[1 - index]}/mcp`, refresh: "1s", connectTimeout: "20s" },
+        ]);
+        started.push(
+          await startDeployment({
+            frontEnds: 1,
+            workers: 1,
+            env: { PARLEY_UPSTREAMS: file },
+            frontEndEnv: { PARLEY_PORT: String(ports[index]) },
+          }),
+        );
+      }
+      const leftOut = () =>
+        started.map(({ workers: [worker] }) =>
+          worker!.logs.flatMap(({ msg, leftOut: why }) => (msg === "upstream listed" ? (why as string[]) : [])),
+        );
+      await until(() => leftOut().every((why) => why.some((each) => each.includes("comes back to the gateway"))));
+      for (const { url } of started) {
+        const client = new v1.Client({ name: "test", version: "1" });
+        await client.connect(new StreamableHTTPClientTransport(new URL(url)) as never);
+        const listedNames = (await client.listTools()).tools.map((tool) => tool.name);
+        expect(listedNames.some((name) => /^(left|right)_[a-z]/.test(name))).toBe(true);
+        expect(listedNames.filter((name) => /(left|right)_(left|right)_(left|right)_/.test(name))).toEqual([]);
+        await client.close();
+      }
+    } finally {
+      await Promise.all(started.map((each) => each.close()));
       await rm(own, { recursive: true });
     }
   });

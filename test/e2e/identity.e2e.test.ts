@@ -17,7 +17,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createProvider } from "../../deploy/provider/provider.ts";
-import { ENVIRONMENT, missingPython } from "../dialects/clients/python.ts";
+import { ENVIRONMENT, missingPython } from "../support/python-packages.ts";
 import { toldBy } from "../dialects/dialect.ts";
 import { logIn } from "../support/person.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
@@ -312,13 +312,11 @@ test("a machine calls and answers with an API key from the command line, until t
   expect(listed).not.toContain(key.slice(20));
   expect((await run("revoke", id)).stdout).toContain(`${id} of nightly is revoked`);
   await expect(run("revoke", id)).rejects.toThrow("there is no API key");
-  await until(
-    () =>
-      client.listTools().then(
-        () => false,
-        (error: Error) => error.message.includes("TOKEN_INACTIVE") || error.message.includes("revoked"),
-      ),
-    { timeoutMs: 20_000 },
+  await until(() =>
+    client.listTools().then(
+      () => false,
+      (error: Error) => error.message.includes("TOKEN_INACTIVE") || error.message.includes("revoked"),
+    ),
   );
   await client.close();
   expect(JSON.stringify(frontEnds.map(({ logs }) => logs))).not.toContain(key.slice(20));

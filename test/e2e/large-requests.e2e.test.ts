@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, createClient } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { IN_TIME } from "../support/in-time.ts";
 import { until } from "../support/until.ts";
 
 const AT_ONCE = 16;
@@ -135,6 +136,7 @@ const calls = [
 // Both figures come from the kernel's own books.
 describe.skipIf(process.platform !== "linux")(
   "while sixteen of the largest requests are answered at once, and nobody reads the answers",
+  IN_TIME,
   () => {
     async function attack(request: Buffer): Promise<readonly Reply[]> {
       const read = Promise.withResolvers<void>();

@@ -60,13 +60,10 @@ async function served(): Promise<Map<number, string[]>> {
 
 /** Waits until each partition has so many workers, all of them alive. */
 async function covered(times: number): Promise<Map<number, string[]>> {
-  return await until(
-    async () => {
-      const of = await served();
-      return [...of.values()].every((those) => those.length === times && those.every((id) => workers.has(id))) && of;
-    },
-    { timeoutMs: 30_000 },
-  );
+  return await until(async () => {
+    const of = await served();
+    return [...of.values()].every((those) => those.length === times && those.every((id) => workers.has(id))) && of;
+  });
 }
 
 async function kill(ids: readonly string[]): Promise<void> {

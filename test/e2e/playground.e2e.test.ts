@@ -12,6 +12,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { IN_TIME } from "../support/in-time.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { startFrontEnd } from "../support/processes.ts";
 import { until } from "../support/until.ts";
@@ -25,8 +26,11 @@ if (command === undefined) {
 const ROOT = resolve(import.meta.dirname, "../..");
 const DIST = join(ROOT, "apps/web/dist");
 /** What one thing on a page may take, on a machine that is busy with others. */
-const WAIT_MS = 15_000;
+const WAIT_MS = 60_000;
 const PAGE_BYTES_MAX = 60_000;
+/** Bounds for a machine that does much else; docs/playground.md has the figures. */
+const LONGEST_TASK_MS = 2_000;
+const FRAMES_PER_SECOND_MIN = 5;
 
 const DIALECTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25", "2025-06-18", "2025-03-26"];
 
@@ -79,7 +83,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
     });
     await page.goto(`${from}${hash}`);
-    if (from === play) await page.getByRole("button", { name: /^research/ }).waitFor({ state: "attached" });
+    if (from === play) await page.getByRole("button", { name: /^research/, includeHidden: true }).waitFor({ state: "attached" });
     return page;
   }
 
@@ -278,6 +282,38 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     for (const page of [first, second]) await result(page).getByText("true decline").waitFor();
   });
 
+  test("what is typed and not sent is there after a reload and after Later, and gone once it is answered", async () => {
+    const page = await open(at("2026-07-28+tasks", "every_field"));
+    const kept = () => page.evaluate('sessionStorage.getItem("parley.drafts")');
+    await call(page, "every_field");
+    const field = (label: string) => dialog(page).getByLabel(label);
+    await field("Name").fill("Ann");
+    await field("Plan").selectOption("plus");
+    await field("wed").check();
+    await page.reload();
+    await dialog(page).waitFor();
+    const typed = async () => [await field("Name").inputValue(), await field("wed").isChecked(), await field("mon").isChecked()];
+    expect(await typed()).toEqual(["Ann", true, false]);
+    await press(page, "Escape");
+    await page.getByRole("button", { name: "Answer…" }).click();
+    expect(await typed()).toEqual(["Ann", true, false]);
+
+    // A call of the same tool that is begun now is another one.
+    const other = await open(at("2026-07-28+tasks", "every_field"), {}, page.context());
+    await call(other, "every_field");
+    await dialog(other).waitFor();
+    expect(await dialog(other).getByLabel("Name").inputValue()).toBe("");
+    await other.close();
+
+    expect(await kept()).toContain("Ann");
+    await dialog(page).getByRole("button", { name: "Decline" }).click();
+    await result(page).waitFor();
+    expect(await kept()).toBe(null);
+    await page.reload();
+    await result(page).waitFor();
+    expect(await kept()).toBe(null);
+  });
+
   test("what tools and people say stays text, in every place where it is shown", async () => {
     const page = await open(at("2025-11-25", "hostile"));
     await page.getByLabel(/^Text/).fill("<b onclick=1>bold</b>");
@@ -329,8 +365,25 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await result(page).getByRole("button", { name: "Show more (242,000 characters left)" }).waitFor();
   });
 
-  test("a tool that says a thousand lines a second leaves the page usable", async () => {
+  test("large forms are painted without a long standstill", IN_TIME, async () => {
+    const page = await open(at("2026-07-28+tasks", ""));
+    await watchTasks(page);
+    for (const tool of ["many_fields", "many_options"]) {
+      await page.getByRole("button", { name: new RegExp(`^${tool}`) }).click();
+      await page.getByRole("button", { name: `Call ${tool}`, exact: true }).waitFor();
+    }
+    await call(page, "many_options");
+    await dialog(page).getByLabel("One", { exact: true }).waitFor();
+    await dialog(page).getByRole("searchbox").fill("4998");
+    await dialog(page).getByLabel("option 4998").check();
+    const { longestMs } = await tasksSeen(page);
+    console.log(`three hundred fields and five thousand choices: the longest task took ${longestMs} ms`);
+    expect(longestMs).toBeLessThan(LONGEST_TASK_MS);
+  });
+
+  test("a tool that says a thousand lines a second leaves the page usable", IN_TIME, async () => {
     const page = await open(at("2025-11-25", "chatty"));
+    await watchTasks(page);
     await page.getByLabel("seconds").fill("2");
     await call(page, "chatty");
     await page
@@ -343,6 +396,9 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await page.getByRole("button", { name: /^book_dinner/ }).waitFor();
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await result(page).getByText("said all").waitFor();
+    const { longestMs, framesPerSecond } = await tasksSeen(page);
+    console.log(`a thousand lines a second: ${framesPerSecond} frames a second, the longest task took ${longestMs} ms`);
+    expect([longestMs < LONGEST_TASK_MS, framesPerSecond > FRAMES_PER_SECOND_MIN]).toEqual([true, true]);
     await expect.poll(() => page.locator(".lines .line").count()).toBe(60);
     const { entries, rows } = {
       entries: await page.getByText(/^\d+ messages$/).innerText(),
@@ -393,6 +449,36 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await timeline.getByText("question, closed").waitFor();
   });
 
+  test("the calls of other tools that are under way stand in it, and as what they came to when they have ended", async () => {
+    const page = await open(at("2026-07-28+tasks", "host_evening"));
+    await page.getByLabel("date").fill("2026-12-30");
+    await page.getByLabel("time").fill("20:45");
+    await page.getByLabel("guest").fill("Ada");
+    await call(page, "host_evening");
+    await dialog(page).waitFor();
+    await press(page, "Escape");
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    const lines = async () => (await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.replaceAll("\n", " "));
+    await expect
+      .poll(lines)
+      .toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(/^… guestbook call of sign_guestbook, at work, 24 hours left, then it is cancelled$/),
+        ]),
+      );
+    expect(await lines()).toEqual(expect.arrayContaining([expect.stringMatching(/^… dinner call of book_dinner, at work, /)]));
+    // The questions of both may come at once, or one after the other.
+    await expect
+      .poll(async () => {
+        if ((await dialog(page).count()) > 0) await press(page, "Escape");
+        return await page.getByRole("button", { name: "Answer…" }).count();
+      })
+      .toBe(2);
+    await page.getByRole("button", { name: "Cancel the call" }).click();
+    await page.getByText("cancelled", { exact: true }).waitFor();
+    await expect.poll(async () => (await lines()).filter((line) => line.includes("at work"))).toEqual([]);
+  });
+
   test.each([
     ["light", "desktop", { colorScheme: "light" }],
     ["dark", "phone", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],
@@ -424,6 +510,39 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     }
   });
 
+  test.each([
+    ["light", "phone", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
+    ["dark", "desktop", { colorScheme: "dark" }],
+  ] as const)("axe finds nothing in any state on a %s %s", async (_scheme, _device, options) => {
+    // The tool's form, also where a small screen shows one part at a time.
+    const page = await open(at("2026-07-28+tasks", "deploy"), options);
+    await page.getByLabel("service").fill("web");
+    await findNothing(page);
+    // An error: arguments that the tool refuses.
+    await page.getByLabel("version").fill("newest");
+    await call(page, "deploy");
+    await result(page)
+      .getByText(/invalid arguments/)
+      .waitFor();
+    await findNothing(page);
+    // Several questions at once, then violations at the fields of one, then the end.
+    for (const tool of ["two_at_once", "every_field"]) {
+      const next = await open(at("2026-07-28+tasks", tool), {}, page.context());
+      await call(next, tool);
+      await dialog(next).waitFor();
+      if (tool === "every_field") await press(next, "Enter");
+      await next.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))");
+      await findNothing(next);
+      for (let open = tool === "two_at_once" ? 2 : 1; open > 0; open -= 1) {
+        await dialog(next).getByRole("button", { name: "Decline" }).click();
+      }
+      await result(next).waitFor();
+      await expect.poll(() => dialog(next).count()).toBe(0);
+      await findNothing(next);
+      expect(await next.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    }
+  });
+
   test("the page at / says what is here and leads to the playground", async () => {
     const page = await open();
     await page.getByRole("link", { name: "Parley" }).click();
@@ -433,13 +552,13 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await page.getByRole("heading", { name: "Choose a tool" }).waitFor();
   });
 
-  test("is painted within 300 ms of its request, from this machine", async () => {
+  test("is painted within a second of its request, from this machine", IN_TIME, async () => {
     const page = await open();
     await page.reload();
     await page.getByRole("heading", { name: "Choose a tool" }).waitFor();
     const paintedMs = (await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime')) as number;
     console.log(`first paint after ${Math.round(paintedMs)} ms`);
-    expect(paintedMs).toBeLessThan(3_000);
+    expect(paintedMs).toBeLessThan(1_000);
   });
 
   test("where callers need a token the page asks for one, keeps it in its tab, and sends it with every request", async () => {
@@ -506,6 +625,23 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     }
   });
 
+  /** Sees how long the page stands still from now on, and how often it is drawn. */
+  async function watchTasks(page: Page): Promise<void> {
+    await page.evaluate(`
+      window.seen = { longestMs: 0, frames: 0, sinceMs: performance.now() };
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) seen.longestMs = Math.max(seen.longestMs, duration);
+      }).observe({ type: "longtask" });
+      requestAnimationFrame(function frame() { seen.frames += 1; requestAnimationFrame(frame); });
+    `);
+  }
+
+  async function tasksSeen(page: Page): Promise<{ readonly longestMs: number; readonly framesPerSecond: number }> {
+    return (await page.evaluate(
+      "({ longestMs: Math.round(seen.longestMs), framesPerSecond: Math.round(seen.frames / (performance.now() - seen.sinceMs) * 1000) })",
+    )) as { longestMs: number; framesPerSecond: number };
+  }
+
   /** For the documentation, when PICTURES says so: the pages are the same each time, but for ids and times. */
   async function picture(page: Page, name: string): Promise<void> {
     if (process.env["PICTURES"]) await page.screenshot({ path: join(ROOT, `docs/images/${name}.png`) });
@@ -523,7 +659,7 @@ async function npmStart(port: number, directory: string) {
   const ended = once(child, "exit");
   let printed = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-  await until(() => /Playground: http\S+\/play\/\n/.test(printed), { timeoutMs: 60_000 });
+  await until(() => /Playground: http\S+\/play\/\n/.test(printed));
   return {
     async kill() {
       child.kill("SIGKILL");

@@ -59,9 +59,9 @@ async function beside(workMs: number, happens: () => Promise<unknown>): Promise<
   await happens();
   return await Promise.all(
     neighbours.map(async ({ taskId }) => {
-      await until(async () => (await client.get(taskId)).status === "input_required", { timeoutMs: 60_000 });
+      await until(async () => (await client.get(taskId)).status === "input_required");
       await client.answer(taskId, { n: { action: "accept", content: { n: 7 } } });
-      return await until(async () => (await client.get(taskId)).result?.content?.[0]?.text, { timeoutMs: 60_000 });
+      return await until(async () => (await client.get(taskId)).result?.content?.[0]?.text);
     }),
   );
 }

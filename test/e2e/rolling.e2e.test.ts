@@ -46,7 +46,7 @@ afterAll(async () => {
 describe("a rolling restart of everything", () => {
   test("fails no request and loses no task", async () => {
     const load = startLoad(`${balancer.url}/mcp`, { tasks: 8, calls: 8, held: { name: "hold", arguments: {} } });
-    await until(() => load.report.tasks > 10 && load.report.calls > 4, { timeoutMs: 30_000 });
+    await until(() => load.report.tasks > 10 && load.report.calls > 4);
     const stops: Record<string, number[]> = { "front end": [], worker: [] };
     const timed = async (kind: string, stop: () => Promise<number | null>) => {
       const startedAtMs = performance.now();
@@ -65,7 +65,7 @@ describe("a rolling restart of everything", () => {
       workers[index] = await startWorkerProcess(env);
     }
     const before = load.report;
-    await until(() => load.report.tasks > before.tasks + 10 && load.report.calls > before.calls + 8, { timeoutMs: 30_000 });
+    await until(() => load.report.tasks > before.tasks + 10 && load.report.calls > before.calls + 8);
     const report = await load.stop();
 
     console.log(JSON.stringify({ behind: balancer.kind, ...report, stopMs: stops }));

@@ -52,8 +52,8 @@ async function readsSoFar(): Promise<number> {
   return Number(/^total_reads_processed:(\d+)/m.exec(await redis.info("stats"))?.[1]);
 }
 
-test("a lifecycle is 18 round trips at most: call, question, answer, result", async () => {
-  expect(await readsOf(() => lifecycle(client))).toBeLessThanOrEqual(18);
+test("a lifecycle is 12 round trips at most: call, question, answer, result", async () => {
+  expect(await readsOf(() => lifecycle(client))).toBeLessThanOrEqual(12);
 });
 
 test("while nothing happens a partition costs less than twenty commands a second", async () => {

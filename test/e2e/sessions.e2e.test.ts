@@ -52,14 +52,14 @@ describe("a front end that is killed while it holds 100 blocking calls", () => {
     const killed = Promise.withResolvers<void>();
     const callers = await Promise.all(Array.from({ length: CALLS }, (_, number) => call(proxy, number, killed.promise)));
     try {
-      await until(() => callers.every(({ asked }, number) => asked.length === (isEarly(number) ? 2 : 1)), { timeoutMs: 30_000 });
+      await until(() => callers.every(({ asked }, number) => asked.length === (isEarly(number) ? 2 : 1)));
       const tasks = await Promise.all(callers.map(({ marker }) => stored.taskOf(marker)));
       expect(tasks.map((task) => task?.status)).toEqual(callers.map(() => "input_required"));
 
       targets[0] = other.url;
       await dying.kill();
       // Answers are sent when the other front end is reached: what a client sent into a dead connection is its own loss.
-      await until(() => proxy.gets >= 3 * CALLS, { timeoutMs: 30_000 });
+      await until(() => proxy.gets >= 3 * CALLS);
       killed.resolve();
 
       const told = await Promise.all(callers.map(({ ended }) => ended));

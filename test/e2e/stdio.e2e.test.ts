@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { IN_TIME } from "../support/in-time.ts";
 import { type Message, openPipe, type Pipe } from "../support/pipe.ts";
 import { startFrontEnd } from "../support/processes.ts";
 import { until } from "../support/until.ts";
@@ -47,12 +48,12 @@ describe("in front of a server elsewhere", () => {
   });
   afterAll(() => deployment?.close());
 
-  test("thousands of requests at once are answered, each once", async () => {
+  test("ten thousand requests at once are answered, each once", { timeout: 240_000 }, async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     await initialized(pipe);
-    const ids = Array.from({ length: Number(process.env["STDIO_MESSAGES"] ?? 3_000) }, (_, id) => id);
+    const ids = Array.from({ length: Number(process.env["STDIO_MESSAGES"] ?? 10_000) }, (_, id) => id);
     for (const id of ids) pipe.send({ jsonrpc: "2.0", id, method: "ping" });
-    await until(() => pipe.messages.length >= ids.length + 1, { timeoutMs: 60_000 });
+    await until(() => pipe.messages.length >= ids.length + 1, { timeoutMs: 200_000 });
     const answered = pipe.messages.flat().filter(({ id, result }) => typeof id === "number" && result !== undefined);
     expect(answered.map(({ id }) => Number(id)).toSorted((one, other) => one - other)).toEqual(ids);
   });
@@ -70,7 +71,32 @@ describe("in front of a server elsewhere", () => {
     expect(problems).toEqual(["the line is not valid JSON", "the line is longer than 16777216 bytes"]);
   });
 
-  test("a client that has all it wants is let go within a second, with nothing on standard error", async () => {
+  test("of two clients on one pipe both are served: a handshake in the middle of the other's question, and ids that collide", async () => {
+    const pipe = pipeTo(["--url", deployment.url]);
+    await initialized(pipe);
+    pipe.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: { marker: "shared" } } });
+    const question = await pipe.message(isQuestion);
+
+    // Another client does not know of the first: it begins anew, also with its ids.
+    expect(await pipe.request("initialize", { ...INITIALIZE, capabilities: {} }, 0)).toMatchObject({
+      result: { protocolVersion: "2025-11-25" },
+    });
+    pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    pipe.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const refused = await pipe.message(({ error }) => error !== undefined);
+    expect(refused).toMatchObject({
+      id: 1,
+      error: { code: -32600, message: expect.stringMatching(/^the id is in use.*start `parley stdio` for each$/) },
+    });
+    expect(await pipe.request("tools/list", {}, 2)).toMatchObject({ result: { tools: expect.any(Array) as unknown } });
+
+    // The first one's call has its answer, and its result, although its session is not the last.
+    answer(pipe, question, "Ann");
+    expect(textOf(await pipe.message(({ id, result }) => id === 1 && result !== undefined))).toBe("Hello, Ann!");
+    expect(pipe.said()).toBe("");
+  });
+
+  test("a client that has all it wants is let go within a second, with nothing on standard error", IN_TIME, async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     await initialized(pipe);
     const startedAtMs = performance.now();
@@ -140,26 +166,30 @@ describe("with a server of its own", () => {
   });
   afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
-  test("two clients share it, and when the first is killed in the middle of the other's question the other continues", async () => {
-    const args = ["--data-dir", dataDir, "--tools", TOOLS];
-    const env = { PARLEY_RETRY: "50ms", PARLEY_LEASE: "1s" };
-    const host = pipeTo(args, env);
-    await initialized(host);
-    const guest = pipeTo(args, env);
-    await initialized(guest);
-    const called = guest.request("tools/call", { name: "greet", arguments: { marker: "guest" } }, "call");
-    const question = await guest.message(isQuestion);
-    host.child.kill("SIGKILL");
-    await host.ended;
-    answer(guest, question, "Ann");
-    expect(textOf(await called)).toBe("Hello, Ann!");
-    expect(guest.messages.flat().filter(isQuestion)).toHaveLength(1);
+  test(
+    "two clients share it, and when the first is killed in the middle of the other's question the other continues",
+    IN_TIME,
+    async () => {
+      const args = ["--data-dir", dataDir, "--tools", TOOLS];
+      const env = { PARLEY_RETRY: "50ms", PARLEY_LEASE: "1s" };
+      const host = pipeTo(args, env);
+      await initialized(host);
+      const guest = pipeTo(args, env);
+      await initialized(guest);
+      const called = guest.request("tools/call", { name: "greet", arguments: { marker: "guest" } }, "call");
+      const question = await guest.message(isQuestion);
+      host.child.kill("SIGKILL");
+      await host.ended;
+      answer(guest, question, "Ann");
+      expect(textOf(await called)).toBe("Hello, Ann!");
+      expect(guest.messages.flat().filter(isQuestion)).toHaveLength(1);
 
-    const startedAtMs = performance.now();
-    guest.child.stdin?.end();
-    expect(await guest.ended).toBe(0);
-    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
-  });
+      const startedAtMs = performance.now();
+      guest.child.stdin?.end();
+      expect(await guest.ended).toBe(0);
+      expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+    },
+  );
 });
 
 function isRunning(pid: number): boolean {

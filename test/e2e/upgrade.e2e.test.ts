@@ -86,7 +86,7 @@ describe(`the version before (${BEFORE}) and this one${why ? ` (skipped: ${why})
       );
       await stop(old);
       const sofar = lifecycles;
-      await until(() => lifecycles >= sofar + 40, { timeoutMs: 30_000 });
+      await until(() => lifecycles >= sofar + 40);
       await answerAll(young.client, waiting.slice(0, 20));
 
       const again = await start(root);

@@ -37,7 +37,7 @@ async function reaches(taskId: string, done: (task: TaskState) => boolean): Prom
   const client = createClient(deployment.url, 1);
   try {
     let task = await client.get(taskId);
-    await until(async () => done((task = await client.get(taskId))), { timeoutMs: 60_000 });
+    await until(async () => done((task = await client.get(taskId))));
     return task;
   } finally {
     client.close();

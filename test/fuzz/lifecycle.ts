@@ -3,9 +3,6 @@ import { until } from "../support/until.ts";
 import { REPLY_TIMEOUT_MS } from "./limits.ts";
 import { Caller } from "./wire/caller.ts";
 
-/** Longer than any step takes on a busy machine. */
-const STEP_MS = 15_000;
-
 /** Rejects with what did not work. */
 export async function lifecycle(url: string): Promise<void> {
   const caller = new Caller(url);
@@ -23,13 +20,13 @@ async function asTask(caller: Caller): Promise<void> {
     taskId: string;
   };
   const get = () => caller.stateless({ method: "tasks/get", params: { taskId } });
-  await until(async () => (await get())["status"] === "input_required", { timeoutMs: STEP_MS });
+  await until(async () => (await get())["status"] === "input_required");
   const accept = { action: "accept", content: { ok: true } };
   await caller.stateless({
     method: "tasks/update",
     params: { taskId, inputResponses: { one: accept, two: accept, three: { action: "decline" } } },
   });
-  const task = await until(async () => ((await get())["status"] === "completed" ? await get() : undefined), { timeoutMs: STEP_MS });
+  const task = await until(async () => ((await get())["status"] === "completed" ? await get() : undefined));
   const text = task["result"]?.["content"]?.[0]?.["text"];
   if (text !== "accept accept decline") throw new Error(`the task's result is ${JSON.stringify(task["result"])}`);
 }

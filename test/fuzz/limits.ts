@@ -1,7 +1,7 @@
 /** The bounds that replies are held to. */
 
-/** Beyond this a caller counts as hanging. */
-export const REPLY_TIMEOUT_MS = 5_000;
+/** Beyond this a caller counts as hanging, also on a machine that stands still for a while. */
+export const REPLY_TIMEOUT_MS = 15_000;
 
 /** Of a reply that is no page of a list, and of every error. */
 export const REPLY_BYTES_MAX = 65_536;

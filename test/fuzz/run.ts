@@ -7,7 +7,8 @@ import type { RunFinding } from "./rules.ts";
 import { type Member, startSystem, type State, type System } from "./system.ts";
 import { holdIdle } from "./watch/idle.ts";
 import { watchLogs } from "./watch/logs.ts";
-import { startPulse } from "./watch/pulse.ts";
+import { startPace } from "./watch/pace.ts";
+import { findSlowAlone, startPulse } from "./watch/pulse.ts";
 import { everlastingKeys, grownSince, looksOf, mb, stillHeld } from "./watch/remains.ts";
 import { createTrail, type Trail } from "./watch/trail.ts";
 
@@ -49,7 +50,8 @@ export async function runFuzz({ doors, requests, seed, path, lanes, progress, fo
     progress(`deployment ready after ${secondsSince(startedAtMs)} s`);
 
     const trail = createTrail();
-    const pulse = startPulse(system, trail);
+    const pace = startPace();
+    const pulse = startPulse(system, trail, pace);
     const idle = holdIdle(system);
     const logs = watchLogs(system);
     const runFindings: RunFinding[] = [];
@@ -70,7 +72,6 @@ export async function runFuzz({ doors, requests, seed, path, lanes, progress, fo
           isAlive: () => !end.aborted && ended(system).length === 0,
           found,
         });
-        await open.close();
         progress(
           `${door.name}${lanes > 1 ? ` ${lane}` : ""}: ${result.requests} requests, ${result.findings.length} findings, ${secondsSince(drivenAtMs)} s`,
         );
@@ -79,7 +80,10 @@ export async function runFuzz({ doors, requests, seed, path, lanes, progress, fo
     );
     const lifecycles = await sound.stop();
     const beats = await pulse.stop();
-    runFindings.push(...beats.findings, ...idle.stop(), ...(await stillHeld(system)), ...(await everlastingKeys(system)));
+    runFindings.push(...beats.findings, ...(await findSlowAlone(system, beats.suspects, pace)));
+    pace.stop();
+    for (const { opened: open } of opened) await open.close();
+    runFindings.push(...idle.stop(), ...(await stillHeld(system)), ...(await everlastingKeys(system)));
     const after = await looksOf(system);
     runFindings.push(...grownSince(before, after), ...logs.read(), ...ended(system));
     const [first] = system.frontEnds;
@@ -120,7 +124,7 @@ function secondsSince(ms: number): number {
 }
 
 async function follow(trail: Trail, name: string, send: () => Promise<void>, drawn: unknown): Promise<void> {
-  const end = trail.begin(`${name}: ${JSON.stringify(drawn).slice(0, 400)}`);
+  const end = trail.begin({ name: `${name}: ${JSON.stringify(drawn).slice(0, 400)}`, again: send });
   try {
     await send();
   } finally {

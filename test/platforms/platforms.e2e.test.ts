@@ -46,11 +46,11 @@ describe.each(processes)("$platform, $role", ({ silenceMs, process: example, rol
       const started = await start(example, http, operator);
       if (role === "server") {
         const host = example.env["PARLEY_ALLOWED_HOSTS"] ?? "";
-        await until(async () => (await get(http, "/readyz", "health.check")) === 200, { timeoutMs: 30_000, everyMs: 100 });
+        await until(async () => (await get(http, "/readyz", "health.check")) === 200, { everyMs: 100 });
         expect(await call(http, host)).toBe(401);
         expect(await call(http, "elsewhere.example")).toBe(403);
       } else {
-        await until(() => started.said().includes("worker ready"), { timeoutMs: 30_000 });
+        await until(() => started.said().includes("worker ready"));
       }
       expect(await started.stop()).toBe(0);
     },

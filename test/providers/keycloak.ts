@@ -30,7 +30,8 @@ const AUDIENCE = "http://localhost:3000/mcp";
 const targets = [""];
 const proxy = await startProxy(targets);
 const redis: SharedRedis = await startOwnRedis();
-const env = { REDIS_URL: redis.url, PARLEY_TOOLS: join(import.meta.dirname, "tools.ts"), PARLEY_SETTLE_GRACE: "2s" };
+const TOOLS = [join(import.meta.dirname, "tools.ts"), join(import.meta.dirname, "../e2e/tools/guarded.ts")];
+const env = { REDIS_URL: redis.url, PARLEY_TOOLS: TOOLS.join(","), PARLEY_SETTLE_GRACE: "2s" };
 const guarded = {
   ...env,
   PARLEY_AUTH: "required",

@@ -1,17 +1,10 @@
-/** What is called with a provider's tokens. */
+/** What is called with a provider's tokens, beside test/e2e/tools/guarded.ts. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 
 const yes = z.object({ ok: z.boolean() });
 
 export default [
-  defineTool({
-    name: "greet",
-    async run(_args, ctx) {
-      const { name } = await ctx.elicit("who", { message: "Who are you?", schema: z.object({ name: z.string() }) });
-      return `Hello, ${name}!`;
-    },
-  }),
   defineTool({
     name: "spend",
     async run(_args, ctx) {

@@ -1,8 +1,8 @@
 /** A program as the handler that its author would have written. */
-import type { Effect, Node, Program } from "./program.ts";
+import { type Effect, isEffect, type Node, type Program } from "./program.ts";
 
-export function describeProgram({ kind, attempts, body }: Program): string {
-  const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}\nasync (ctx) => {`;
+export function describeProgram({ kind, attempts, body, limited, compensates }: Program): string {
+  const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}\nasync (ctx) => {`;
   return [head, ...body.map((node, index) => indent(describe(node, `0/${index}`))), "}"].join("\n");
 }
 
@@ -11,6 +11,8 @@ function describe(node: Node, at: string): string {
   switch (node.op) {
     case "step":
     case "ask":
+    case "event":
+    case "child":
     case "sleep":
     case "fact":
       return `await ${describeEffect(node)}; // ${at}`;
@@ -68,7 +70,7 @@ function describe(node: Node, at: string): string {
 
 /** As an item of a list of promises. */
 function branch(node: Node, at: string): string {
-  if (node.op === "step" || node.op === "ask" || node.op === "sleep") return indent(`${describeEffect(node)}, // ${at}`);
+  if (isEffect(node) && node.op !== "fact") return indent(`${describeEffect(node)}, // ${at}`);
   return indent(`(async () => {\n${indent(describe(node, at))}\n})(),`);
 }
 
@@ -77,7 +79,14 @@ function describeEffect(node: Effect): string {
     case "fact":
       return `ctx.${node.fact}()`;
     case "ask":
-      return `ctx.ask(${name(node)}${node.timeoutMs === undefined ? "" : `, { timeoutMs: ${node.timeoutMs} }`})`;
+    case "event":
+    case "child": {
+      const options = [
+        ...(node.op === "ask" && node.quorum ? ["quorum: 2"] : []),
+        ...(node.timeoutMs === undefined ? [] : [`timeoutMs: ${node.timeoutMs}`]),
+      ];
+      return `ctx.${node.op === "child" ? "call" : node.op}(${name(node)}${options.length === 0 ? "" : `, { ${options.join(", ")} }`})${node.op === "event" ? ".received()" : ""}`;
+    }
     case "sleep":
       return `ctx.sleep(${name(node)}, ${node.ms})`;
     case "step": {

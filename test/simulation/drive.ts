@@ -4,9 +4,9 @@
  * A turn (turn.ts) is what Node does between two immediates: something from outside comes in, then all microtasks and ticks run. After the
  * case's measure of trouble nothing breaks any more, all questions are answered, and the task must come to its end.
  */
-import type { JsonObject } from "@parley/core";
+import { isEventKey, type JsonObject } from "@parley/core";
 import type { Process } from "./process.ts";
-import { answer, cancel, create, deliver, kill, sweepOnce, startRun, TASK_ID, type World } from "./world.ts";
+import { answer, cancel, create, deliver, kill, sweepOnce, startRun, TASK_ID, tell, type World } from "./world.ts";
 import { nextTurn } from "./turn.ts";
 
 const TURNS_MAX = 10_000;
@@ -30,17 +30,17 @@ export async function drive(world: World): Promise<void> {
   let calmFrom = choices.chance(0.85) ? 20 + choices.upTo(180) : 0;
   const plan: Plan = {
     trouble: [0, 0.15, 0.5, 1.5][choices.upTo(3)] ?? 0,
-    mayCancel: choices.chance(0.04),
+    mayCancel: choices.chance(world.program.compensates ? 0.4 : 0.04),
   };
   create(world);
   for (let turn = 0; turn < TURNS_MAX; turn += 1) {
     await nextTurn();
     if (fireIdle(world) && !choices.chance(0.08)) continue;
-    const isCalm = turn >= calmFrom || witness.ended() !== undefined;
+    const isCalm = turn >= calmFrom || witness.isOver();
     if (isCalm) resumeAll(world);
     const options = optionsOf(world, { ...plan, trouble: isCalm ? 0 : plan.trouble });
     if (options.length === 0) {
-      if (witness.ended()) return;
+      if (witness.isOver()) return;
       if (!isCalm) {
         calmFrom = turn; // what stands still must move first
         continue;
@@ -83,13 +83,14 @@ function optionsOf(world: World, plan: Plan): Option[] {
   for (const work of witness.works) if (!work.process.isPaused) may(4, () => finishWork(world, work));
   const timer = nextTimer(world);
   if (timer && timer.atMs <= time.nowMs) may(8, timer.wake);
-  const sweepAtMs = Math.max(witness.dueAtMs(), world.sweptAtMs + SWEEP_EVERY_MS);
+  // When a child is due nobody here knows: the sweep looks each second while there is one.
+  const sweepAtMs = Math.max(witness.hasChildren() ? 0 : witness.dueAtMs(), world.sweptAtMs + SWEEP_EVERY_MS);
   if (!world.isSweeping && sweepAtMs <= time.nowMs)
     may(5, () => sweepOnce(world, workers.find(({ isPaused }) => !isPaused) ?? (workers[0] as Process)));
   const ended = witness.ended() !== undefined;
   if (!ended && !witness.isCreated() && world.requests === 0) may(10, () => create(world));
   if (!ended && world.requests < REQUESTS_MAX) for (const key of witness.open) may(2, () => answerKey(world, key, "well"));
-  if (!ended && witness.isCreated()) {
+  if (!witness.isOver() && witness.isCreated()) {
     const nextMs = Math.min(timer?.atMs ?? Infinity, sweepAtMs);
     if (nextMs > time.nowMs && nextMs < Infinity) may(isBusy ? Math.min(plan.trouble, 0.15) : 1, () => pass(world, nextMs));
   }
@@ -138,7 +139,9 @@ function answerKey(world: World, key: string, how: "well" | "wrongly"): void {
   const path = world.witness.shown.get(key)?.split(" ")[0] ?? "";
   world.drawn += 1;
   const content: JsonObject = how === "well" ? { for: path, drawn: world.drawn } : { for: path, wrong: true };
-  answer(world, key, world.choices.chance(0.15) && how === "well" ? { action: "decline" } : { action: "accept", content });
+  if (isEventKey(key)) return tell(world, key, content);
+  const reply = world.choices.chance(0.15) && how === "well" ? { action: "decline" } : { action: "accept", content };
+  answer(world, key, reply, world.witness.ofTwo.has(key));
 }
 
 // ── trouble ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +194,7 @@ function pause(world: World, process: Process): void {
   process.isPaused = true;
   process.disturbed += 1;
   for (const job of world.jobs) {
-    if (job.process === process && !job.isOver) world.queue.stalled({ taskId: TASK_ID, run: job.run });
+    if (job.process === process && !job.isOver) world.queue.stalled({ taskId: job.taskId, run: job.run });
   }
 }
 

@@ -17,7 +17,26 @@ export function generate(seed: string): Program {
   const kind = random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 });
   // By a chance of its own: what other seeds draw stays as it is.
   const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
-  return createGenerator(random, isPatched ? "patched" : kind).program();
+  const program = createGenerator(random, isPatched ? "patched" : kind).program();
+  const others = createRandom(`others ${seed}`);
+  const undone = kind !== "changed" && createRandom(`undone ${seed}`).chance(0.2);
+  return {
+    ...program,
+    ...(others.chance(0.3) && { body: answeredByOthers(program.body, others) }),
+    ...(undone && { compensates: true }),
+  };
+}
+
+/** The same, but that some questions need two people, some answers come from another system, and some steps are done by another tool. */
+function answeredByOthers(body: readonly Node[], random: Random): readonly Node[] {
+  const drawn = (_key: string, value: unknown): unknown => {
+    const node = value as Node;
+    if (node?.op === "step" && node.fails === undefined && !node.deaf && random.chance(0.3)) return { ...node, op: "child" };
+    if (node?.op !== "ask") return value;
+    const way = random.weighted({ alone: 3, quorum: 3, event: 4 });
+    return way === "alone" ? node : way === "quorum" ? { ...node, quorum: true } : { ...node, op: "event" };
+  };
+  return JSON.parse(JSON.stringify(body), drawn) as readonly Node[];
 }
 
 function createGenerator(random: Random, kind: ProgramKind) {
@@ -33,7 +52,16 @@ function createGenerator(random: Random, kind: ProgramKind) {
   // A step that was tried and never recorded has used its name: the new way must not use it for something else.
   const sharing = caches || kind === "patched" ? 0 : random.pick([0, 0.5, 0.9]);
 
+  /** A race that is over no longer says which item its losers are of: behind something outside ctx they have names of their own (ADR 8). */
+  function isLost(): boolean {
+    return kind === "outside" && racing > 0;
+  }
+
   function name(prefix: string, inMap: boolean): { name: string; each?: true } {
+    if (isLost()) {
+      names += 1;
+      return { name: `${prefix}${names}`, ...(inMap && { each: true }) };
+    }
     if (random.chance(sharing)) return { name: random.pick(SHARED_NAMES), ...(inMap && random.chance(0.2) && { each: true }) };
     names += 1;
     return { name: `${prefix}${names}`, ...(inMap && (caches || kind === "patched" || random.chance(0.4)) && { each: true }) };
@@ -41,7 +69,8 @@ function createGenerator(random: Random, kind: ProgramKind) {
 
   function effect(inMap: boolean): Effect {
     effects += 1;
-    const op = random.weighted({ step: 50, ask: 30, sleep: 12, fact: caches || kind === "patched" ? 0 : 12 }); // facts share a name
+    const sharesNames = !caches && kind !== "patched" && !isLost();
+    const op = random.weighted({ step: 50, ask: 30, sleep: 12, fact: sharesNames ? 12 : 0 }); // facts share a name
     switch (op) {
       case "fact":
         return { op, fact: random.pick(["now", "random", "uuid"]) };
@@ -198,7 +227,8 @@ function createGenerator(random: Random, kind: ProgramKind) {
       if (random.chance(0.6)) body.push({ op: "ask", ...name("last", false) });
       if (kind !== "delayed" && random.chance(0.06)) body.push({ op: "restart", rounds: random.between(1, 2) });
       if (kind === "changed") body.splice(random.between(0, body.length - 1), 0, { op: "changed" });
-      return { kind, attempts, body };
+      // Drawn last, so that a seed's body is what it was.
+      return { kind, attempts, body, ...(random.chance(0.15) && { limited: true }) };
     },
   };
 }

@@ -54,6 +54,8 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
   const fact = () => facts.get(calling)?.shift();
   const effects = {
     ask: effect,
+    event: () => ({ answer: effect() }),
+    callTool: effect,
     step: effect,
     sleep: effect,
     now: fact,

@@ -4,7 +4,7 @@
  * Each branch carries a number made of everything it has seen. It goes into steps and questions, so that code that is given another branch's
  * result, or decides otherwise than before, asks for something else from then on.
  */
-import type { Effects, Json, JsonObject, StepAttempt } from "@parley/core";
+import type { Audience, Effects, Json, JsonObject, StepAttempt } from "@parley/core";
 import { type Effect, isEffect, type Node, type Program } from "./program.ts";
 
 /** What a handler meets besides ctx, and whom it tells. */
@@ -32,11 +32,18 @@ export interface StepCall {
 }
 
 /** The engine to come. */
-export interface OrderedEffects extends Omit<Effects, "sleep" | "ask"> {
-  ask(name: string, request: Parameters<Effects["ask"]>[1], options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<unknown>;
+export interface OrderedEffects extends Omit<Effects, "sleep" | "ask" | "event" | "callTool"> {
+  callTool(name: string, call: Parameters<Effects["callTool"]>[1], options?: Waiting): Promise<unknown>;
+  ask(name: string, request: Parameters<Effects["ask"]>[1], options?: Waiting & { audience?: Audience }): Promise<unknown>;
+  event(name: string, request: Parameters<Effects["event"]>[1], options?: Waiting): { readonly answer: Promise<unknown> };
   sleep(name: string, ms: number, options?: { signal?: AbortSignal }): Promise<void>;
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
   restart(args: JsonObject): Promise<never>;
+}
+
+interface Waiting {
+  timeoutMs?: number;
+  signal?: AbortSignal;
 }
 
 /** One branch of the handler. */
@@ -95,12 +102,16 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         const call: StepCall = { path, data, fails: fails ?? Infinity, deaf };
         return effects.step(name, (attempt) => stage.work(call, attempt), attempts === undefined ? {} : { attempts });
       }
-      case "ask": {
+      case "ask":
+      case "child":
+      case "event": {
+        const options: Waiting = { ...(node.timeoutMs !== undefined && { timeoutMs: node.timeoutMs }), ...(signal && { signal }) };
+        if (node.op === "event") {
+          return effects.event(name, { type: "event", schema: { ...FORM, title: `${path} ${data}` } }, options).answer;
+        }
+        if (node.op === "child") return effects.callTool(name, { tool: CHILD, arguments: { path, data } }, options);
         const request = { type: "form", message: `${path} ${data}`, schema: FORM } as const;
-        return effects.ask(name, request, {
-          ...(node.timeoutMs !== undefined && { timeoutMs: node.timeoutMs }),
-          ...(signal && { signal }),
-        });
+        return effects.ask(name, request, { ...options, ...(node.quorum && { audience: TWO_PEOPLE }) });
       }
       case "sleep":
         return effects.sleep(name, node.ms, signal && { signal });
@@ -238,6 +249,9 @@ function messageOf(error: unknown): string {
 }
 
 const FORM = { type: "object", properties: {} };
+/** The tool that handlers call. */
+export const CHILD = "child";
+const TWO_PEOPLE: Audience = { to: "tenant", quorum: 2 };
 /** A reason of its own: without one each abort makes an exception. */
 const WITHDRAWN = new Error("withdrawn");
 

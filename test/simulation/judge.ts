@@ -1,5 +1,5 @@
 /** Holds a task that has come to its end to its program. */
-import { messageOf, type Ended, type Job, type Witness } from "./witness.ts";
+import { type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
 import { mayRejectUnheard, type Program, settlesUnseen } from "./program.ts";
 import { LOUD, type Rule, SILENT, type Violation } from "./rules.ts";

@@ -22,6 +22,10 @@ export interface Program {
   /** Tries of the handler. */
   readonly attempts: number;
   readonly body: readonly Node[];
+  /** Its tool has a limit, whose one slot a worker holds that died as the task was made. */
+  readonly limited?: true;
+  /** Its tool undoes each recorded step once the task has ended without its result. */
+  readonly compensates?: true;
 }
 
 /** With `each` an item of a map adds its number to the name. */
@@ -42,7 +46,11 @@ export type Effect =
       /** Its work does not look at the abort signal. */
       readonly deaf?: true;
     })
-  | (Named & { readonly op: "ask"; readonly timeoutMs?: number })
+  /** With `quorum` two people must accept. */
+  | (Named & { readonly op: "ask"; readonly timeoutMs?: number; readonly quorum?: true })
+  | (Named & { readonly op: "event"; readonly timeoutMs?: number })
+  /** `ctx.call`: another tool, which does a step. */
+  | (Named & { readonly op: "child"; readonly timeoutMs?: number })
   | (Named & { readonly op: "sleep"; readonly ms: number })
   /** `patched` is drawn as a group of its own. */
   | { readonly op: "fact"; readonly fact: "now" | "random" | "uuid" | "patched" };
@@ -121,8 +129,10 @@ export function mayRejectUnheard({ body }: Program): boolean {
   return some(body, (node) => node.op === "start" && canReject(node.body) && (endsEarly || !awaited.has(node.id) || !isEffect(node.body)));
 }
 
+const EFFECTS: ReadonlySet<string> = new Set<Effect["op"]>(["step", "ask", "event", "child", "sleep", "fact"]);
+
 export function isEffect(node: Node): node is Effect {
-  return node.op === "step" || node.op === "ask" || node.op === "sleep" || node.op === "fact";
+  return EFFECTS.has(node.op);
 }
 
 function canReject(node: Node): boolean {

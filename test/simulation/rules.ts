@@ -14,6 +14,7 @@ export const RULES = {
   failure: "no task is failed whose handler replay can reproduce",
   skipped: "no task completes over recorded work that its last run did not ask for",
   unhandled: "no rejection of a handler reaches the process",
+  undone: "what a task has done is undone if it ends without its result, each thing once, and only then",
   displaced: "a run keeps its task while its worker lives and its lease lasts",
 } as const satisfies Record<string, string>;
 

@@ -80,6 +80,7 @@ function withoutCalmEnd(choices: readonly number[]): readonly number[] {
 function* smaller(program: Program): Generator<Program> {
   for (const body of smallerLists(program.body, 0)) yield { ...program, body };
   if (program.attempts > 1) yield { ...program, attempts: program.attempts - 1 };
+  for (const member of ["limited", "compensates"] as const) if (program[member]) yield without(program, member);
 }
 
 function* smallerLists(nodes: readonly Node[], least: number): Generator<Node[]> {
@@ -141,12 +142,17 @@ function* smallerNodes(node: Node): Generator<Node> {
         yield { ...rest, ...(fails !== undefined && { fails }), ...(attempts !== undefined && { attempts }), ...(each && { each }) };
       return;
     }
-    case "ask": {
-      const { timeoutMs, each, ...rest } = node;
-      if (timeoutMs !== undefined) yield { ...rest, ...(each && { each }) };
-      if (each) yield { ...rest, ...(timeoutMs !== undefined && { timeoutMs }) };
+    case "child":
+      yield { op: "step", name: node.name, ...(node.each && { each: true }) };
+      for (const member of ["timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
       return;
-    }
+    case "event":
+      yield { ...node, op: "ask" };
+      for (const member of ["timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
+      return;
+    case "ask":
+      for (const member of ["quorum", "timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
+      return;
     case "sleep":
       if (node.ms > 10) yield { ...node, ms: 10 };
       return;
@@ -159,4 +165,9 @@ function* smallerNodes(node: Node): Generator<Node> {
     default:
       return;
   }
+}
+
+function without<T extends object>(node: T, member: keyof T): T {
+  const { [member]: _, ...rest } = node;
+  return rest as T;
 }

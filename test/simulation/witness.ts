@@ -5,19 +5,25 @@
  * the trace before it: that much of it is *durable*, and each later run must begin with it.
  */
 import type {
+  Acceptance,
   AnswerRequest,
   Ask,
-  AskRequest,
+  AwaitedEvent,
   Begun,
+  ChildEnd,
+  CreateRequest,
   Entry,
+  EventRequest,
   FinishedStatus,
   Json,
   KeyedEntry,
+  Open,
   Outcome,
+  Owed,
   ParkRequest,
   StepAttempt,
 } from "@parley/core";
-import { split } from "@parley/core";
+import { canonicalJson, split } from "@parley/core";
 import { hash, type Stage, type StepCall } from "./interpret.ts";
 import type { Process } from "./process.ts";
 import type { Effect, Program } from "./program.ts";
@@ -25,6 +31,7 @@ import type { Rule, Violation } from "./rules.ts";
 
 export interface Job {
   readonly id: number;
+  readonly taskId: string;
   readonly process: Process;
   readonly run: number;
   /** How often its process had been disturbed before. */
@@ -70,9 +77,12 @@ interface Happened {
   readonly name: string;
   readonly request: unknown;
   readonly result: unknown;
-  /** The open asks of a task that has just been parked. */
-  readonly asks: readonly Ask[];
+  /** What a task that has just been parked waits for. */
+  readonly asks: readonly Waited[];
 }
+
+/** An answer by people, or by another system. */
+export type Waited = Ask | AwaitedEvent;
 
 export interface Ended {
   readonly status: FinishedStatus;
@@ -110,9 +120,18 @@ export function createWitness({
   /** Questions that people were shown, by key, with their text. */
   const shown = new Map<string, string>();
   const open = new Set<string>();
+  /** Calls of other tools that are open, by key: the id of the child. */
+  const calls = new Map<string, string>();
+  /** Questions that two people must accept. */
+  const ofTwo = new Set<string>();
   let holder: { readonly job: Job; leaseEndsMs: number } | undefined;
   let dueAtMs = Infinity;
   let ended: Ended | undefined;
+  /** The task has ended without its result, and what it has done is to be undone; by then a run may be open that has to let go first. */
+  let owed: { isStopping: boolean } | undefined;
+  let hasRun = false;
+  /** Steps that came to a value, since the handler last began anew. */
+  const done = new Set<string>();
   let created = false;
   let results = 0;
 
@@ -153,6 +172,8 @@ export function createWitness({
       tries.set(path, before);
       tell?.(`   ${job.process.name} run ${job.run}: try ${before.length + 1} of ${path} with key ${idempotencyKey}`);
       judgeTry(job, { path, data, idempotencyKey }, before);
+      if (generation >= 0) judgeTelling(trace, path);
+      if (generation === UNDOING) judgeUndoing(job, path);
       keepDurable(job);
       const own: Try = { job, attempt, data, state: "running" };
       before.push(own);
@@ -188,7 +209,7 @@ export function createWitness({
       isChanged,
       call(path, what) {
         trace.called.add(path);
-        if (what.startsWith("ask ")) trace.waiting.add(path);
+        if (what.startsWith("ask ") || what.startsWith("event ")) trace.waiting.add(path);
         add(`${path} calls ${what}`);
       },
       saw(path, effect, value) {
@@ -239,21 +260,57 @@ export function createWitness({
       broke("repeat", `${path} is done again without a fault`);
   }
 
+  /** A step may tell another system of an event that was put before it: it must be open by then. */
+  function judgeTelling({ events, waiting }: Trace, path: string): void {
+    const before = events.slice(
+      0,
+      events.findIndex((event) => event.startsWith(`${path} calls step `)),
+    );
+    for (const event of before) {
+      const [of = "", verb, what] = event.split(" ");
+      if (verb === "calls" && what === "event" && waiting.has(of) && !keyOfAsk.has(of))
+        broke("shown", `${path} is tried, and nobody can tell of the event ${of}, which was put before it`);
+    }
+  }
+
+  function judgeUndoing(job: Job, path: string): void {
+    if (!owed || owed.isStopping) broke("undone", `${path} begins, and nothing is owed yet`);
+    if (!done.has(path.slice(undoOf("").length))) broke("undone", `${path} begins, and that was never done`);
+    for (const [other, all] of tries) {
+      if (all.some((each) => each.state === "running" && each.job !== job && each.job.taskId === job.taskId && isUndisturbed(each.job)))
+        broke("undone", `${path} begins while a try of ${other} is at work`);
+    }
+  }
+
   function judgeSeen(path: string, effect: Effect, value: unknown): void {
     if (effect.op === "step") {
       const { from } = (value ?? {}) as { from?: string };
       if (from !== path) broke("mix-up", `${path} was given the result of ${from}`);
     }
-    if (effect.op === "ask") {
-      const answer = value as { action: string; content?: { for?: string } };
-      if (answer.action === "accept" && answer.content?.for !== path) {
-        broke("mix-up", `${path} was given the answer to ${answer.content?.for}`);
-      }
+    if (effect.op === "child") judgeChild(path, value as ChildEnd);
+    if (effect.op === "ask" || effect.op === "event") {
+      const answer = value as { action: string; content?: { for?: string; body?: { for?: string } }; accepted?: readonly Acceptance[] };
+      const content = effect.op === "event" ? answer.content?.body : answer.content;
+      if (answer.action === "accept" && content?.for !== path) broke("mix-up", `${path} was given the answer to ${content?.for}`);
       if (answer.action === "withdrawn") return;
       const key = keyOfAsk.get(path);
       const was = key === undefined ? undefined : accepted.get(key);
-      if (was !== JSON.stringify(value)) broke("answer", `${path} was given ${JSON.stringify(value)}, accepted was ${was}`);
+      if (was !== canonicalJson(value as Json)) broke("answer", `${path} was given ${JSON.stringify(value)}, accepted was ${was}`);
+      if (effect.op === "ask" && effect.quorum && answer.action === "accept") judgeQuorum(path, answer);
     }
+  }
+
+  function judgeChild(path: string, end: ChildEnd): void {
+    if (end.type !== "result" && end.type !== "error") return;
+    if (end.type === "result" && end.result["isError"] !== true && end.result["for"] !== path)
+      broke("mix-up", `${path} was given the result of the call at ${JSON.stringify(end.result["for"])}`);
+    const was = accepted.get(keyOfAsk.get(path) ?? "");
+    if (was !== canonicalJson(end)) broke("answer", `${path} was given ${JSON.stringify(end)}, and its child ended with ${was}`);
+  }
+
+  function judgeQuorum(path: string, { accepted: people = [] }: { readonly accepted?: readonly Acceptance[] }): void {
+    const different = new Set(people.map(({ by }) => by));
+    if (people.length !== 2 || different.size !== 2) broke("answer", `${path} was accepted by ${JSON.stringify(people)}, and two must`);
   }
 
   const retried = new WeakSet<Job>();
@@ -289,11 +346,16 @@ export function createWitness({
     for (const { key, entry } of entries) {
       if (key.startsWith("step:")) wroteStep(entry);
       if (key.startsWith("ask:")) open.delete(key.slice("ask:".length));
+      if (key.startsWith("ask:")) calls.delete(key.slice("ask:".length));
     }
   }
 
   function wroteStep({ outcome }: Entry): void {
-    if (outcome.type === "value") recorded.add((outcome.value as { from: string }).from);
+    if (outcome.type === "value") {
+      const { from } = outcome.value as { from: string };
+      recorded.add(from);
+      if (!from.startsWith(undoOf("")) && !from.startsWith(childOf(""))) done.add(from);
+    }
     if (outcome.type === "error" && outcome.message.startsWith("failed at ")) recorded.add(outcome.message.slice("failed at ".length));
   }
 
@@ -308,16 +370,13 @@ export function createWitness({
   }
 
   /** `asks`: what people are shown from now on. */
-  function parked(job: Job, request: ParkRequest, asks: readonly Ask[]): void {
+  function parked(job: Job, request: ParkRequest, asks: readonly Waited[]): void {
     // What settles behind the throw of a handler that is tried again is seen by nobody.
     if (request.attempt > 0) retried.add(job);
-    const paths = new Map(asks.map((ask) => [pathOfAsk(ask), ask.key]));
+    const paths = new Map(asks.map((ask) => [pathOf(ask.request), ask.key]));
     open.clear();
-    for (const { key, request: asked } of asks) {
-      open.add(key);
-      shown.set(key, messageOfAsk(asked));
-    }
-    for (const ask of split(request.asks).asks) keyOfAsk.set(pathOfAsk(ask), ask.key);
+    for (const ask of asks) show(ask);
+    for (const ask of waitedIn(request.asks)) keyOfAsk.set(pathOf(ask.request), ask.key);
     // A handler that is to be tried again, or starts anew, has let go of its questions; what becomes of them is not for this run to say.
     const waiting = request.attempt === 0 && !("restart" in request) ? job.trace?.waiting : undefined;
     if (isPure && waiting) {
@@ -329,6 +388,12 @@ export function createWitness({
       }
     }
     endRun(job, "parks");
+  }
+
+  function show(ask: Waited): void {
+    open.add(ask.key);
+    shown.set(ask.key, questionOf(ask.request));
+    if ("audience" in ask && ask.audience?.quorum !== undefined) ofTwo.add(ask.key);
   }
 
   /** Called for everything that the store has done. */
@@ -357,11 +422,23 @@ export function createWitness({
         }
         holder = { job, leaseEndsMs: sentMs + leaseMs };
         dueAtMs = sentMs + leaseMs;
+        hasRun = true;
+        if (owed) owed.isStopping = false;
         return;
       case "record":
       case "renew":
         if (result === "refused" || !job) return;
-        if (name === "record") wrote((request as { entries: readonly KeyedEntry[] }).entries);
+        // Of a task that was cancelled a run writes down what it had in flight, if that is to be undone.
+        if (result === "cancelled" && !(owed && holder?.job === job)) return;
+        if (name === "record") {
+          const { entries, asks: opened = [] } = request as { entries: readonly KeyedEntry[]; asks?: readonly Open[] };
+          wrote(entries);
+          // Events, which are open before a step can tell anybody of them.
+          for (const event of waitedIn(opened)) {
+            show(event);
+            keyOfAsk.set(pathOf(event.request), event.key);
+          }
+        }
         holder = { job, leaseEndsMs: sentMs + leaseMs };
         dueAtMs = sentMs + leaseMs;
         return;
@@ -370,31 +447,106 @@ export function createWitness({
         if (type === "refused" || !job) return;
         const park = request as ParkRequest;
         wrote(park.entries);
+        if (owed) {
+          dueAtMs = owed.isStopping ? sentMs : park.dueAtMs;
+          owed.isStopping = false;
+          endRun(job, "parks");
+          return;
+        }
+        if ("restart" in park) done.clear();
         parked(job, park, asks);
         dueAtMs = type === "due" ? sentMs + graceMs : park.dueAtMs;
         return;
       }
       case "finish": {
         if (result === "refused" || !job) return;
-        const { entries, outcome } = request as { entries: readonly KeyedEntry[]; outcome: Outcome };
+        const { entries, outcome, owes } = request as { entries: readonly KeyedEntry[]; outcome: Outcome; owes?: Owed };
         wrote(entries);
         endRun(job, "ends the task");
         end({ status: outcome.type === "result" ? "completed" : "failed", outcome, job });
+        const isWithout = outcome.type !== "result" || outcome.result["isError"] === true;
+        if (program.compensates && isWithout !== (owes !== undefined))
+          broke(
+            "undone",
+            `the task ends with ${JSON.stringify(outcome)}, and what it has done is ${owes === undefined ? "not " : ""}undone`,
+          );
+        if (owes !== undefined) owe(sentMs);
         return;
       }
+      case "settle":
+        if (result !== "settled" || !job) return;
+        wrote((request as { entries: readonly KeyedEntry[] }).entries);
+        endRun(job, "settles");
+        owed = undefined;
+        dueAtMs = Infinity;
+        judgeUndone();
+        return;
       case "answer": {
-        const { key, answer } = request as AnswerRequest;
+        const { key, answer, quorum } = request as AnswerRequest;
+        const { receipt } = result as { receipt: string };
+        // One of two who must accept: the question stays, as it does for somebody who looked before another one was counted.
+        if (receipt === "overtaken" || (quorum && quorum.missing > 0)) return;
         open.delete(key);
-        if ((result as { receipt: string }).receipt !== "accepted") return;
+        calls.delete(key);
+        if (receipt !== "accepted") return;
         if (accepted.has(key)) broke("answer", `a second answer to ${key} is accepted`);
-        accepted.set(key, JSON.stringify(answer));
+        accepted.set(key, canonicalJson(quorum ? { ...answer, accepted: quorum.acceptances } : answer));
         if (holder === undefined) dueAtMs = sentMs + graceMs;
         return;
       }
       case "cancel":
-        if (result === "cancelled") end({ status: "cancelled", outcome: undefined, job: undefined });
+        if (result === "cancelled") {
+          const stopping = holder;
+          end({ status: "cancelled", outcome: undefined, job: undefined });
+          if ((request as { owes?: boolean }).owes && hasRun) owe(sentMs, stopping);
+        }
         return;
     }
+  }
+
+  /** Called for everything that the store has done to a child. Its end is the answer to its parent's call. */
+  function observeChild({ name, request, result }: Omit<Happened, "asks">): void {
+    const { taskId, token = "" } = request as { taskId: string; token?: string };
+    const job = jobs.get(token);
+    switch (name) {
+      case "create": {
+        if (result !== "created") return;
+        const { call, parent } = request as CreateRequest;
+        const path = call.arguments["path"] as string;
+        const { key = "", nowMs: sentMs = 0, leaseMs = 0 } = { key: parent?.open.key, ...parent };
+        if (keyOfAsk.has(path)) broke("key", `${path} makes a second child`);
+        keyOfAsk.set(path, key);
+        calls.set(key, taskId);
+        if (holder) holder.leaseEndsMs = sentMs + leaseMs;
+        dueAtMs = sentMs + leaseMs;
+        return;
+      }
+      case "record":
+      case "park":
+        if (job && result !== "refused" && result !== "cancelled") wrote((request as { entries: readonly KeyedEntry[] }).entries);
+        return;
+      case "finish": {
+        if (result === "refused" || !job) return;
+        const { entries, outcome, nowMs: sentMs } = request as { entries: readonly KeyedEntry[]; outcome: Outcome; nowMs: number };
+        wrote(entries);
+        const key = [...calls.keys()].find((each) => calls.get(each) === taskId);
+        if (key === undefined) return;
+        calls.delete(key);
+        accepted.set(key, canonicalJson(outcome));
+        if (typeof result === "object") dueAtMs = sentMs;
+      }
+    }
+  }
+
+  /** `stopping`: the run that is open still, until it lets go or its lease ends. */
+  function owe(nowMs: number, stopping?: typeof holder): void {
+    owed = { isStopping: stopping !== undefined };
+    holder = stopping;
+    dueAtMs = stopping ? stopping.leaseEndsMs : nowMs;
+  }
+
+  function judgeUndone(): void {
+    for (const path of done) if (!recorded.has(undoOf(path))) broke("undone", `${path} was done, and is not undone`);
   }
 
   function end(how: Ended): void {
@@ -403,6 +555,7 @@ export function createWitness({
     dueAtMs = Infinity;
     holder = undefined;
     open.clear();
+    calls.clear();
   }
 
   return {
@@ -411,6 +564,9 @@ export function createWitness({
     broke,
     stageOf,
     observe,
+    observeChild,
+    /** Whether a call of another tool is open. */
+    hasChildren: () => calls.size > 0,
     /** Ties the writes of a run to its job. */
     holds(job: Job, token: string): void {
       job.token = token;
@@ -418,12 +574,29 @@ export function createWitness({
     },
     shown,
     open,
+    ofTwo,
     recorded,
     ended: () => ended,
+    /** It has ended, and nothing is owed. */
+    isOver: () => ended !== undefined && owed === undefined,
     isCreated: () => created,
     /** When the task must run, as far as the store was told. */
     dueAtMs: () => dueAtMs,
   };
+}
+
+/** In place of a generation of the handler. */
+export const UNDOING = -1;
+export const OF_CHILD = -2;
+
+/** The path of what another tool does, which was called at `path`. */
+export function childOf(path: string): string {
+  return `child/${path}`;
+}
+
+/** The path of what undoes a step. */
+export function undoOf(path: string): string {
+  return `undo/${path}`;
 }
 
 export type Witness = ReturnType<typeof createWitness>;
@@ -431,16 +604,23 @@ export type Witness = ReturnType<typeof createWitness>;
 export function textOf(effect: Pick<Effect, "op">, value: unknown): string {
   if (effect.op === "sleep") return "its end";
   if (effect.op === "fact") return String(value);
+  if (effect.op === "child") return `${(value as ChildEnd).type} ${hash(JSON.stringify(value) ?? "")}`;
   return effect.op === "step" ? resultText(value) : `${(value as { action: string }).action} ${hash(JSON.stringify(value) ?? "")}`;
 }
 
-function messageOfAsk(request: AskRequest): string {
-  return "message" in request ? request.message : "";
+/** Of what is open, that which clients and other systems answer. */
+export function waitedIn(open: readonly Open[]): readonly Waited[] {
+  const { asks, events = [] } = split(open);
+  return [...asks, ...events];
 }
 
-/** The question names who asks. */
-function pathOfAsk({ request }: Ask): string {
-  return messageOfAsk(request).split(" ")[0] ?? "";
+function questionOf(request: Waited["request"]): string {
+  return "message" in request ? request.message : ((request as EventRequest).schema["title"] as string);
+}
+
+/** The question names who asks (interpret.ts). */
+export function pathOf(request: Waited["request"]): string {
+  return questionOf(request).split(" ")[0] ?? "";
 }
 
 function resultText(value: unknown): string {

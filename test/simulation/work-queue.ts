@@ -12,19 +12,20 @@ export interface WorkQueue extends RunQueue {
 }
 
 export function createWorkQueue(): WorkQueue {
-  const known = new Set<number>();
+  const known = new Set<string>();
+  const nameOf = ({ taskId, run }: RunRef) => `${taskId} ${run}`;
   const waiting: RunRef[] = [];
   const added: RunRef[] = [];
   return {
     waiting,
     added,
     async add({ taskId, run }) {
-      if (known.has(run)) return;
-      known.add(run);
+      if (known.has(nameOf({ taskId, run }))) return;
+      known.add(nameOf({ taskId, run }));
       waiting.push({ taskId, run });
       added.push({ taskId, run });
     },
-    done: ({ run }) => void known.delete(run),
+    done: (run) => void known.delete(nameOf(run)),
     stalled: (run) => void waiting.push(run),
   };
 }

@@ -6,9 +6,16 @@ import {
   type Catalogue,
   createTask,
   DEFAULT_SETTINGS,
+  type Effects,
+  type EndedWithout,
+  type EventTokens,
   type Ids,
+  isChildId,
   type JsonObject,
+  type Limit,
+  type Slots,
   type Parked,
+  receiveEvent,
   type RunRef,
   runTask,
   type Services,
@@ -17,13 +24,13 @@ import {
   type Tool,
   type Violation,
 } from "@parley/core";
-import { createMemoryEvents, createMemoryStore } from "@parley/core/memory";
+import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import type { Choices } from "./choices.ts";
-import { hash, interpret } from "./interpret.ts";
+import { CHILD, hash, interpret, type Stage } from "./interpret.ts";
 import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";
 import type { Program } from "./program.ts";
 import { scope } from "./scope.ts";
-import { createWitness, type Job, type Witness } from "./witness.ts";
+import { childOf, createWitness, type Job, OF_CHILD, undoOf, UNDOING, type Waited, type Witness } from "./witness.ts";
 import { createWorkQueue, type WorkQueue } from "./work-queue.ts";
 
 export const TASK_ID = "0-task";
@@ -33,9 +40,11 @@ const RUN_TIMEOUT_MS = 600_000;
 const OUTSIDE_MS = [1, 40, 400, 3_000];
 const WORKERS = 2;
 
-/** Workers die here as often as a poisonous task would kill them. */
-/** An end is compared by what the handler threw, which a caller is not shown. */
-const SETTINGS = { ...DEFAULT_SETTINGS, takeoversMax: 1_000, showErrors: true };
+/**
+ * Workers die here as often as a poisonous task would kill them, and every fourth step of a compensation fails at first. An end is compared by
+ * what the handler threw, which a caller is not shown.
+ */
+const SETTINGS = { ...DEFAULT_SETTINGS, takeoversMax: 1_000, compensationAttempts: 1_000, showErrors: true };
 
 export interface World {
   readonly program: Program;
@@ -43,6 +52,7 @@ export interface World {
   readonly tell: ((line: string) => void) | undefined;
   readonly time: Time;
   readonly store: TaskStore;
+  readonly slots: Slots;
   readonly queue: WorkQueue;
   readonly witness: Witness;
   readonly workers: Process[];
@@ -69,7 +79,7 @@ export function createWorld({
   readonly tell?: ((line: string) => void) | undefined;
 }): World {
   const time: Time = { nowMs: START_MS, timers: [], idle: [] };
-  const events = createMemoryEvents();
+  const wakeUps = createMemoryWakeUps();
   const wait = (process: Process) => {
     const clock = createClock(time, process);
     return clock.sleep(OUTSIDE_MS[choices.upTo(OUTSIDE_MS.length - 1)] ?? 1);
@@ -79,7 +89,8 @@ export function createWorld({
     choices,
     tell,
     time,
-    store: createMemoryStore({ clock: { now: () => time.nowMs }, events }),
+    store: createMemoryStore({ clock: { now: () => time.nowMs }, wakeUps }),
+    slots: createMemorySlots(),
     queue: createWorkQueue(),
     witness: createWitness({ program, nowMs: () => time.nowMs, wait, tell }),
     workers: [],
@@ -101,12 +112,13 @@ export function createWorld({
 function servicesOf(world: World, process: Process): Services {
   const known = world.services.get(process);
   if (known) return known;
-  const { time, store, queue, tell } = world;
+  const { time, store, slots, queue, tell } = world;
   const log = (fields: object, message: string) => tell?.(`   ${process.name} logs: ${message} ${JSON.stringify(fields)}`);
   const services: Services & { scope: typeof scope } = {
     store: connect(store, process),
     queue: connect({ add: queue.add }, process),
-    events: createMemoryEvents(),
+    slots: connect(slots, process),
+    wakeUps: createMemoryWakeUps(),
     clock: createClock(time, process),
     ids: idsOf(world, () => undefined),
     digest: (text) => `${hash(text)}`,
@@ -115,10 +127,20 @@ function servicesOf(world: World, process: Process): Services {
     log: { debug: log, info: log, warn: log, error: log },
     settings: SETTINGS,
     scope,
+    eventTokens: EVENT_TOKENS,
   };
   world.services.set(process, services);
   return services;
 }
+
+/** Tokens are signed elsewhere (packages/node/event-tokens.ts). */
+const EVENT_TOKENS: EventTokens = {
+  tokenOf: (taskId, key) => ({ token: `${taskId} ${key}`, url: "https://parley.test/events" }),
+  read(token) {
+    const [taskId = "", ...key] = token.split(" ");
+    return { taskId, key: key.join(" ") };
+  },
+};
 
 function idsOf(world: World, onToken: (token: string) => void): Ids {
   const draw = () => (world.drawn += 1);
@@ -154,7 +176,7 @@ export function kill(world: World, process: Process): void {
   for (const job of world.jobs) {
     if (job.process !== process || job.isOver) continue;
     job.isOver = true;
-    world.queue.stalled({ taskId: TASK_ID, run: job.run });
+    world.queue.stalled({ taskId: job.taskId, run: job.run });
   }
 }
 
@@ -188,10 +210,17 @@ const AWAY = new Error("Redis did not answer in time");
 
 async function apply(world: World, process: Process, { name, request, apply: happen }: Operation): Promise<unknown> {
   const result = await happen();
-  const isParked = name === "park" && (result as Parked).type !== "refused";
-  world.witness.observe({ name, request, result, asks: isParked ? ((await world.store.load(TASK_ID))?.asks ?? []) : [] });
+  const isOwn = !isChildId((request as { taskId?: string } | undefined)?.taskId ?? "");
+  const isParked = isOwn && name === "park" && (result as Parked).type !== "refused";
+  if (isOwn) world.witness.observe({ name, request, result, asks: isParked ? await waitedNow(world) : [] });
+  else world.witness.observeChild({ name, request, result });
   world.tell?.(`${world.time.nowMs - START_MS} ${process.name}: ${name} ${brief(request)} → ${brief(result)}`);
   return result;
+}
+
+async function waitedNow({ store }: World): Promise<readonly Waited[]> {
+  const task = await store.load(TASK_ID);
+  return task ? [...task.asks, ...(task.events ?? [])] : [];
 }
 
 function brief(value: unknown): string {
@@ -200,9 +229,10 @@ function brief(value: unknown): string {
 }
 
 export function startRun(world: World, process: Process, ref: RunRef): void {
-  world.tell?.(`-- ${process.name} takes run ${ref.run}`);
+  world.tell?.(`-- ${process.name} takes run ${ref.run}${ref.taskId === TASK_ID ? "" : ` of ${ref.taskId}`}`);
   const job: Job = {
     id: world.jobs.length,
+    taskId: ref.taskId,
     process,
     run: ref.run,
     disturbedBefore: process.disturbed,
@@ -233,14 +263,50 @@ function catalogueOf(world: World, job: Job): Catalogue {
       const stage = world.witness.stageOf(job, Number(args["round"] ?? 0), world.isChanged);
       return interpret(world.program, args, effects, stage);
     },
+    ...(world.program.compensates && {
+      compensate: (_args: JsonObject, effects: Effects, { done }: EndedWithout) =>
+        undo(effects, done, world.witness.stageOf(job, UNDOING, false)),
+    }),
   };
-  return { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
+  const child: Tool = {
+    ...toolOf({ kind: "pure", attempts: 1, body: [] }),
+    name: CHILD,
+    run: async (args, effects) => {
+      const { path, data } = args as { path: string; data: number };
+      const stage = world.witness.stageOf(job, OF_CHILD, false);
+      const call = { path: childOf(path), data, fails: 0, deaf: false };
+      const made = (await effects.step("work", (attempt) => stage.work(call, attempt))) ?? null;
+      if (hash(path) % 4 === 0) throw new Error(`refused at ${path}`);
+      return { for: path, made };
+    },
+  };
+  const tools = new Map([tool, child].map((each) => [each.name, each]));
+  return { tools, prompts: new Map(), resources: new Map(), templates: [] };
+}
+
+/** Each undoing is a step, some of which fail at first. */
+async function undo(effects: Effects, done: EndedWithout["done"], stage: Stage): Promise<void> {
+  for (const { value } of done) {
+    const path = undoOf((value as { from: string }).from);
+    const call = { path, data: 0, fails: hash(path) % 4 === 0 ? 1 : 0, deaf: false };
+    await effects.step(path.replaceAll("/", "-"), (attempt) => stage.work(call, attempt));
+  }
 }
 
 /** What a tool of the engine to come has besides. */
 const NEW_TOOL = { earlyReplies: false };
 
-function toolOf({ attempts }: Program): Tool {
+const LIMIT: Limit = { concurrency: 1, keyOf: () => "" };
+/** A task that is not looked at. */
+const STRANGER = "0-stranger";
+
+/** The only slot is taken by a worker that is never heard of again. */
+async function takeSlot({ slots, time: { nowMs } }: World): Promise<void> {
+  const limit = { id: JSON.stringify(["subject", ""]), concurrency: 1 };
+  await slots.take({ limit, taskId: STRANGER, nextRun: 2, createdAtMs: 0, isNew: true, nowMs, leaseMs: SETTINGS.leaseMs });
+}
+
+function toolOf({ attempts, limited, compensates }: Program): Tool {
   return {
     kind: "tool",
     name: "subject",
@@ -250,6 +316,8 @@ function toolOf({ attempts }: Program): Tool {
     needs: {},
     ...NEW_TOOL,
     settings: { attempts, backoffMs: 5_000, runTimeoutMs: RUN_TIMEOUT_MS, retentionMs: HOUR },
+    ...(limited && { limit: LIMIT }),
+    ...(compensates && { compensate: () => Promise.resolve() }),
     readArguments: (args) => ({ ok: true, args }),
     run: () => Promise.resolve({}),
   };
@@ -279,6 +347,7 @@ function request(world: World, work: Promise<unknown>, what: string): void {
 }
 
 export function create(world: World): void {
+  if (world.program.limited) void takeSlot(world);
   const services = servicesOf(world, world.frontEnd);
   const asked = {
     caller: CALLER,
@@ -290,15 +359,25 @@ export function create(world: World): void {
   request(world, createTask(services, toolOf(world.program), asked), "its call");
 }
 
-export function answer(world: World, key: string, reply: JsonObject): void {
-  world.tell?.(`-- the client answers ${key} with ${JSON.stringify(reply)}`);
+/** Of a question that several must accept, who comes next. */
+export const PEOPLE: readonly Caller[] = ["alice", "bob", "carol"].map((principal) => ({ ...CALLER, principal }));
+
+export function answer(world: World, key: string, reply: JsonObject, byAnybody: boolean): void {
+  const caller = (byAnybody ? PEOPLE[world.drawn % PEOPLE.length] : undefined) ?? CALLER;
+  world.tell?.(`-- ${caller.principal} answers ${key} with ${JSON.stringify(reply)}`);
   const services = servicesOf(world, world.frontEnd);
-  const answering = answerTask(services, { taskId: TASK_ID, caller: CALLER, replies: { [key]: reply } });
+  const answering = answerTask(services, { taskId: TASK_ID, caller, replies: { [key]: reply } });
   request(
     world,
     answering.then(({ receipts }) => [...receipts]),
     "its answer",
   );
+}
+
+export function tell(world: World, key: string, body: JsonObject): void {
+  world.tell?.(`-- another system tells of ${key}: ${JSON.stringify(body)}`);
+  const { token } = EVENT_TOKENS.tokenOf(TASK_ID, key);
+  request(world, receiveEvent(servicesOf(world, world.frontEnd), { token, body }), "what it told");
 }
 
 export function cancel(world: World): void {

@@ -36,7 +36,7 @@ export interface Issuer {
 
 export const KEYS_PATH = "/keys";
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
-const OPENID_PATH = "/.well-known/openid-configuration";
+export const OPENID_PATH = "/.well-known/openid-configuration";
 export const INTROSPECTION_PATH = "/introspect";
 export const INTROSPECTION_CLIENT = { client: "parley & sons", secret: "s3cret: of the server" };
 

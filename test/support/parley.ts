@@ -51,13 +51,10 @@ export async function startParley(args: readonly string[], { env, cwd }: Where =
     await ended;
   };
   try {
-    const url = await until(
-      () => {
-        if (child.exitCode !== null) throw new Error(`parley start ended with ${child.exitCode}`);
-        return /^Parley serves (http\S+)\n/.exec(printed)?.[1];
-      },
-      { timeoutMs: 60_000 },
-    );
+    const url = await until(() => {
+      if (child.exitCode !== null) throw new Error(`parley start ended with ${child.exitCode}`);
+      return /^Parley serves (http\S+)\n/.exec(printed)?.[1];
+    });
     return { url, kill };
   } catch (error) {
     await kill();

@@ -42,7 +42,7 @@ export function openPipe(args: readonly string[], env: Readonly<Record<string, s
   child.stdin.on("error", () => undefined);
   const ended = once(child, "exit").then(([code]) => code as number | null);
   const send = (line: string | object) => void child.stdin.write(`${typeof line === "string" ? line : JSON.stringify(line)}\n`);
-  const message = (is: (message: Message) => boolean) => until(() => messages.flat().find(is), { timeoutMs: 60_000, everyMs: 5 });
+  const message = (is: (message: Message) => boolean) => until(() => messages.flat().find(is), { everyMs: 5 });
   return {
     child,
     messages,

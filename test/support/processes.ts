@@ -55,14 +55,11 @@ async function readied(launched: Launched, message: string): Promise<LogLine> {
 /** Waits for a line of that message. Fails at once, with all that was logged, when the process ends before. */
 export async function logged(launched: Launched, message: string): Promise<LogLine> {
   let ended = false;
-  const line = await until(
-    () => {
-      const found = launched.logs.find(({ msg }) => msg === message);
-      ended = !isRunning(launched.pid);
-      return found ?? ended;
-    },
-    { timeoutMs: 60_000 },
-  );
+  const line = await until(() => {
+    const found = launched.logs.find(({ msg }) => msg === message);
+    ended = !isRunning(launched.pid);
+    return found ?? ended;
+  });
   if (line === true)
     throw new Error(`the process ended before "${message}":\n${launched.logs.map((each) => JSON.stringify(each)).join("\n")}`);
   return line;

@@ -45,7 +45,7 @@ export async function openTerminal(args: readonly string[], env: Readonly<Record
           last = await screen();
           return (typeof text === "string" ? last.includes(text) : text.test(last)) ? last : undefined;
         },
-        { timeoutMs: 60_000, everyMs: 50 },
+        { everyMs: 50 },
       );
     } catch (error) {
       throw new Error(`the terminal does not show ${String(text)}:\n${last.trimEnd()}`, { cause: error });

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Resolves with the first value that is neither undefined, null nor false. An error counts as "not yet" and is told when time is up. */
 export async function until<Value>(
   condition: () => Value | Promise<Value>,
-  { timeoutMs = 15_000, everyMs = 15 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 60_000, everyMs = 15 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<Exclude<Value, undefined | null | false>> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;

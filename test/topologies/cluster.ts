@@ -33,8 +33,7 @@ export async function startCluster(directory: string, { masters = 3, nodeTimeout
   );
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
   await promisify(execFile)("redis-cli", ["--cluster", "create", ...addresses, "--cluster-replicas", "0", "--cluster-yes"]);
-  const whole = () =>
-    until(async () => (await Promise.all(servers.map(({ url }) => isWhole(url)))).every(Boolean), { timeoutMs: 60_000, everyMs: 100 });
+  const whole = () => until(async () => (await Promise.all(servers.map(({ url }) => isWhole(url)))).every(Boolean), { everyMs: 100 });
   await whole();
   let turn = 0;
 

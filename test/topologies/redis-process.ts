@@ -63,7 +63,7 @@ async function serves(port: number): Promise<void> {
   const redis = new Redis({ port, host: "127.0.0.1", retryStrategy: () => 50, maxRetriesPerRequest: null });
   redis.on("error", () => undefined); // not there yet
   try {
-    await until(async () => (await redis.info("persistence")).includes("loading:0"), { timeoutMs: 30_000 });
+    await until(async () => (await redis.info("persistence")).includes("loading:0"));
   } finally {
     redis.disconnect();
   }

@@ -4,6 +4,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import type { ExportCommand, VerifyCommand } from "../commands/audit.ts";
 import { onStderr } from "../on-stderr.ts";
+import { print, printJson } from "../terminal.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
@@ -11,7 +12,7 @@ import { type Problem, verifyFiles } from "./verify.ts";
 /** How often an exporter that stays looks for more. */
 const LOOK_EVERY_MS = 1_000;
 
-export async function exportRecords({ out, after = [], follow = false }: ExportCommand): Promise<void> {
+export async function exportRecords({ out, after = [], follow = false, json }: ExportCommand): Promise<void> {
   const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
@@ -29,13 +30,14 @@ export async function exportRecords({ out, after = [], follow = false }: ExportC
       if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     } while (follow && !stop.signal.aborted);
     await exporter.close();
-    process.stdout.write(`${taken} records written to ${out}\n`);
+    if (json) printJson({ records: taken, file: out });
+    else print(`${taken} records written to ${out}`);
   } finally {
     await redis.close();
   }
 }
 
-export async function verifyRecords(files: readonly string[], { checkpoint: file, publicKey }: VerifyCommand): Promise<void> {
+export async function verifyRecords(files: readonly string[], { checkpoint: file, publicKey, json }: VerifyCommand): Promise<void> {
   if ((file === undefined) !== (publicKey === undefined)) throw new Error("--checkpoint and --public-key go together");
   const checkpoint = file !== undefined && publicKey !== undefined ? await readCheckpoint(file, publicKey) : undefined;
   const anchored = Object.entries(checkpoint?.heads ?? {});
@@ -51,11 +53,13 @@ export async function verifyRecords(files: readonly string[], { checkpoint: file
         says: `record ${n} of partition ${p} ${isThere ? "is another one than was signed" : "is missing in the files"}`,
       };
     });
-  for (const problem of [...problems, ...beside]) process.stdout.write(`${problem.file}:${problem.line}: ${problem.says}\n`);
-  const count = problems.length + beside.length;
-  const against = checkpoint ? `, against the checkpoint of ${checkpoint.at}` : "";
-  process.stdout.write(`${records} records in ${files.length} files${against}: ${count === 0 ? "whole" : `${count} problems`}\n`);
+  const all = [...problems, ...beside];
+  const count = all.length;
   if (count > 0) process.exitCode = 1;
+  if (json) return printJson({ records, files: files.length, checkpointAt: checkpoint?.at ?? null, problems: all });
+  for (const problem of all) print(`${problem.file}:${problem.line}: ${problem.says}`);
+  const against = checkpoint ? `, against the checkpoint of ${checkpoint.at}` : "";
+  print(`${records} records in ${files.length} files${against}: ${count === 0 ? "whole" : `${count} problems`}`);
 }
 
 export async function printCheckpoint(files: readonly string[], key: string): Promise<void> {

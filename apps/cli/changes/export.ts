@@ -9,11 +9,11 @@ import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSett
 import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
 import type { ExportTasks } from "../commands/changes.ts";
 import { onStderr } from "../on-stderr.ts";
-import { tell } from "../terminal.ts";
+import { printJson, tell } from "../terminal.ts";
 
 export async function exportTasks(
   taskId: string | undefined,
-  { tool, all, out, withContent, redact = [], limit }: ExportTasks,
+  { tool, all, out, withContent, redact = [], limit, json }: ExportTasks,
 ): Promise<void> {
   if ([taskId, tool, all].filter((each) => each !== undefined).length !== 1)
     throw new Error("say which tasks: the id of one, --tool and a name, or --all");
@@ -47,6 +47,7 @@ export async function exportTasks(
         ...(tool !== undefined && { tool: `tool ${tool}` }),
       });
     }
+    if (json && out !== undefined) printJson({ tasks: counts.written, unreadable: counts.unreadable, more: counts.isCut, file: out });
     tell(`${counts.written} waiting tasks written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`);
     if (counts.unreadable > 0) tell(`${counts.unreadable} of them could not be read: their content keys are missing, erased or do not fit`);
     if (counts.isCut) {
@@ -74,7 +75,7 @@ async function write(file: FileHandle | undefined, line: string): Promise<void> 
 }
 
 /** Each once: a scan may come by a task twice. */
-async function* idsOf({ partitions, waiting }: RedisBackend, tool: string | undefined): AsyncGenerator<string> {
+export async function* idsOf({ partitions, waiting }: RedisBackend, tool: string | undefined): AsyncGenerator<string> {
   for (const partition of partitions) {
     const seen = new Set<string>();
     for await (const batch of waiting(partition)) {
@@ -88,7 +89,11 @@ async function* idsOf({ partitions, waiting }: RedisBackend, tool: string | unde
 }
 
 /** Undefined for a task that has ended meanwhile. */
-async function recordedTask(redis: RedisBackend, taskId: string, redaction: Redaction): Promise<RecordedTask | UnreadableTask | undefined> {
+export async function recordedTask(
+  redis: RedisBackend,
+  taskId: string,
+  redaction: Redaction,
+): Promise<RecordedTask | UnreadableTask | undefined> {
   const record = await redis.store.recorded(taskId);
   if (!record) return undefined;
   if (record.type === "unreadable") return { format: EXPORT_FORMAT, taskId, unreadable: record.reason };

@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startReplayThread } from "./replay-thread.ts";
 
 const SDK = pathToFileURL(join(import.meta.dirname, "../../../packages/sdk/index.ts")).href;
+/** Longer than any machine takes for a replay that comes to its end. */
+const BUSY_MS = 8_000;
 let folder: string;
 
 beforeAll(async () => {
@@ -62,7 +64,7 @@ describe("a replay in a thread", () => {
   ])("survives code that %s, and continues with the next task", async (_what, trouble, reason) => {
     const task = await waiting();
     const module = await moduleOf(`if (ctx.taskId === "0-bad") { ${trouble} } ${SAME}`, `bad-${trouble.length}.mjs`);
-    const thread = await startReplayThread({ tools: [module], baseline: undefined, patienceMs: 100 }, 500);
+    const thread = await startReplayThread({ tools: [module], baseline: undefined, patienceMs: 100 }, BUSY_MS);
     expect(await thread.replay({ ...task, taskId: "0-bad" })).toMatchObject({ verdict: "unknown", reason: expect.stringMatching(reason) });
     expect(await thread.replay(task)).toMatchObject({ verdict: "continues" });
     await thread.close();

@@ -8,12 +8,16 @@ export interface ExportTasks {
   readonly withContent?: true;
   readonly redact?: readonly string[];
   readonly limit: number;
+  readonly json?: true;
 }
 
 export interface ReplayTasks {
   readonly tools: readonly string[];
   readonly baseline?: readonly string[];
   readonly timeout: string;
+  readonly forkAt?: string;
+  readonly task?: string;
+  readonly answers?: string;
   readonly json?: true;
 }
 
@@ -29,6 +33,7 @@ export function addChanges(program: Command): void {
     .option("--with-content", "with what callers, people and services said; without it, texts and numbers are placeholders")
     .option("-r, --redact <field...>", "with --with-content: members of that name are placeholders, wherever they stand")
     .option("-l, --limit <number>", "at most so many tasks", whole, 10_000)
+    .option("--json", "with --out: print the counts as JSON; without it the output is JSON anyway")
     .addHelpText(
       "after",
       `
@@ -47,15 +52,29 @@ Examples:
     .requiredOption("-t, --tools <module...>", "the changed tools, as in PARLEY_TOOLS")
     .option("-b, --baseline <module...>", "the tools that the tasks run on now: for exports that are redacted or sealed")
     .option("--timeout <duration>", "how long a handler may wait for something outside ctx", "10s")
+    .option(
+      "--fork-at <effect>",
+      "continue one task for real from this step or question on, such as step:charge: asks here, and does what is not replayed",
+    )
+    .option("--task <id>", "with --fork-at: which task of the file")
+    .option(
+      "--answers <file>",
+      'with --fork-at: JSON of answers by question, {"party-size": {"partySize": 4}}; others are asked for at the terminal',
+    )
     .option("--json", "one object a line for each task, and one with the counts")
     .addHelpText(
       "after",
       `
 Examples:
   $ parley replay waiting.jsonl --tools ./src/tools.ts
-  $ parley replay waiting.jsonl --tools ./src/tools.ts --baseline ./deployed/tools.ts --json`,
+  $ parley replay waiting.jsonl --tools ./src/tools.ts --baseline ./deployed/tools.ts --json
+  $ parley replay waiting.jsonl --tools ./src/tools.ts --fork-at step:charge --task 0-YuagbDh7XfhieSlD0dvNkQ`,
     )
-    .action(async (file: string, options: ReplayTasks) => (await import("../changes/replay.ts")).replayTasks(file, options));
+    .action(async (file: string, options: ReplayTasks) => {
+      if (options.forkAt !== undefined) return await (await import("../changes/fork.ts")).forkTask(file, options);
+      if (options.task !== undefined || options.answers !== undefined) throw new Error("--task and --answers go with --fork-at");
+      await (await import("../changes/replay.ts")).replayTasks(file, options);
+    });
 }
 
 function whole(text: string): number {

@@ -4,6 +4,7 @@ export interface NewKey {
   readonly scopes: string;
   readonly tenant: string;
   readonly expires?: string;
+  readonly json?: true;
 }
 
 export function addKeys(program: Command): void {
@@ -14,6 +15,7 @@ export function addKeys(program: Command): void {
     .option("-s, --scopes <list>", "what it may do", "tools,tasks,asks")
     .option("-t, --tenant <tenant>", "whom it belongs to", "default")
     .option("-e, --expires <duration>", "how long it works: 90d (default: until it is revoked)")
+    .option("--json", "print it as JSON, with its key")
     .action(async (name: string, options: NewKey) => (await import("../api-keys.ts")).createKey(name, options));
   keys
     .command("list")
@@ -23,5 +25,6 @@ export function addKeys(program: Command): void {
   keys
     .command("revoke <id>")
     .description("ends a key: no front end takes it 5 seconds later")
-    .action(async (id: string) => (await import("../api-keys.ts")).revokeKey(id));
+    .option("--json", "print what was revoked as JSON")
+    .action(async (id: string, options: { readonly json?: true }) => (await import("../api-keys.ts")).revokeKey(id, options));
 }

@@ -46,9 +46,11 @@ Examples:
     .action((taskId: string, _own: object, command: Command) => cancelling(taskId, command.optsWithGlobals()));
 
   withServerOptions(
-    program.command("task <taskId>").description("a task: its state, when it was called and changed, its open questions, its result"),
+    program
+      .command("task <taskId>")
+      .description("a task: its state, its timeline, its open questions and until when they can be answered, its result"),
   )
-    .option("--json", "print the answer of tasks/get")
+    .option("--json", "print the answer of tasks/get, with its timeline")
     .action(getting);
   withServerOptions(program.command("cancel <taskId>").description("cancels a task"))
     .option("--json", "print what became of it as JSON")

@@ -303,6 +303,50 @@ describe("a session", () => {
     expect(logged).toEqual(["the session has ended at the server: opening another"]);
   });
 
+  test("may be opened again on the same pipe: what was called before is answered, the rest is of the new session", async () => {
+    const held: ServerResponse[] = [];
+    const ended: string[] = [];
+    const sessions: string[] = [];
+    const { got, send, answerTo } = await run((each, response) => {
+      const { method } = (each.body ?? {}) as Message;
+      if (each.verb === "DELETE") ended.push(String(each.headers["mcp-session-id"]));
+      if (each.verb !== "POST") return void response.writeHead(405).end();
+      if (method === "notifications/initialized") return void response.writeHead(202).end();
+      if (method === "tools/call") return void held.push(response);
+      if (method !== "initialize") return void json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+      if ((each.body as Message).params?.["protocolVersion"] === "wrong")
+        return void json(response, { jsonrpc: "2.0", id: idOf(each), error: { code: -32602, message: "no such version" } });
+      sessions.push(`session-${sessions.length + 1}`);
+      json(response, { jsonrpc: "2.0", id: idOf(each), result: { protocolVersion: "2025-11-25" } }, 200, {
+        "mcp-session-id": sessions.at(-1) ?? "",
+      });
+    });
+    const handshake = (id: string) => ({ ...INITIALIZE, id });
+    const session = (id: string) => got.find(({ body }) => (body as Message | undefined)?.id === id)?.headers["mcp-session-id"];
+    send(handshake("first"), INITIALIZED, { jsonrpc: "2.0", id: "called", method: "tools/call", params: { name: "t" } });
+    await until(() => held.length === 1);
+
+    // Both at once: the second waits for the first, and what follows is of the last.
+    send(handshake("second"), INITIALIZED, { jsonrpc: "2.0", id: "after", method: "ping" });
+    expect(await answerTo("second")).toMatchObject({ result: {} });
+    await answerTo("after");
+    expect([session("called"), session("after"), ended]).toEqual(["session-1", "session-2", []]);
+    json(held[0]!, { jsonrpc: "2.0", id: "called", result: { done: true } });
+    expect(await answerTo("called")).toMatchObject({ result: { done: true } });
+    await until(() => ended.length > 0);
+    expect(ended.splice(0)).toEqual(["session-1"]);
+
+    // One that is refused changes nothing; one after which nothing is open ends what was before at once.
+    send({ ...handshake("refused"), params: { protocolVersion: "wrong" } }, { jsonrpc: "2.0", id: "still", method: "ping" });
+    expect((await answerTo("refused")).error?.message).toBe("no such version");
+    await answerTo("still");
+    expect(session("still")).toBe("session-2");
+    send(handshake("third"));
+    await answerTo("third");
+    await until(() => ended.length > 0);
+    expect(ended).toEqual(["session-2"]);
+  });
+
   test("carries a batch, and each of its requests is answered", async () => {
     const server = withSessions((each, response) => {
       const requests = each.body as Message[];

@@ -86,6 +86,13 @@ export interface Bridge {
   close(): Promise<void>;
 }
 
+interface Question {
+  /** What the client said; undefined while it is on the client's screen. */
+  readonly answer?: string;
+  /** The session that asked, and alone takes the answer. */
+  readonly session: string | undefined;
+}
+
 export function createBridge({ remote, write, log, limits: given }: BridgeOptions): Bridge {
   const limits = { ...BRIDGE_LIMITS, ...given };
   const exchanges = new Map<string, Exchange>();
@@ -93,8 +100,10 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   const schemas = toolSchemas();
   const slots = sendSlots(SENDING_MAX);
   const closing = new AbortController();
-  /** Questions of the server: open until the client has answered, then the answer. */
-  const questions = new Map<string, "open" | string>();
+  /** Of the server, by id. */
+  const questions = new Map<string, Question>();
+  /** Sessions in which something is still open, although the client has shaken hands again; by id. */
+  const earlier = new Map<string, Session>();
   /** Everything of a session waits until `initialize` is answered, and `initialized` has arrived. */
   let ready: Promise<unknown> = Promise.resolve();
   /** Answers and notifications arrive in the order in which the client gave them. */
@@ -125,7 +134,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   /** Of 2025-03-26; the server says whether the session may. */
   function takeBatch(line: string, shapes: readonly RpcShape[]): void {
     const requests = shapes.filter((shape) => shape.type === "request");
-    for (const shape of shapes) if (shape.type === "response") questions.set(idKey(shape.id), JSON.stringify(shape.message));
+    for (const shape of shapes) if (shape.type === "response") noteAnswer(shape.id, JSON.stringify(shape.message));
     if (requests.length > 0) begin(line, requests);
     else if (shapes.length === 0) say(errorMessage(undefined, { code: INVALID_REQUEST, message: "the batch is empty" }));
     else void afterHandshake(() => deliver(line, "a batch"));
@@ -141,7 +150,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     const exchange = exchangeOf(line, requests, requests.length === 1 && first ? claimedRevision(first) : undefined);
     for (const key of exchange.pending.keys()) exchanges.set(key, exchange);
     waitingChars += line.length;
-    const work = run(exchange).catch(async (error: unknown) => {
+    const work = run(exchange, ready).catch(async (error: unknown) => {
       if (!closing.signal.aborted && !exchange.cancelled) await failAll(exchange, describe(error));
     });
     if (first?.method === "initialize") ready = work;
@@ -151,7 +160,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   function refusal(line: string, requests: readonly RpcRequest[]): string | undefined {
     const keys = new Set(requests.map(({ id }) => idKey(id)));
     if (keys.size < requests.length || [...keys].some((key) => exchanges.has(key)))
-      return "the id is in use by another request: each needs its own";
+      return "the id is in use by another request: each needs its own. Clients cannot share one pipe: start `parley stdio` for each";
     if (exchanges.size + keys.size > limits.requestsMax)
       return `${limits.requestsMax} requests are not answered yet: wait for some of them before you send more`;
     if (waitingChars + line.length > limits.waitingCharsMax)
@@ -163,6 +172,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     exchange.begun.resolve();
     exchange.over.abort();
     for (const { id } of exchange.requests) if (exchanges.get(idKey(id)) === exchange) exchanges.delete(idKey(id));
+    if (earlier.size > 0) leaveEarlier();
     if (exchanges.size === 0) {
       for (const idle of whenIdle) idle();
       whenIdle = [];
@@ -196,19 +206,26 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     void afterHandshake(async () => {
       await Promise.race([exchange.begun.promise, sleep(OVERTAKING_MS)]);
       if (!exchange.pending.has(idKey(id))) return;
-      await deliver(line, "notifications/cancelled");
+      await deliver(line, "notifications/cancelled", exchange.session);
       exchange.cancelled = exchange.pending.size <= 1;
     });
   }
 
   function takeAnswer(line: string, id: RequestId): void {
+    const session = noteAnswer(id, line);
+    void afterHandshake(() => deliver(line, "an answer", session));
+  }
+
+  /** Returns the session that asked. */
+  function noteAnswer(id: RequestId, answer: string): string | undefined {
+    const session = questions.get(idKey(id))?.session;
     questions.delete(idKey(id));
-    questions.set(idKey(id), line);
-    for (const [key, answer] of questions) {
+    questions.set(idKey(id), { answer, session });
+    for (const [key, { answer: given }] of questions) {
       if (questions.size <= QUESTIONS_MAX) break;
-      if (answer !== "open") questions.delete(key);
+      if (given !== undefined) questions.delete(key);
     }
-    void afterHandshake(() => deliver(line, "an answer"));
+    return session;
   }
 
   function afterHandshake(work: () => Promise<void>): Promise<void> {
@@ -224,11 +241,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     return done;
   }
 
-  /** Sends what is not answered, until it has arrived. */
-  async function deliver(text: string, what: string): Promise<void> {
+  /** Sends what is not answered, until it has arrived. `of`: the session that it is about, if it is not the last. */
+  async function deliver(text: string, what: string, of?: string): Promise<void> {
     const startedAtMs = performance.now();
     for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
-      const session = memory.current;
+      const session = earlier.get(of ?? "") ?? memory.current;
       try {
         const response = await ask(remote, post(text, memory.headers(session), closing.signal));
         await response.body?.cancel();
@@ -248,11 +265,12 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
 
   // ── one exchange ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function run(exchange: Exchange): Promise<void> {
+  async function run(exchange: Exchange, before: Promise<unknown>): Promise<void> {
     const [request] = exchange.requests;
     const opens = request?.method === "initialize" && exchange.revision === undefined;
-    if (opens) memory.open(request);
-    else if (exchange.revision === undefined) await ready;
+    // What is sent before a first handshake has ended waits for it; so does another handshake.
+    if (opens && memory.initialize === undefined) memory.open(request);
+    else if (exchange.revision === undefined) await before;
     const free = await slots.take(exchange.over.signal);
     void exchange.begun.promise.then(free);
     let session: Session | undefined;
@@ -276,6 +294,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     let reopened = false;
     for (let attempt = 0; ; attempt += 1) {
       const session = opens ? undefined : memory.current;
+      exchange.session = session?.id;
       let response: Response;
       try {
         response = await ask(remote, post(exchange.text, headersOf(exchange, session), exchange.over.signal));
@@ -297,11 +316,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         if (reopened) continue;
         throw new Error("the session has ended at the server, and another could not be opened");
       }
-      if (opens && response.ok) memory.current = sessionOf(response);
+      if (opens && response.ok) enter(exchange, response);
       const body = isJson(response) ? parsed(await bodyOf(response)) : undefined;
       if (!learned && isHeaderMismatch(body) && (learned = await learnSchemas(exchange))) continue;
       await hand(exchange, response, body);
-      return memory.current;
+      return opens ? memory.current : session;
     }
   }
 
@@ -394,7 +413,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     const method = own(body, "method");
     if (method === undefined) return exchange && answered(body, exchange);
     const id = own(body, "id");
-    if (typeof id === "string" || typeof id === "number") return isNewQuestion(id) ? body : undefined;
+    if (typeof id === "string" || typeof id === "number") return isNewQuestion(id, exchange) ? body : undefined;
     if (method === "notifications/subscriptions/acknowledged" && exchange) {
       if (exchange.confirmed) return undefined;
       exchange.confirmed = true;
@@ -423,10 +442,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   }
 
   /** False for a question that the client has on its screen. One that it has answered is answered again in its place. */
-  function isNewQuestion(id: RequestId): boolean {
+  function isNewQuestion(id: RequestId, exchange: Exchange | undefined): boolean {
     const known = questions.get(idKey(id));
-    if (known === undefined) questions.set(idKey(id), "open");
-    else if (known !== "open") void deliver(known, "an answer");
+    const session = exchange?.session ?? memory.current?.id;
+    if (known === undefined) questions.set(idKey(id), { session });
+    else if (known.answer !== undefined) void deliver(known.answer, "an answer", session);
     return known === undefined;
   }
 
@@ -435,6 +455,41 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   function sessionOf(response: Response): Session {
     memory.current?.over.abort();
     return { id: response.headers.get("mcp-session-id") ?? undefined, version: undefined, over: new AbortController() };
+  }
+
+  /**
+   * Another handshake on the same pipe is served, as by servers without sessions: a program may carry several clients on it, one after another. What
+   * was called before ends on its own streams; the rest is of the new session.
+   */
+  function enter(exchange: Exchange, response: Response): void {
+    const [request] = exchange.requests;
+    const before = memory.current;
+    // A refusal; the session that there is stays.
+    if (before?.id !== undefined && !response.headers.has("mcp-session-id")) return;
+    if (request) memory.open(request);
+    memory.current = sessionOf(response);
+    if (before?.id === undefined) return;
+    earlier.set(before.id, before);
+    leaveEarlier();
+  }
+
+  /** Ends the earlier sessions in which nothing is open any more. */
+  function leaveEarlier(): void {
+    for (const [id, session] of earlier) {
+      if ([...exchanges.values()].some((each) => each.session === id)) continue;
+      earlier.delete(id);
+      void goodbye(session);
+    }
+  }
+
+  /** A session that is not ended expires by itself. */
+  async function goodbye(session: Session): Promise<void> {
+    if (session.id === undefined) return;
+    const signal = AbortSignal.timeout(GOODBYE_MS);
+    await ask(remote, { method: "DELETE", headers: memory.headers(session), signal }).then(
+      (response) => response.body?.cancel(),
+      () => undefined,
+    );
   }
 
   /** Opens another session in the place of one that is gone. False when it cannot be. Once for all who find it gone. */
@@ -561,12 +616,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       }
       const { current } = memory;
       current?.over.abort();
-      if (current?.id === undefined) return;
-      const signal = AbortSignal.timeout(GOODBYE_MS);
-      await ask(remote, { method: "DELETE", headers: memory.headers(current), signal }).then(
-        (response) => response.body?.cancel(),
-        () => undefined, // It expires by itself.
-      );
+      await Promise.all([...earlier.values(), ...(current ? [current] : [])].map(goodbye));
     },
   };
 }

@@ -13,6 +13,8 @@ export interface Exchange {
   readonly over: AbortController;
   /** Settles when the server has begun to answer: what is said about the request comes after it. */
   readonly begun: PromiseWithResolvers<void>;
+  /** The session that it was last sent in. */
+  session: string | undefined;
   /** The client wants no answer any more. */
   cancelled: boolean;
   /** A stream of subscriptions/listen that was confirmed to the client. */
@@ -30,6 +32,7 @@ export function exchangeOf(text: string, requests: readonly RpcRequest[], revisi
     pending: new Map(requests.map(({ id }) => [idKey(id), id])),
     over: new AbortController(),
     begun: Promise.withResolvers<void>(),
+    session: undefined,
     cancelled: false,
     confirmed: false,
     lastEventId: undefined,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { localServer } from "../local.ts";
 import { credentialsFor } from "../credentials.ts";
+import { serveWithoutOutput } from "../lost-output.ts";
 import { type Bridge, createBridge } from "./bridge.ts";
 import { lineReader } from "./lines.ts";
 import { messageOutput } from "./output.ts";
@@ -23,6 +24,8 @@ export interface StdioOptions {
 }
 
 export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: StdioOptions): Promise<void> {
+  // A client may close the standard error of its server, and one that closes standard output is gone: see below.
+  serveWithoutOutput();
   const local = url === undefined ? localServer({ dataDir, tools }) : undefined;
   const remote: Remote = local
     ? { url: () => local.url(), lost: () => local.lost(), token: () => Promise.resolve(undefined) }
@@ -40,7 +43,7 @@ export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: Std
   process.stdin.once("end", () => void end(0, GOODBYE_MS));
   process.stdin.once("error", () => void end(0, 0));
   // A client that is gone: nobody reads what is written any more.
-  process.stdout.once("error", () => void end(0, 0));
+  process.stdout.on("error", () => void end(0, 0));
   process.once("SIGTERM", () => void end(0, 0));
   process.once("SIGINT", () => void end(0, 0));
   void local?.broken.then((why) => {

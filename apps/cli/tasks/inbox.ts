@@ -5,6 +5,7 @@ import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { type McpClient, RpcError } from "../mcp-client.ts";
 import { type InputRequest, showAsk, type TaskState } from "../show.ts";
 import { isInteractive, print, printJson, tell } from "../terminal.ts";
+import { moment } from "../times.ts";
 import { tasksOf } from "./list.ts";
 import { getTask } from "./one.ts";
 
@@ -30,7 +31,10 @@ export async function inbox(
   }
   if (open.length === 0) return print("no open questions");
   if (list || !isInteractive()) {
-    for (const { taskId, key, request } of open) print(showAsk(taskId, key, request));
+    for (const [index, { taskId, key, since, request }] of open.entries()) {
+      print(`${index + 1} of ${open.length}  waits since ${moment(Date.parse(since), Date.now())}`);
+      print(showAsk(taskId, key, request));
+    }
     return;
   }
   const signal = onInterrupt();

@@ -1,24 +1,30 @@
 /** `parley task`, `parley cancel` and what they were called before: one task. */
 import { asksOf } from "../answering.ts";
 import type { McpClient } from "../mcp-client.ts";
+import type { Reached } from "../reach.ts";
 import { showAsk, showResult, showTask, type TaskState } from "../show.ts";
 import { clean, cleanLine, print, printJson } from "../terminal.ts";
+import { moment } from "../times.ts";
+import { showTimeline, timelineOf } from "./timeline.ts";
 
 export async function getTask(client: McpClient, taskId: string): Promise<TaskState> {
   return await client.request<TaskState>("tasks/get", { taskId });
 }
 
-export async function printTask(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
-  const task = await getTask(client, taskId);
-  if (json) return printJson(task);
+export async function printTask(server: Reached, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
+  const task = await getTask(server, taskId);
+  const timeline = await timelineOf(server, taskId);
+  if (json) return printJson({ ...task, timeline: timeline ?? null });
+  const nowMs = timeline?.nowMs ?? Date.now();
   const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, result, error } = task;
   print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
   const version = task._meta?.["parley/toolVersion"];
   if (typeof version === "string") print(`  version  ${cleanLine(version)}`);
-  print(`  called   ${createdAt}`);
-  print(`  changed  ${lastUpdatedAt}`);
-  if (ttlMs !== null && ttlMs !== undefined && (result || error))
-    print(`  kept     until ${new Date(Date.parse(createdAt) + ttlMs).toISOString()}`);
+  if (timeline) print(`  tool     ${cleanLine(timeline.task.name)}`);
+  print(`  called   ${moment(Date.parse(createdAt), nowMs)}`);
+  print(`  changed  ${moment(Date.parse(lastUpdatedAt), nowMs)}`);
+  if (ttlMs !== null && ttlMs !== undefined && (result || error)) print(`  kept     until ${moment(Date.parse(createdAt) + ttlMs, nowMs)}`);
+  if (timeline) for (const line of showTimeline(timeline)) print(line);
   for (const [key, request] of Object.entries(asksOf(task))) print(showAsk(taskId, key, request));
   if (result) print(showResult(result));
   if (error) print(`error ${clean(JSON.stringify(error))}`);

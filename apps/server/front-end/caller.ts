@@ -1,4 +1,4 @@
-import type { Caller } from "@parley/core";
+import { ANONYMOUS, type Caller } from "@parley/core";
 import type { Identity } from "@parley/identity";
 import type { FastifyRequest } from "fastify";
 
@@ -8,8 +8,8 @@ import type { FastifyRequest } from "fastify";
  */
 export type Authenticate = (request: FastifyRequest) => Caller | Promise<Caller>;
 
-const ANONYMOUS: Caller = Object.freeze({
-  principal: "anonymous",
+const ANYBODY: Caller = Object.freeze({
+  principal: ANONYMOUS,
   tenant: "default",
   scopes: Object.freeze([]),
   authenticatedBy: "nobody",
@@ -19,7 +19,7 @@ const ANONYMOUS: Caller = Object.freeze({
 });
 
 /** Every caller is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
-export const anonymous: Authenticate = () => ANONYMOUS;
+export const anonymous: Authenticate = () => ANYBODY;
 
 /** Every caller is the one that their access token, or a trusted proxy, names. */
 export function byCredentials({ identify }: Identity): Authenticate {

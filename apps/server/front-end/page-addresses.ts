@@ -12,6 +12,8 @@ export const ASKS_PATH = "/asks";
 
 export interface PageAddresses {
   urlOf(taskId: string, key: string): string;
+  /** At which people reach this server: scheme, host, perhaps a path. */
+  base(): string;
   /** Origins that a form of such a page may come from. */
   origins(): readonly string[];
 }
@@ -26,6 +28,7 @@ interface PageAddressesOptions {
 export function pageAddresses({ publicUrl, ticket, listening }: PageAddressesOptions): PageAddresses {
   const base = () => publicUrl ?? listening();
   return {
+    base,
     urlOf(taskId, key) {
       const url = `${base()}${ASKS_PATH}/${taskId}/${pathOf(key)}`;
       return ticket ? `${url}?k=${ticket(taskId, key)}` : url;
@@ -43,8 +46,12 @@ function pathOf(key: string): string {
 export function withPageAddresses(store: TaskStore, { urlOf }: Pick<PageAddresses, "urlOf">): TaskStore {
   const addressed =
     (taskId: string) =>
-    (ask: Ask): Ask =>
-      ask.request.type === "url" && ask.request.page ? { ...ask, request: { ...ask.request, url: urlOf(taskId, ask.key) } } : ask;
+    (ask: Ask): Ask => {
+      if (ask.request.type !== "url" || !ask.request.page) return ask;
+      // A page is of the task that asks.
+      const at = ask.route ?? { taskId, key: ask.key };
+      return { ...ask, request: { ...ask.request, url: urlOf(at.taskId, at.key) } };
+    };
   const load: TaskStore["load"] = async (taskId) => {
     const task = await store.load(taskId);
     return task && task.asks.some(({ request }) => request.type === "url") ? { ...task, asks: task.asks.map(addressed(taskId)) } : task;

@@ -5,6 +5,8 @@ import { anonymous, type Authenticate } from "./caller.ts";
 
 export interface Visitors {
   readonly authenticate: Authenticate;
+  /** Who comes back from another site, to an address that is no page's; as `authenticate` unless said otherwise. */
+  readonly returning?: Authenticate;
   /** What the address of a page carries so that it opens. Undefined where people log in: such addresses carry nothing. */
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** Sends somebody who is not logged in to the provider, and back to where they are. Undefined where nobody can log in. */
@@ -29,6 +31,8 @@ export function localVisitors(signatures: Signs): Visitors {
       if (ticket === undefined || !signatures.verify(named(taskId, key), ticket)) throw new ParleyError("TASK_NOT_FOUND", "no such page");
       return anonymous(request);
     },
+    // Known by what their browser has kept since they opened the page.
+    returning: anonymous,
     ticket: (taskId, key) => signatures.sign(named(taskId, key)),
   };
 }

@@ -55,7 +55,7 @@ const REQUEST = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 };
 
-async function front(authenticate: Authenticate) {
+async function front(authenticate: Authenticate, { playground = true } = {}) {
   const resource = protectedResource({ url: undefined, authorizationServers: ["https://id.example"], scopePrefix: "" });
   const deployment = await deploy({
     catalogue: offered,
@@ -64,7 +64,7 @@ async function front(authenticate: Authenticate) {
     resource,
     visitors: { authenticate, ticket: undefined },
     login,
-    playground: true,
+    playground,
   });
   const { server } = deployment.fronts[0]!.app;
   const send = ({ method, url }: Route) =>
@@ -81,12 +81,17 @@ const unauthorized = () => Object.assign(new Error("who are you?"), { statusCode
 
 describe("a front end", () => {
   test("authenticates every request by any route and method before it does anything about it", async () => {
+    await authenticatesAll({ playground: true });
+    await authenticatesAll({ playground: false });
+  });
+
+  async function authenticatesAll(served: { readonly playground: boolean }): Promise<void> {
     const asked: Route[] = [];
     const { server, send, services } = await front(({ method, url }) => {
       asked.push({ method: method as HTTPMethods, url });
       throw unauthorized();
-    });
-    for (const port of [services.store, services.queue, services.events]) {
+    }, served);
+    for (const port of [services.store, services.queue, services.wakeUps]) {
       for (const method of Object.keys(port))
         Object.assign(port, { [method]: () => Promise.reject(new Error(`${method} was called for nobody`)) });
     }
@@ -94,15 +99,17 @@ describe("a front end", () => {
     const guarded = routesOf(server).filter(({ method, url }) => !isOpen(url) && method !== "OPTIONS");
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
+    expect(guarded).toContainEqual({ method: "GET", url: "/oauth/callback/:provider" });
+    expect(guarded).toContainEqual({ method: "GET", url: "/returns/:state" });
     expect(guarded).toEqual(expect.arrayContaining(["GET", "HEAD"].map((method) => ({ method, url: "/play/api/tasks/:taskId/timeline" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (route.url.startsWith("/asks")) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
+      if (/^\/(asks|oauth|returns)/.test(route.url)) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
       else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
     }
     expect(asked).toEqual(guarded);
-  });
+  }
 
   test("answers unauthenticated what has no credentials and does nothing: probes, and what browsers ask before a call", async () => {
     const { server, send } = await front(() => {

@@ -1,4 +1,4 @@
-import { GATEWAY_HEADER } from "@parley/gateway";
+import { GATEWAY_HEADER } from "@parley/gateway/every-process";
 import type { FastifyInstance } from "fastify";
 
 /**

@@ -1,4 +1,4 @@
-import type { Announcement, TaskEvents } from "@parley/core";
+import type { Announcement, WakeUps } from "@parley/core";
 
 /** Announcements to every front end, passed on to the streams of this one: one subscription per process, not one per stream. */
 export interface Announcements {
@@ -6,9 +6,9 @@ export interface Announcements {
   stop(): void;
 }
 
-export async function announcements(events: TaskEvents): Promise<Announcements> {
+export async function announcements(wakeUps: WakeUps): Promise<Announcements> {
   const listeners = new Set<(announcement: Announcement) => void>();
-  const stop = await events.onAnnouncement((announcement) => {
+  const stop = await wakeUps.onAnnouncement((announcement) => {
     for (const listener of listeners) listener(announcement);
   });
   return {

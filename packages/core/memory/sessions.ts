@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../ports.ts";
 import type { ClaimedAsk, Session, SessionStore } from "../session.ts";
-import type { MemoryEvents } from "./events.ts";
+import type { MemoryWakeUps } from "./wake-ups.ts";
 
 interface Stored {
   session: Session;
@@ -23,10 +23,10 @@ interface Stored {
 
 export function createMemorySessions({
   clock,
-  events,
+  wakeUps,
 }: {
   readonly clock: Pick<Clock, "now">;
-  readonly events: Pick<MemoryEvents, "changed" | "watch">;
+  readonly wakeUps: Pick<MemoryWakeUps, "changed" | "watch">;
 }): SessionStore {
   const sessions = new Map<string, Stored>();
 
@@ -38,7 +38,7 @@ export function createMemorySessions({
   }
 
   function tell(sessionId: string): void {
-    events.changed(channel(sessionId));
+    wakeUps.changed(channel(sessionId));
   }
 
   /** Adds to a set that holds at most `most`; what is in it already is no change. */
@@ -180,7 +180,7 @@ export function createMemorySessions({
       for (const { taskId, key } of claims) stored?.asked.delete(`${taskId}:${key}`);
     },
 
-    watch: (sessionId, onChange) => events.watch(channel(sessionId), onChange),
+    watch: (sessionId, onChange) => wakeUps.watch(channel(sessionId), onChange),
   };
 }
 

@@ -5,30 +5,28 @@
  * stores to one suite.
  */
 import { canonicalJson } from "../canonical-json.ts";
+import { answerOfChild } from "../child-end.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
-import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import type { Clock, Known, TaskStore } from "../ports.ts";
+import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, saidIn } from "../journal.ts";
+import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
-import { apply, type TaskEvent, type TaskState } from "../state-machine.ts";
-import { PAGE_SIZE_MAX, summaryOf, type TaskSummary } from "../summary.ts";
+import { apply, type TaskEvent } from "../state-machine.ts";
+import { PAGE_SIZE_MAX, type TaskSummary } from "../summary.ts";
 import {
   type Ask,
-  type AwaitedEvent,
   type Call,
-  type CallFacts,
-  type FeedItem,
-  isEvent,
+  callKey,
+  CHILDREN_MAX,
   isFinished,
+  isQuestion,
   type JsonObject,
   type Open,
-  type Outcome,
   type Owed,
-  split,
-  type Task,
-  type TaskAtWork,
+  shownKey,
 } from "../task.ts";
 import { FEED_LENGTH_MAX } from "../replay/reports.ts";
-import type { MemoryEvents } from "./events.ts";
+import { render, renderAtWork, type Stored, summarize } from "./stored.ts";
+import type { MemoryWakeUps } from "./wake-ups.ts";
 
 /** About what an entry takes beside its outcome. */
 const ENTRY_SIZE = 32;
@@ -38,42 +36,12 @@ function sizeOfGiven({ arguments: args, replies }: Call): number {
   return JSON.stringify(replies ? [args, replies] : [args]).length;
 }
 
-interface Stored {
-  readonly isCounted: boolean;
-  readonly id: string;
-  call: Call;
-  state: TaskState;
-  revision: number;
-  run: number;
-  updatedAtMs: number;
-  generation: number;
-  /** Absent until the task ends: what is unfinished is never forgotten (I7). */
-  expiresAtMs: number | undefined;
-  dueAtMs: number | undefined;
-  attempt: number;
-  /** Takeovers in a row without anything having been recorded or parked. */
-  takeovers: number;
-  /** The task has ended and has to be compensated. `isStopping`: the run that was open then has still to let go. */
-  owed: { readonly why: Owed; readonly isStopping: boolean } | undefined;
-  /** Present exactly while a run is open (I5). */
-  hold: { readonly token: string; /** How many answers came since begin, other than the holder's own. */ answers: number } | undefined;
-  message: string | undefined;
-  immediateResponse: string | undefined;
-  outcome: Outcome | undefined;
-  readonly journal: Map<string, Entry>;
-  /** By ask key. */
-  readonly deposits: Map<string, string>;
-  /** Keys of asks whose answer was given on a page. */
-  readonly onPages: Set<string>;
-  readonly feed: { readonly position: number; readonly item: FeedItem }[];
-}
-
 export function createMemoryStore({
   clock,
-  events,
+  wakeUps,
 }: {
   readonly clock: Pick<Clock, "now">;
-  readonly events: Pick<MemoryEvents, "changed">;
+  readonly wakeUps: Pick<MemoryWakeUps, "changed">;
 }): TaskStore {
   /** In the order of creation. */
   const tasks = new Map<string, Stored>();
@@ -91,7 +59,7 @@ export function createMemoryStore({
 
   function held(request: { readonly taskId: string; readonly token: string }): Stored | undefined {
     const task = find(request.taskId);
-    return task?.hold?.token === request.token ? task : undefined;
+    return task?.openRun?.token === request.token ? task : undefined;
   }
 
   function happen(task: Stored, event: TaskEvent): boolean {
@@ -104,16 +72,97 @@ export function createMemoryStore({
   function tell(task: Stored, nowMs: number): void {
     task.revision += 1;
     task.updatedAtMs = nowMs;
-    events.changed(task.id);
+    wakeUps.changed(task.id);
+    showAtRoot(task, nowMs);
+  }
+
+  /** What a child asks is shown by the task that a client knows. */
+  function showAtRoot({ id, call, state }: Stored, nowMs: number): void {
+    const root = call.parent && find(call.parent.rootId);
+    if (!root || !call.parent || isFinished(root.state.status)) return;
+    const asks = state.asks.filter(isQuestion).filter(({ route }) => !route);
+    const before = root.state.asks.filter((ask): ask is Ask => isQuestion(ask) && ask.route?.taskId === id);
+    let changed = false;
+    for (const { key, route } of before) {
+      if (asks.some((ask) => ask.key === route?.key)) continue;
+      changed = happen(root, { type: "answered", key }) || changed;
+    }
+    for (const ask of asks) {
+      const shown = before.find(({ route }) => route?.key === ask.key);
+      const isSame = shown?.refused?.count === ask.refused?.count && shown?.agreed === ask.agreed;
+      if (shown && isSame && shown.accepted?.revision === ask.accepted?.revision) continue;
+      // One that was agreed to keeps its place among the questions.
+      const isPut = !shown || shown.refused?.count !== ask.refused?.count;
+      const since = isPut ? { revision: root.revision + 1, position: ask.since?.position ?? 0 } : shown.since;
+      const put: Ask = {
+        ...structuredClone(ask),
+        key: shownKey(call.parent, ask.key),
+        route: { taskId: id, key: ask.key },
+        ...(since && { since }),
+      };
+      if (shown) root.state = { ...root.state, asks: root.state.asks.map((each) => (each === shown ? put : each)) };
+      else happen(root, { type: "asked", ask: put });
+      changed = true;
+    }
+    if (changed) tell(root, nowMs);
+  }
+
+  /** Its parent has ended, or has given the call up. */
+  function cancelChild(taskId: string, nowMs: number): void {
+    const task = find(taskId);
+    if (!task || isFinished(task.state.status)) return;
+    end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
+  }
+
+  /** The end of a child is the answer to its parent's call. */
+  function answerParent({ id, call: { parent: link } }: Stored, outcome: EntryOutcome, nowMs: number): ParentDue | undefined {
+    const parent = link && find(link.taskId);
+    const open = link && parent?.state.asks.find(({ key, digest }) => key === callKey(link.key) && digest === id);
+    if (!parent || !open) return undefined;
+    const { key, digest, calledAt } = open;
+    happen(parent, { type: "answered", key });
+    tell(parent, nowMs);
+    const arrived = { atMs: nowMs, revision: parent.revision };
+    parent.journal.set(entryKey("ask", key), { digest, calledAt, outcome: structuredClone(outcome), arrived });
+    if (parent.openRun) {
+      parent.openRun.answers += 1;
+      return undefined;
+    }
+    parent.dueAtMs = nowMs;
+    return { parentRun: { taskId: parent.id, run: parent.run + 1 } };
+  }
+
+  /** Whether the parent still waits for it: one that was taken away by hand does not. */
+  function isWanted({ id, call: { parent: link } }: Stored): boolean {
+    if (!link) return true;
+    return find(link.taskId)?.state.asks.some(({ key, digest }) => key === callKey(link.key) && digest === id) ?? false;
+  }
+
+  /** What keeps the child from being made; otherwise its parent's call is open. */
+  function openCall({ taskId, call: { parent: link } }: CreateRequest, given: NonNullable<CreateRequest["parent"]>) {
+    const parent = link && held({ taskId: link.taskId, token: given.token });
+    if (!link || !parent) return refusal({ taskId: link?.taskId ?? "", token: given.token });
+    if (isFinished(parent.state.status)) return "cancelled";
+    const { key } = given.open;
+    if (parent.journal.has(entryKey("ask", key))) return "settled";
+    const family = [...tasks.values()].filter(({ call, state }) => call.parent?.rootId === link.rootId && !isFinished(state.status));
+    if (family.length >= CHILDREN_MAX) return "crowded";
+    happen(parent, { type: "asked", ask: { ...structuredClone(given.open), digest: taskId } });
+    parent.dueAtMs = given.nowMs + given.leaseMs;
+    return undefined;
   }
 
   return {
-    async create({ taskId, call, graceMs, quotas, once }) {
+    async create(request) {
+      const { taskId, call, graceMs, quotas: given, once, parent } = request;
       if (find(taskId)) return "exists";
       const known = once && keyed.get(once.key);
       if (known && find(known.known)) return known;
+      const quotas = !call.parent || find(call.parent.taskId)?.isCounted === true ? given : undefined;
       const over = quotas && overQuota(call, quotas);
       if (over) return over;
+      const refused = parent && openCall(request, parent);
+      if (refused) return refused;
       const task: Stored = {
         id: taskId,
         call: structuredClone(call),
@@ -128,7 +177,7 @@ export function createMemoryStore({
         attempt: 0,
         takeovers: 0,
         owed: undefined,
-        hold: undefined,
+        openRun: undefined,
         message: undefined,
         immediateResponse: undefined,
         outcome: undefined,
@@ -153,14 +202,18 @@ export function createMemoryStore({
       if (!task) return { type: "refused", reason: "unknown" };
       if (isFinished(task.state.status) && !task.owed) return { type: "refused", reason: "finished" }; // I1
       if (run !== expectedRun(task)) return { type: "refused", reason: "stale" };
+      if (!task.owed && !isWanted(task)) {
+        cancelChild(taskId, nowMs);
+        return { type: "refused", reason: "finished" };
+      }
       // The same token: this begin was sent twice, as a client library does after a lost connection.
-      if (task.hold && task.hold.token !== token) {
+      if (task.openRun && task.openRun.token !== token) {
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
         task.takeovers += 1;
       }
       if (task.owed) task.owed = { ...task.owed, isStopping: false };
       task.run = run;
-      task.hold = { token, answers: 0 };
+      task.openRun = { token, answers: 0 };
       task.dueAtMs = nowMs + leaseMs;
       return {
         type: "begun",
@@ -175,7 +228,7 @@ export function createMemoryStore({
     async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
       const task = held(fence);
       if (!task) return refusal(fence);
-      const withdrawn = write(task, entries);
+      const withdrawn = write(task, entries, nowMs);
       const opened = !task.owed && open(task, asks);
       if (!task.owed && (withdrawn || opened)) tell(task, nowMs);
       if (entries.length > 0) task.takeovers = 0;
@@ -204,11 +257,11 @@ export function createMemoryStore({
 
     async park({ entries, asks, dueAtMs, attempt, message, graceMs, nowMs, restart: restarted, ...fence }) {
       const task = held(fence);
-      if (!task?.hold) return { type: "refused" };
+      if (!task?.openRun) return { type: "refused" };
       if (task.owed) {
         // I1: what was done is noted, and nothing that clients see changes.
-        write(task, entries);
-        task.hold = undefined;
+        write(task, entries, nowMs);
+        task.openRun = undefined;
         task.attempt = task.owed.isStopping ? 0 : attempt;
         task.takeovers = 0;
         task.dueAtMs = task.owed.isStopping ? nowMs : dueAtMs;
@@ -221,14 +274,14 @@ export function createMemoryStore({
         task.dueAtMs = nowMs + graceMs;
         return { type: "due", run: task.run + 1 };
       }
-      const withdrawn = write(task, entries);
+      const withdrawn = write(task, entries, nowMs);
       const opened = open(task, asks);
       const changed = withdrawn || opened;
       if (message !== undefined) task.message = message;
       // A run that found nothing new leaves what clients see as it was, and wakes nobody.
       if (changed || message !== undefined) tell(task, nowMs);
-      const answered = task.hold.answers > 0;
-      task.hold = undefined;
+      const answered = task.openRun.answers > 0;
+      task.openRun = undefined;
       task.attempt = attempt;
       task.takeovers = 0;
       task.dueAtMs = answered ? nowMs + graceMs : dueAtMs;
@@ -238,30 +291,38 @@ export function createMemoryStore({
     async finish({ entries, outcome, message, owes, nowMs, ...fence }) {
       const task = held(fence);
       if (!task || task.owed) return "refused"; // I1
-      write(task, entries);
+      write(task, entries, nowMs);
       if (message !== undefined) task.message = message;
       task.outcome = structuredClone(outcome);
       end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
-      return "finished";
+      return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs) ?? "finished";
     },
 
     async settle({ entries, ...fence }) {
       const task = held(fence);
       if (!task?.owed || task.owed.isStopping) return "refused";
-      write(task, entries);
+      write(task, entries, fence.nowMs);
       task.owed = undefined;
       forget(task);
       return "settled";
     },
 
-    async answer({ taskId, key, digest, answer, by, page, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, page, quorum, nowMs, graceMs, token }) {
       const task = find(taskId);
       if (!task) return { receipt: "unknown" };
       const ask = task.state.asks.find((open) => open.key === key);
       if (ask && digest !== undefined) {
         if (ask.digest !== digest) return { receipt: "late" }; // I4
-        if (token !== undefined && token !== task.hold?.token) return { receipt: "late" }; // I5
+        if (token !== undefined && token !== task.openRun?.token) return { receipt: "late" }; // I5
+        if (quorum && question(task, key)?.accepted?.revision !== quorum.seen) return { receipt: "overtaken" };
+        if (quorum && quorum.missing > 0) {
+          const accepted = { revision: task.revision + 1, acceptances: structuredClone(quorum.acceptances) };
+          task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, accepted } : open)) };
+          tell(task, nowMs);
+          return { receipt: "accepted" };
+        }
         happen(task, { type: "answered", key }); // I2
+        giveUp(ask, nowMs);
         tell(task, nowMs);
         if (page) task.onPages.add(key);
         if (page?.deposit !== undefined) task.deposits.set(key, page.deposit);
@@ -269,23 +330,24 @@ export function createMemoryStore({
         const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
         task.journal.set(entryKey("ask", key), {
           digest,
-          outcome: answerOutcome(structuredClone(answer), by),
+          outcome: answerOutcome(structuredClone(answer), by, structuredClone(quorum?.acceptances)),
           calledAt: ask.calledAt,
           arrived: { atMs, revision: task.revision },
         });
-        if (!task.hold) {
+        if (!task.openRun) {
           task.dueAtMs = nowMs + graceMs;
           return { receipt: "accepted", nextRun: task.run + 1 };
         }
-        if (token === undefined) task.hold.answers += 1;
+        if (token === undefined) task.openRun.answers += 1;
         return { receipt: "accepted" };
       }
       const recorded = task.journal.get(entryKey("ask", key));
       if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
       const onPage = task.onPages.has(key);
-      const same = canonicalJson(compared(recorded.outcome, onPage)) === canonicalJson(compared(answerOutcome(answer, by), onPage));
+      const given = canonicalJson(compared(answerOutcome(answer, by), onPage));
+      const same = saidIn(recorded.outcome).some((said) => canonicalJson(compared(said, onPage)) === given);
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
-      const isDue = !task.hold && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
+      const isDue = !task.openRun && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };
     },
 
@@ -314,6 +376,13 @@ export function createMemoryStore({
       return find(taskId)?.deposits.get(key);
     },
 
+    async redeposit({ taskId, key, before, deposit }) {
+      const task = find(taskId);
+      if (task?.deposits.get(key) !== before) return false;
+      task.deposits.set(key, deposit);
+      return true;
+    },
+
     async postpone({ taskId, nowMs, dueAtMs }) {
       const task = tasks.get(taskId);
       if (task?.dueAtMs !== undefined && task.dueAtMs <= nowMs) task.dueAtMs = dueAtMs;
@@ -326,7 +395,13 @@ export function createMemoryStore({
       task.message = message;
       // What never ran has done nothing.
       end(task, "cancelled", nowMs, owes && task.run > 0 ? "cancelled" : undefined);
-      return "cancelled";
+      return answerParent(task, { type: "cancelled" }, nowMs) ?? "cancelled";
+    },
+
+    async child(taskId, key) {
+      const task = find(taskId);
+      const open = task?.state.asks.find((each) => each.key === callKey(key));
+      return open?.digest ?? task?.journal.get(entryKey("ask", callKey(key)))?.digest;
     },
 
     async overdue({ partition, nowMs, limit }) {
@@ -382,13 +457,15 @@ export function createMemoryStore({
           {
             place,
             arrived,
+            digest,
             outcome: { type },
           },
         ]) => ({
           key,
+          ...(key.startsWith(entryKey("ask", callKey(""))) && { child: digest }),
           ...(place !== undefined && { place }),
           ...(arrived && place === undefined && { arrivedAtMs: arrived.atMs }),
-          state: type === "begun" || type === "closed" || type === "withdrawn" ? type : "recorded",
+          state: type === "begun" || type === "closed" || type === "withdrawn" || type === "cancelled" ? type : "recorded",
         }),
       );
     },
@@ -414,7 +491,7 @@ export function createMemoryStore({
       // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
       if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
       const since = { revision: task.revision + 1, position };
-      const put: Ask | AwaitedEvent = isEvent(ask) ? structuredClone(ask) : { ...structuredClone(ask), since };
+      const put: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
       happen(task, { type: "asked", ask: put });
       opened = true;
     }
@@ -430,31 +507,38 @@ export function createMemoryStore({
 
   function refusal({ taskId, token }: { readonly taskId: string; readonly token: string }): "cancelled" | "refused" {
     const task = find(taskId);
-    const isStopping = task?.owed?.isStopping === true && task.hold?.token === token;
-    return isStopping || (task?.state.status === "cancelled" && !task.hold) ? "cancelled" : "refused";
+    const isStopping = task?.owed?.isStopping === true && task.openRun?.token === token;
+    return isStopping || (task?.state.status === "cancelled" && !task.openRun) ? "cancelled" : "refused";
   }
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number, owes?: Owed): void {
-    for (const { key, digest, calledAt } of task.state.asks)
-      write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }]);
+    const left = task.state.asks.filter((ask) => !isQuestion(ask) || !ask.route);
+    for (const { key, digest, calledAt } of left)
+      write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }], nowMs);
     happen(task, { type: "ended", status });
+    for (const open of left) giveUp(open, nowMs);
     task.expiresAtMs = nowMs + task.call.retentionMs;
     task.deposits.clear();
     tell(task, nowMs);
     if (owes === undefined) return forget(task);
-    const isStopping = status === "cancelled" && task.hold !== undefined;
+    const isStopping = status === "cancelled" && task.openRun !== undefined;
     task.owed = { why: owes, isStopping };
     // A run that is open lets go of it, or its lease runs out.
     if (isStopping) return;
-    task.hold = undefined;
+    task.openRun = undefined;
     task.attempt = 0;
     task.takeovers = 0;
     task.dueAtMs = nowMs;
   }
 
   function forget(task: Stored): void {
-    task.hold = undefined;
+    task.openRun = undefined;
     task.dueAtMs = undefined;
+  }
+
+  /** Nobody waits for a child any more whose call is closed. */
+  function giveUp({ request, digest }: Open, nowMs: number): void {
+    if (request.type === "call") cancelChild(digest, nowMs);
   }
 
   /** An answer that came since begin does not matter: its ask is gone with the rest. */
@@ -463,13 +547,15 @@ export function createMemoryStore({
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
     task.deposits.clear();
+    const left = task.state.asks;
     happen(task, { type: "restarted" });
+    for (const open of left) giveUp(open, nowMs);
     task.generation += 1;
     task.attempt = 0;
     task.takeovers = 0;
     task.message = undefined;
     task.immediateResponse = undefined;
-    task.hold = undefined;
+    task.openRun = undefined;
     tell(task, nowMs);
   }
 
@@ -478,14 +564,17 @@ export function createMemoryStore({
    * has not come to anything yet, a sleep or a step that has begun, is replaced by its outcome. True when an open ask was withdrawn, which
    * clients must be told.
    */
-  function write(task: Stored, entries: readonly KeyedEntry[]): boolean {
+  function write(task: Stored, entries: readonly KeyedEntry[], nowMs: number): boolean {
     let withdrawn = false;
     for (const { key, entry, known } of entries) {
       const recorded = task.journal.get(key);
       if (recorded && !known && !recorded.arrived && recorded.place === undefined) task.journal.set(key, structuredClone(entry));
       else if (recorded) task.journal.set(key, placed(recorded, entry));
       else if (!known) task.journal.set(key, structuredClone(entry));
-      if (entry.withdrawn && key.startsWith("ask:") && happen(task, { type: "withdrawn", key: key.slice(4) })) withdrawn = true;
+      const open = entry.withdrawn && task.state.asks.find((ask) => entryKey("ask", ask.key) === key);
+      if (!open || !happen(task, { type: "withdrawn", key: open.key })) continue;
+      giveUp(open, nowMs);
+      withdrawn = true;
     }
     return withdrawn;
   }
@@ -507,15 +596,11 @@ function generationOf(key: string): number {
 }
 
 function question(task: Stored | undefined, key: string): Ask | undefined {
-  return task?.state.asks.find((open): open is Ask => !isEvent(open) && open.key === key);
+  return task?.state.asks.find((open): open is Ask => isQuestion(open) && open.key === key && !open.route);
 }
 
-function expectedRun({ hold, run }: Stored): number {
-  return hold ? run : run + 1;
-}
-
-function summarize(task: Stored): TaskSummary {
-  return summaryOf(render(task));
+function expectedRun({ openRun, run }: Stored): number {
+  return openRun ? run : run + 1;
 }
 
 /** As many of them as a page may hold. */
@@ -525,49 +610,6 @@ function withinSize(page: readonly TaskSummary[]): TaskSummary[] {
     size += JSON.stringify(summary).length;
     return index === 0 || size <= PAGE_SIZE_MAX;
   });
-}
-
-function render(stored: Stored): Task {
-  return structuredClone({ ...visible(stored), call: factsOf(stored.call) });
-}
-
-function renderAtWork(stored: Stored): TaskAtWork {
-  return structuredClone({ ...visible(stored), call: stored.call });
-}
-
-function factsOf({ arguments: _arguments, seed: _seed, replies: _replies, ...facts }: Call): CallFacts {
-  return facts;
-}
-
-function visible({
-  id,
-  state,
-  revision,
-  run,
-  updatedAtMs,
-  generation,
-  takeovers,
-  owed,
-  expiresAtMs,
-  message,
-  immediateResponse,
-  outcome,
-}: Stored): Omit<Task, "call"> {
-  return {
-    id,
-    status: state.status,
-    revision,
-    run,
-    updatedAtMs,
-    generation,
-    ...split(state.asks),
-    ...(owed && { owed: owed.why }),
-    ...(takeovers > 0 && { takeovers }),
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
-    ...(message !== undefined && { message }),
-    ...(immediateResponse !== undefined && { immediateResponse }),
-    ...(outcome && { outcome }),
-  };
 }
 
 /** An acceptance on a page is known by that, regardless of what the page took. */

@@ -16,14 +16,14 @@
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
-import { eventKey, openOf, type Task } from "../task.ts";
+import { callKey, eventKey, openOf, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Uuids and random numbers are called like every other effect, and have no entry. An event is recorded as an ask, under a key of its own. */
-export type CalledKind = EntryKind | "event" | "random" | "uuid";
+/** Uuids and random numbers are called like every other effect, and have no entry. An event, or a call, is recorded as an ask, under a key of its own. */
+export type CalledKind = EntryKind | "event" | "call" | "random" | "uuid";
 
 export interface Call {
   /** Branch, name and occurrence: an ask's key on the wire. */
@@ -220,8 +220,8 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       checkName(kind, name);
       const flow = currentFlow();
       const named = `${flow.branch}${name}`;
-      const scoped = kind === "event" ? eventKey(named) : named;
-      const entryKind = kind === "event" ? "ask" : (kind as EntryKind);
+      const scoped = kind === "event" ? eventKey(named) : kind === "call" ? callKey(named) : named;
+      const entryKind = kind === "event" || kind === "call" ? "ask" : (kind as EntryKind);
       const counter = entryKey(entryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
@@ -282,7 +282,8 @@ function checkName(kind: string, name: string): void {
   throw new ParleyError("INVALID_NAME", `${kind} name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`);
 }
 
-function byArrival({ id: a, entry: { arrived: first } }: Recorded, { id: b, entry: { arrived: second } }: Recorded): number {
+/** Entries that no run has settled, in the order in which replay settles them. */
+export function byArrival({ id: a, entry: { arrived: first } }: Recorded, { id: b, entry: { arrived: second } }: Recorded): number {
   if (!first || !second) return 0;
   return first.atMs - second.atMs || first.revision - second.revision || (a < b ? -1 : 1);
 }

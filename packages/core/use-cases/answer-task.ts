@@ -1,14 +1,24 @@
-import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../audit.ts";
+import { type Actor, noteAudit, withAudit } from "../audit.ts";
 import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
-import type { AnswerRequest, ValidateSchema } from "../ports.ts";
+import type { ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
-import type { Settings } from "../settings.ts";
-import { type Answer, type Ask, isEventKey, type Open, type Receipt, type Task, type Violation } from "../task.ts";
+import { type Ask, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
+import {
+  acceptWithOthers,
+  type Answering,
+  compareAnswer,
+  type Comparing,
+  factOf,
+  KEY_CHARS,
+  recordAnswer,
+  tooLarge,
+} from "./record-answer.ts";
 import type { Services } from "./services.ts";
+import { isOfChild, whereAsked } from "./where-asked.ts";
 
 export interface AnswerTask extends TaskRef {
   /** Ask key → reply as the client sent it. */
@@ -42,6 +52,45 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
       `${keys.length} answers in one request; the limit is ${services.settings.repliesMax} (PARLEY_REPLIES_MAX)`,
     );
   }
+  return await (keys.some(isOfChild) ? answerChildren(services, request) : answerOwn(services, request));
+}
+
+/** What the task shows of its children is answered at them. Those who may answer there may do so here, with the same result. */
+async function answerChildren(services: Services, request: AnswerTask): Promise<Answered> {
+  const { taskId, caller, replies } = request;
+  const given = Object.entries(replies);
+  const own = Object.fromEntries(given.filter(([key]) => !isOfChild(key)));
+  const task = await services.store.load(taskId);
+  const view = task && viewOf(caller, task);
+  const receipts = new Map<string, Receipt>();
+  if (Object.keys(own).length > 0) {
+    const answered = await orNothing(answerOwn(services, { ...request, replies: own }));
+    for (const [key, receipt] of answered?.receipts ?? []) receipts.set(key, receipt);
+  }
+  for (const [key, reply] of given.filter(([name]) => isOfChild(name))) {
+    const at = await whereAsked(services, { taskId, key }, task);
+    const answered = at && (await orNothing(answerOwn(services, { ...request, taskId: at.taskId, replies: { [at.key]: reply } })));
+    const receipt = at && answered?.receipts.get(at.key);
+    // A child that is forgotten has ended long ago.
+    if (receipt) receipts.set(key, receipt);
+    else if (view) receipts.set(key, { type: at && may(caller, "follow", task) ? "late" : "unknown" });
+  }
+  if (!task || (!view && receipts.size === 0)) throw notFound(request);
+  return { task: view ?? seenByAsked(task, []), receipts };
+}
+
+/** Nothing where the caller has no such task. */
+async function orNothing(answering: Promise<Answered>): Promise<Answered | undefined> {
+  try {
+    return await answering;
+  } catch (error) {
+    if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+async function answerOwn(services: Services, request: AnswerTask): Promise<Answered> {
+  const keys = Object.keys(request.replies);
   const { caller } = request;
   const task = await services.store.load(request.taskId);
   const view = task && viewOf(caller, task);
@@ -50,8 +99,8 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
     keys.map(async (key) => {
-      // No client tells of events, or learns of them.
-      if (isEventKey(key)) return [key, { type: "unknown" }] as const;
+      // No client tells of events and of children's ends, or learns of them.
+      if (isInternalKey(key)) return [key, { type: "unknown" }] as const;
       const ask = asks.get(key);
       const take = () =>
         answerOne(services, { actor: request, task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
@@ -70,7 +119,7 @@ async function answerAgain(services: Services, request: AnswerTask, task: Task |
   const { taskId, caller, replies } = request;
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
-    if (isEventKey(key)) continue;
+    if (isInternalKey(key)) continue;
     // All of them, regardless of the results, so that a task that is there takes as long as one that is not.
     const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
@@ -111,6 +160,8 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
   if (read.ok && violations.length === 0 && read.answer.action === "accept" && isOnPage(ask))
     return await agree(services, { actor, task, ask, by });
+  if (read.ok && violations.length === 0 && read.answer.action === "accept" && ask.audience?.quorum !== undefined)
+    return await acceptWithOthers(services, { actor, task, ask, by, content: read.answer.content ?? {} });
   if (read.ok && violations.length === 0) return await recordAnswer(services, { actor, task, ask, answer: read.answer, by });
   if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
   noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
@@ -125,78 +176,8 @@ async function agree(services: Services, { actor, task, ask, by }: Answering & {
   const receipt = await store.agree({ taskId: task.id, key, digest, nowMs: clock.now(), ...audit });
   log.info({ taskId: task.id, key, receipt }, "page agreed to");
   // Completed meanwhile, or given up: the recorded answer says which.
-  if (receipt === "late") return { type: (await store.answer(comparedWith(services, { taskId: task.id, key, by }))).receipt };
+  if (receipt === "late") return await compareAnswer(services, { taskId: task.id, key, answer: { action: "accept" }, by });
   return { type: receipt };
-}
-
-/** A bare acceptance that claims nothing: what is recorded decides what it is. */
-export function comparedWith({ clock, settings }: Services, { taskId, key, by }: Omit<Comparing, "actor">): AnswerRequest {
-  const answer: Answer = { action: "accept" };
-  return { taskId, key, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs };
-}
-
-/** An answer on its way to what is open. */
-interface Answering {
-  readonly actor: Actor;
-  readonly task: Task;
-  /** The principal that answers, where that is not the owner. */
-  readonly by?: string | undefined;
-}
-
-/** An answer to what is not open. */
-interface Comparing extends Omit<Answering, "task"> {
-  readonly taskId: string;
-  readonly key: string;
-}
-
-/** A journal carries every answer through every run. */
-function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violation[] {
-  if (JSON.stringify(value).length <= storedValueMax) return [];
-  return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
-}
-
-function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Open): AuditFact {
-  return { action, taskId: task.id, ...toolOf(task.call), ...boundTo(services, task.id, task.call, ask) };
-}
-
-/** Records the answer to an open ask and adds the next run. */
-export async function recordAnswer(
-  services: Services,
-  {
-    actor,
-    task,
-    ask,
-    answer,
-    by,
-    page,
-  }: Answering & { readonly ask: Open; readonly answer: Answer; readonly page?: AnswerRequest["page"] },
-): Promise<Receipt> {
-  const { store, queue, clock, settings, log } = services;
-  const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action }));
-  const { key, digest } = ask;
-  // A worker that listens is told by the store. Else the answer and the run it most likely makes due travel together; the store's word below is
-  // what counts.
-  const likelyRun = task.run + 1;
-  const lane = queue.lane?.(task.id);
-  const [recorded] = await Promise.all([
-    store.answer({
-      taskId: task.id,
-      key,
-      digest,
-      answer,
-      ...(by !== undefined && { by }),
-      ...(page && { page }),
-      nowMs: clock.now(),
-      graceMs: settings.graceMs,
-      ...(lane !== undefined && { lane }),
-      ...audit,
-    }),
-    lane === undefined && queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
-  ]);
-  if (recorded.nextRun !== undefined && (lane !== undefined || recorded.nextRun !== likelyRun))
-    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
-  log.info({ taskId: task.id, key, receipt: recorded.receipt }, "answer received");
-  return { type: recorded.receipt };
 }
 
 /** Has the ask put again, or ends it when that has not helped often enough. */
@@ -231,22 +212,4 @@ async function compareReply(services: Services, { reply, ...comparing }: Compari
 /** An answer that changed nothing is noted by itself, once, however it was read. What names nothing that is here is no answer. */
 function noteCompared(services: Services, { actor, taskId, key }: Comparing, { type: verdict }: Receipt): void {
   if (verdict !== "unknown") noteAudit(services, actor, () => ({ action: "answer", taskId, ask: cut(key, KEY_CHARS), verdict }));
-}
-
-/** In the log. After a restart any key that names no later generation is one of an ask that may have been. */
-const KEY_CHARS = 200;
-
-/** An answer to what is not open is compared with what was recorded. */
-export async function compareAnswer(
-  services: Services,
-  { taskId, key, answer, by }: Omit<Comparing, "actor"> & { readonly answer: Answer },
-): Promise<Receipt> {
-  const { store, queue, clock, settings, log } = services;
-  const given = by === undefined ? { answer } : { answer, by };
-  const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs });
-  // The front end that recorded it may have died before it added the run: adding it again is adding it once.
-  if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
-  // Names that nothing here has are their sender's, of any length, and changed nothing.
-  if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
-  return { type: recorded.receipt };
 }

@@ -1,6 +1,7 @@
 import { toolOf, withAudit } from "../audit.ts";
 import { ParleyError } from "../errors.ts";
 import { may } from "../policy.ts";
+import { wakeParent } from "./start-child.ts";
 import { knownTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
@@ -19,6 +20,7 @@ export async function cancelTask(services: Services, ref: TaskRef & { readonly r
     owes: call.compensates === true,
     ...audit,
   });
-  services.log.info({ taskId: ref.taskId, became }, "cancellation received");
-  return became === "cancelled" ? "cancelled" : "finished";
+  services.log.info({ taskId: ref.taskId, became: typeof became === "string" ? became : "cancelled" }, "cancellation received");
+  if (typeof became === "object") await wakeParent(services, became);
+  return became === "finished" || became === "unknown" ? "finished" : "cancelled";
 }

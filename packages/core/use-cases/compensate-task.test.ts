@@ -4,12 +4,15 @@ import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, EndedWithout, Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
-import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import type { Entry } from "../journal.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock } from "../ports.ts";
 import { RunStopped } from "../run-stopped.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import { cancelTask } from "./cancel-task.ts";
+import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
+import { doneOf } from "./compensate-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
 
@@ -25,13 +28,13 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
   let skippedMs = 0;
   let ids = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
-  const events = createMemoryEvents();
+  const wakeUps = createMemoryWakeUps();
   const logged: { message: string; fields: object }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields });
   const services: Services = {
-    store: createMemoryStore({ clock, events }),
+    store: createMemoryStore({ clock, wakeUps }),
     queue: { add: async () => undefined },
-    events,
+    wakeUps,
     clock,
     scope: createScope(),
     ids: { taskId: () => "0-task", token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
@@ -41,22 +44,14 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 5, ...settings },
     ...(stopping && { stopping }),
   };
-  const tool: Tool = {
-    kind: "tool",
-    name: "subject",
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: 1, runTimeoutMs, retentionMs: 86_400_000 },
-    readArguments: (args) => ({ ok: true, args }),
-    run: async (_args, effects) => {
+  const tool = toolNamed(
+    "subject",
+    async (effects) => {
       await run(effects);
       return {};
     },
-    ...(compensate && { compensate: (_args, effects, ended) => compensate(ended, effects) }),
-  };
+    { settings: { runTimeoutMs }, ...(compensate && { compensate: (_args, effects, ended) => compensate(ended, effects) }) },
+  );
   const catalogue = (tools: readonly Tool[]): Catalogue => ({
     tools: new Map(tools.map((each) => [each.name, each])),
     prompts: new Map(),
@@ -307,4 +302,18 @@ describe("a compensation", () => {
     expect(await work(2)).toEqual({ type: "compensated" });
     expect(undone).toBe(4);
   });
+});
+
+test("what was done is in the order in which it settled, then in which it arrived, also within one millisecond", () => {
+  const at = (key: string, entry: object) =>
+    [`step:${key}`, { calledAt: "0", outcome: { type: "value", value: key }, ...entry }] as [string, Entry];
+  const journal = new Map([
+    at("later", { arrived: { atMs: 9_007_199_254_740_000, revision: 6 } }),
+    at("late", { arrived: { atMs: 9_007_199_254_740_000, revision: 5 } }),
+    at("early", { arrived: { atMs: 1, revision: 7 } }),
+    at("second", { place: 2 }),
+    at("first", { place: 1 }),
+    ["ask:q", { place: 3, calledAt: "0", outcome: { type: "answer", answer: { action: "decline" } } }] as [string, Entry],
+  ]);
+  expect(doneOf(journal).map(({ key }) => key)).toEqual(["first", "second", "early", "late", "later"]);
 });

@@ -13,17 +13,18 @@ import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import { type Entry, isOfCompensation, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Begun, RunReport } from "../ports.ts";
 import type { ReplayRequest, RunEnd } from "../replay.ts";
+import { byArrival, type Recorded } from "../replay/recollection.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject, Owed, Task } from "../task.ts";
 import { versionFor } from "../versions.ts";
-import type { Hold } from "./hold-task.ts";
+import type { RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 
 type Held = Extract<Begun, { type: "begun" }>;
 
 export interface LastRun {
   readonly begun: Held;
-  readonly hold: Hold;
+  readonly lease: RunLease;
   /** Replays what it is given, bounding its time. */
   readonly work: (run: Worked) => Promise<RunEnd>;
   readonly describe: (error: unknown) => object;
@@ -39,7 +40,7 @@ export interface Worked {
 const HOUR = 60 * 60 * 1_000;
 
 export async function compensateTask(services: Services, catalogue: Catalogue, owed: Owed, run: LastRun): Promise<RunReport> {
-  const { begun, hold } = run;
+  const { begun, lease } = run;
   const { task, attempt, takeovers, journal } = begun;
   const { settings, log } = services;
   const fields = { taskId: task.id, run: task.run, [task.call.kind]: task.call.name, why: owed };
@@ -71,7 +72,7 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
   });
   switch (end.type) {
     case "returned": {
-      const settled = await hold.settle(end.entries);
+      const settled = await lease.settle(end.entries);
       if (settled === "refused") return { type: "fenced" };
       log.info(fields, "task compensated");
       return { type: "compensated" };
@@ -109,7 +110,7 @@ async function failed(services: Services, run: LastRun, { fields, error, entries
   const { attempt } = run.begun;
   log.warn({ ...fields, attempt: attempt + 1, ...run.describe(error) }, "compensation failed, to be tried again");
   const dueAtMs = Math.ceil(clock.now() + Math.min(1_000 * 2 ** attempt, HOUR));
-  const parked = await run.hold.park({ entries, asks: [], attempt: attempt + 1, dueAtMs });
+  const parked = await run.lease.park({ entries, asks: [], attempt: attempt + 1, dueAtMs });
   return { type: parked.type === "refused" ? "fenced" : "retrying" };
 }
 
@@ -118,15 +119,15 @@ function isTimeout({ code }: ParleyError): boolean {
 }
 
 async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed, "error">): Promise<RunReport> {
-  const { hold, begun } = run;
-  const why = hold.stoppedBy();
+  const { lease, begun } = run;
+  const why = lease.stoppedBy();
   if (why === "timeout") {
     return await failed(services, run, {
       ...stopped,
       error: new ParleyError("RUN_TIMEOUT", "the compensation worked longer than the tool's runTimeout"),
     });
   }
-  if (why === "draining") await hold.park({ entries: stopped.entries, asks: [], attempt: begun.attempt, dueAtMs: services.clock.now() });
+  if (why === "draining") await lease.park({ entries: stopped.entries, asks: [], attempt: begun.attempt, dueAtMs: services.clock.now() });
   return { type: "fenced" };
 }
 
@@ -141,12 +142,12 @@ async function putBack(services: Services, run: LastRun, fields: object): Promis
   }
   log.warn(fields, "no such compensation on this worker, task put back");
   const dueAtMs = Math.ceil(clock.now() + Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR)));
-  const parked = await run.hold.park({ entries: [], asks: [], attempt, dueAtMs });
+  const parked = await run.lease.park({ entries: [], asks: [], attempt, dueAtMs });
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
 async function giveUp(run: LastRun, { log }: Services, fields: object, error: unknown): Promise<RunReport> {
-  const settled = await run.hold.settle([]);
+  const settled = await run.lease.settle([]);
   if (settled === "refused") return { type: "fenced" };
   log.error({ ...fields, attempt: run.begun.attempt + 1, ...run.describe(error) }, "compensation given up");
   return { type: "given-up" };
@@ -159,15 +160,22 @@ function apart(journal: Journal): { readonly past: Journal; readonly own: Journa
   return { past, own };
 }
 
-function doneOf(past: Journal): EndedWithout["done"] {
-  const order = ({ place, arrived }: Entry) => place ?? Number.MAX_SAFE_INTEGER + (arrived?.atMs ?? 0);
+/** Steps that came to their result: those that settled for the handler, then those that came to it as their run had ended. */
+export function doneOf(past: Journal): EndedWithout["done"] {
   return [...past]
     .filter(([key, { outcome }]) => key.startsWith("step:") && outcome.type === "value")
-    .toSorted(([, a], [, b]) => order(a) - order(b))
-    .map(([key, { outcome }]) => ({
-      key: key.slice("step:".length),
+    .map(([id, entry]) => ({ id, entry }))
+    .toSorted(inOrder)
+    .map(({ id, entry: { outcome } }) => ({
+      key: id.slice("step:".length),
       ...(outcome.type === "value" && outcome.value !== undefined && { value: outcome.value }),
     }));
+}
+
+function inOrder(a: Recorded, b: Recorded): number {
+  const [first, second] = [a.entry.place, b.entry.place];
+  if (first === undefined && second === undefined) return byArrival(a, b);
+  return (first ?? Infinity) - (second ?? Infinity);
 }
 
 /** Why a task that ends with this error is owed its last run; undefined for one whose tool has nothing to undo. */

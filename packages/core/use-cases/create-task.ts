@@ -2,8 +2,9 @@ import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audi
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
-import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
+import { isCounted, type Over, quotaExceeded, shareOf } from "../quotas.ts";
 import { describeViolations } from "../schema-violation.ts";
+import type { Known } from "../ports.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import { getOwnTask } from "./get-task.ts";
@@ -34,31 +35,17 @@ export interface CreateTask extends Actor {
  * TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED; no task is written then.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
-  const { store, queue, ids, clock, settings, observer } = services;
+  const { store, queue, settings, observer } = services;
   const { caller } = request;
   const args = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
   const taskId = request.taskId ?? (await newTaskId(services, request));
-  const nowMs = clock.now();
-  const traceparent = observer?.traceparent();
   const call: Call = {
-    kind: runnable.kind,
-    name: runnable.name,
-    ...(runnable.version !== undefined && { version: runnable.version }),
-    arguments: args,
-    principal: caller.principal,
-    ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
-    capabilities: request.capabilities,
-    createdAtMs: nowMs,
-    retentionMs: request.retentionMs === undefined ? runnable.settings.retentionMs : clampRetention(settings, request.retentionMs),
-    seed: ids.token(),
-    hidden: request.hidden,
-    ...(runnable.compensate && { compensates: true as const }),
+    ...describeCall(services, runnable, { ...request, taskId, args }),
+    ...(request.retentionMs !== undefined && { retentionMs: clampRetention(settings, request.retentionMs) }),
     ...(replies && { replies }),
-    ...(traceparent !== undefined && { traceparent }),
     ...(request.request && { request: request.request }),
-    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, args) }),
   };
   const audit = withAudit(services, request, () => ({
     action: "call",
@@ -66,10 +53,13 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...toolOf(call),
     ...(call.binding !== undefined && { call: call.binding }),
   }));
-  // Not one after the other: store and queue share a connection, which keeps the order (task before run) in one round trip.
   const once = onceOf(services, request);
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, args);
   const counted = isCounted(caller);
+  const first = { taskId, cause: "created", ...(counted && { share: shareOf(call) }) } as const;
+  // A worker that listens is told by the store. Else not one after the other: store and queue share a connection, which keeps the order (task
+  // before run) in one round trip.
+  const lane = queue.lane?.(first);
   const [created] = await Promise.all([
     store.create({
       taskId,
@@ -77,10 +67,11 @@ export async function createTask(services: Services, runnable: Runnable, request
       graceMs: settings.graceMs,
       ...(once !== undefined && { once: { key: once, fingerprint: fingerprint(taskId) } }),
       ...(counted && { quotas: settings.taskQuotas }),
+      ...(lane !== undefined && { lane }),
       ...audit,
     }),
     // A run of a task that is not there is none.
-    queue.add({ taskId, run: 1, cause: "created", ...(counted && { share: shareOf(call) }) }),
+    lane === undefined && queue.add({ ...first, run: 1 }),
     request.beside?.(),
   ]);
   if (typeof created === "object" && "known" in created) {
@@ -90,7 +81,8 @@ export async function createTask(services: Services, runnable: Runnable, request
       `the idempotency key belongs to another call than ${call.kind} ${call.name} with these arguments`,
     );
   }
-  if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
+  if (typeof created === "object") throw quotaOf(created, settings);
+  if (lane !== undefined && created !== "told") await queue.add({ ...first, run: 1 });
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {
@@ -100,9 +92,43 @@ export async function createTask(services: Services, runnable: Runnable, request
     revision: 1,
     run: 0,
     generation: 0,
-    updatedAtMs: nowMs,
+    updatedAtMs: call.createdAtMs,
     asks: [],
   };
+}
+
+export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities" | "hidden"> {
+  readonly taskId: string;
+  /** As they are stored. */
+  readonly args: JsonObject;
+}
+
+/** What is called, as it is kept with the task. */
+export function describeCall(services: Services, runnable: Runnable, { taskId, args, caller, capabilities, hidden }: DescribeCall): Call {
+  const traceparent = services.observer?.traceparent();
+  return {
+    kind: runnable.kind,
+    name: runnable.name,
+    ...(runnable.version !== undefined && { version: runnable.version }),
+    arguments: args,
+    principal: caller.principal,
+    ...(caller.person !== undefined && { person: caller.person }),
+    ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
+    capabilities,
+    createdAtMs: services.clock.now(),
+    retentionMs: runnable.settings.retentionMs,
+    seed: services.ids.token(),
+    hidden,
+    ...(runnable.compensate && { compensates: true as const }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, args) }),
+  };
+}
+
+/** What kept the task from being created. */
+export function quotaOf(created: Over | Known, { taskQuotas }: Settings): ParleyError {
+  if ("over" in created) return quotaExceeded(created, taskQuotas);
+  throw new Error("only a task with an idempotency key is known");
 }
 
 /** The id of a task that is to be created with that key, if there is one. */
@@ -122,7 +148,7 @@ async function repeated(services: Services, request: CreateTask, taskId: string)
 }
 
 /** As they are to be stored. */
-async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
+export async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
   const { kind, name } = runnable;
   const read = await runnable.readArguments(given);
   if (!read.ok) {

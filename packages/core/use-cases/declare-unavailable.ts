@@ -1,7 +1,8 @@
 import type { Receipt } from "../task.ts";
-import { compareAnswer, recordAnswer } from "./answer-task.ts";
+import { compareAnswer, recordAnswer } from "./record-answer.ts";
 import { getTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
+import { whereAsked } from "./where-asked.ts";
 
 /**
  * Says that the client of a hidden task cannot be put one of its asks, so that the tool continues instead of waiting for nobody.
@@ -9,10 +10,13 @@ import type { Services } from "./services.ts";
  * Recorded like an answer, and races like one (I2): of two front ends that say so one is accepted, and where a reply came first it stands.
  */
 export async function declareUnavailable(services: Services, { key, ...ref }: TaskRef & { readonly key: string }): Promise<Receipt> {
-  const task = await getTask(services, ref);
-  const ask = task.asks.find((open) => open.key === key);
+  const shown = await getTask(services, ref);
+  const at = await whereAsked(services, { taskId: ref.taskId, key }, shown);
+  if (!at) return { type: "unknown" };
+  const task = at.taskId === ref.taskId ? shown : await getTask(services, { ...ref, taskId: at.taskId });
+  const ask = task.asks.find((open) => open.key === at.key);
   const answer = { action: "unavailable" } as const;
   return ask
     ? await recordAnswer(services, { actor: ref, task, ask, answer })
-    : await compareAnswer(services, { taskId: task.id, key, answer });
+    : await compareAnswer(services, { taskId: task.id, key: at.key, answer });
 }

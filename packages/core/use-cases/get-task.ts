@@ -43,7 +43,7 @@ export async function getOwnTask(services: Services, ref: TaskRef): Promise<Task
  */
 export async function getSettledTask(services: Services, ref: TaskRef): Promise<Task> {
   // A task that is watched from before is read once until it changes; any other is worth a watch only if it is about to change.
-  if (!services.events.isWatched(ref.taskId)) {
+  if (!services.wakeUps.isWatched(ref.taskId)) {
     const task = await getTask(services, ref);
     if (graceLeftMs(services, task) <= 0) return task;
   }

@@ -10,7 +10,7 @@ import { type Caller, DEFAULT_TENANT } from "../caller.ts";
 import { ParleyError } from "../errors.ts";
 import { describeViolations } from "../schema-violation.ts";
 import type { Answer, AwaitedEvent, Json, Task } from "../task.ts";
-import { compareAnswer, recordAnswer } from "./answer-task.ts";
+import { compareAnswer, recordAnswer } from "./record-answer.ts";
 import { readable } from "./get-task.ts";
 import type { Services } from "./services.ts";
 

@@ -4,10 +4,11 @@ import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
-import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock, RunRef, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { AskRequest, JsonObject } from "../task.ts";
+import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
 import { createTask } from "./create-task.ts";
 import { cancelTask } from "./cancel-task.ts";
@@ -33,15 +34,15 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
   let stoppedAtMs: number | undefined;
   let ids = 0;
   const clock: Clock = { ...systemClock, now: () => (stoppedAtMs ?? Date.now()) + skippedMs };
-  const events = createMemoryEvents();
-  const memory = createMemoryStore({ clock, events });
+  const wakeUps = createMemoryWakeUps();
+  const memory = createMemoryStore({ clock, wakeUps });
   const runs = new Map<string, RunRef>();
   const logged: { message: string; fields: object }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields });
   const services: Services = {
     store: { ...memory, ...given.store?.(memory) },
     queue: { add: async (ref) => void runs.set(`${ref.taskId}.${ref.run}`, ref) },
-    events,
+    wakeUps,
     clock,
     scope: createScope(),
     ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
@@ -50,22 +51,14 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     log: { debug: write, info: write, warn: write, error: write },
     settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 20, ...given.settings },
   };
-  const tool: Tool = {
-    kind: "tool",
-    name: "subject",
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...given.tool },
+  const tool = toolNamed("subject", run, {
+    settings: { backoffMs: HOUR, ...given.tool },
     readArguments(args) {
       if ("wrong" in args) return { ok: false, violations: [{ path: "/wrong", message: "is not a known field" }] };
       const { dropped: _, ...kept } = args;
       return { ok: true, args: kept };
     },
-    run: (args, effects) => run(effects, args),
-  };
+  });
   const tools = new Map([[tool.name, tool]]);
   const catalogue: Catalogue = { tools, prompts: new Map(), resources: new Map(), templates: [] };
   return {
@@ -280,7 +273,7 @@ describe("a task whose content cannot be read", () => {
     };
     await everybodyIsTold();
     // A task that this process watches already is read by another way.
-    const stop = await services.events.watch(taskId, () => undefined);
+    const stop = await services.wakeUps.watch(taskId, () => undefined);
     await everybodyIsTold();
     stop();
     expect(await cancelTask(services, { taskId, caller: callerNamed("alice") })).toBe("cancelled");

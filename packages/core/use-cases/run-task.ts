@@ -10,20 +10,24 @@ import { describeError } from "../describe-error.ts";
 import { withoutEventTokens } from "../event-token.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
-import { entryKey, type Journal, type KeyedEntry } from "../journal.ts";
+import { answerOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
-import type { Begun, Report, RunRef, RunReport } from "../ports.ts";
+import type { AnswerRecorded, AnswerRequest, Begun, Report, RunRef, RunReport } from "../ports.ts";
+import { settling } from "../quorum.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import { describeViolations } from "../schema-violation.ts";
 import { type JsonObject, type LogLevel, type Open, openOf, type Task } from "../task.ts";
 import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
+import { freshToken } from "./fresh-token.ts";
 import { unreadableError } from "./get-task.ts";
-import { type Hold, holdTask } from "./hold-task.ts";
+import { type RunLease, leaseRun } from "./run-lease.ts";
 import type { Settings } from "../settings.ts";
 import { versionFor } from "../versions.ts";
 import type { Services } from "./services.ts";
+import { startChild, wakeParent } from "./start-child.ts";
 import { isSuspect } from "./suspects.ts";
+import { withSlot } from "./take-slot.ts";
 
 /** A run that is to be done. `isSecondHand`: somebody may have begun it before, so that taking it can be a takeover. */
 export interface DueRun extends RunRef {
@@ -44,20 +48,20 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
       else log.debug({ taskId: ref.taskId, run: ref.run, reason: begun.reason }, "run refused");
       return begun;
     }
-    const hold = holdTask(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
+    const lease = leaseRun(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
     if (begun.type === "unreadable") {
       try {
-        if (begun.task.owed) return await forget(services, begun.task, hold);
-        return await finish(services, begun.task, hold, [], unreadableError(ref.taskId, begun.reason));
+        if (begun.task.owed) return await forget(services, begun.task, lease);
+        return await finish(services, begun.task, lease, [], unreadableError(ref.taskId, begun.reason));
       } finally {
-        hold.release();
+        lease.release();
       }
     }
-    const run = () => runBegun(services, catalogue, begun, hold);
+    const run = () => runBegun(services, catalogue, begun, lease);
     try {
       return await (observer?.running(begun, run) ?? run());
     } finally {
-      hold.release();
+      lease.release();
     }
   } finally {
     cleared();
@@ -65,8 +69,8 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
 }
 
 /** What has to be undone cannot be read any more. */
-async function forget({ log }: Services, task: Task, hold: Hold): Promise<RunReport> {
-  if ((await hold.settle([])) === "refused") return { type: "fenced" };
+async function forget({ log }: Services, task: Task, lease: RunLease): Promise<RunReport> {
+  if ((await lease.settle([])) === "refused") return { type: "fenced" };
   log.error({ ...about(task), problem: "what was said in the task cannot be read" }, "compensation given up");
   return { type: "given-up" };
 }
@@ -91,7 +95,7 @@ async function take(services: Services, { taskId, run, isSecondHand = false }: D
   return taken === "deferred" ? taken : { ...taken, token, heldUntilMs: nowMs + settings.leaseMs };
 }
 
-async function runBegun(services: Services, catalogue: Catalogue, begun: Held, hold: Hold): Promise<RunReport> {
+async function runBegun(services: Services, catalogue: Catalogue, begun: Held, lease: RunLease): Promise<RunReport> {
   const { task, takeovers } = begun;
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
@@ -99,26 +103,29 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, h
     const describe = (error: unknown) => described(task, error);
     return await compensateTask(services, catalogue, task.owed, {
       begun,
-      hold,
+      lease,
       describe,
-      work: (run) => work(services, { ...run, begun, hold }),
+      work: (run) => work(services, { ...run, catalogue, begun, lease }),
     });
   }
   if (takeovers > settings.takeoversMax) {
     const message = `the worker died under this task ${takeovers} times in a row (PARLEY_TAKEOVERS_MAX)`;
-    return await finish(services, task, hold, [], new ParleyError("POISONED", message));
+    return await finish(services, task, lease, [], new ParleyError("POISONED", message));
   }
-  const { journal, asks } = await closeOverdueAsks(services, begun, hold);
+  const { journal, asks } = await closeOverdueAsks(services, begun, lease);
   const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
-  if (!newest) return await putBack(services, { begun, asks, hold, missing: missingTool(task) });
+  if (!newest) return await putBack(services, { begun, asks, lease, missing: missingTool(task) });
   const own = newest.kind === "tool" ? versionFor(newest, task.call) : newest;
-  const runnable = own ?? (await withoutVersion(services, { begun, asks, hold, newest }));
+  const runnable = own ?? (await withoutVersion(services, { begun, asks, lease, newest }));
   if ("type" in runnable) return runnable;
-  if (task.message?.startsWith(AWAITING_WORKER) === true) await hold.report({ items: [], message: "Running again." });
+  if (task.message?.startsWith(AWAITING_WORKER) === true) await lease.report({ items: [], message: "Running again." });
 
   const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
-  const end = await work(services, { runnable, handler, begun, journal, hold });
-  return await writeEnd(services, { runnable, newest, begun, asks, hold, end });
+  const fail = (error: unknown) => finish(services, task, lease, [], error);
+  return await withSlot(services, { runnable, begun, asks, lease, fail }, async () => {
+    const end = await work(services, { catalogue, runnable, handler, begun, journal, lease });
+    return await writeEnd(services, { runnable, newest, begun, asks, lease, end });
+  });
 }
 
 /** How long a run that this worker has no key for is left to others, and to the operator. */
@@ -135,13 +142,13 @@ type Held = Extract<Begun, { type: "begun" }>;
 
 const HOUR = 60 * 60 * 1_000;
 
-interface WithoutVersion extends Pick<Ended, "begun" | "asks" | "hold" | "newest"> {}
+interface WithoutVersion extends Pick<Ended, "begun" | "asks" | "lease" | "newest"> {}
 
 /** How soon a task is tried again whose version another worker serves: it may come to this one again. */
 const PASS_ON_MS = 1_000;
 
 /** This worker lacks the version of the tool that the task is of. What runs it if it has waited for long enough, or else what became of the run. */
-async function withoutVersion(services: Services, { begun, asks, hold, newest }: WithoutVersion): Promise<Runnable | RunReport> {
+async function withoutVersion(services: Services, { begun, asks, lease, newest }: WithoutVersion): Promise<Runnable | RunReport> {
   const { settings, clock, ids, log, serving } = services;
   const { task, attempt } = begun;
   const { name, version = "" } = task.call;
@@ -150,17 +157,17 @@ async function withoutVersion(services: Services, { begun, asks, hold, newest }:
   if ((await serving?.isServed(name, version)) === true) {
     log.debug(fields, "another worker serves the task's version, run passed on");
     const dueAtMs = Math.ceil(earliest(nowMs + PASS_ON_MS * (0.5 + ids.random()), asks));
-    const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs });
+    const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs });
     return { type: parked.type === "refused" ? "fenced" : "passed_on" };
   }
   const missing = missingVersion(task, settings);
   const waitedMs = waitedFor(task, missing, nowMs);
   if (settings.missingVersion === "fail" || waitedMs <= settings.missingVersionTimeoutMs) {
-    const report = await putBack(services, { begun, asks, hold, missing });
+    const report = await putBack(services, { begun, asks, lease, missing });
     return report.type === "unserved" ? { type: "version_unserved" } : report;
   }
   log.warn({ ...fields, to: newest.version ?? "", waitedMs }, "no worker serves the task's version, task moves to the newest");
-  await hold.report({ items: [], version: newest.version ?? "" });
+  await lease.report({ items: [], version: newest.version ?? "" });
   return newest;
 }
 
@@ -225,23 +232,23 @@ interface PutBack {
   readonly begun: Held;
   /** Questions that are still open. */
   readonly asks: readonly Open[];
-  readonly hold: Hold;
+  readonly lease: RunLease;
   readonly missing: Missing;
 }
 
 /** A deployment may be half rolled out: another worker can have what is missing already, or again. Less and less often, and not forever. */
-async function putBack(services: Services, { begun: { task, attempt }, asks, hold, missing }: PutBack): Promise<RunReport> {
+async function putBack(services: Services, { begun: { task, attempt }, asks, lease, missing }: PutBack): Promise<RunReport> {
   const { settings, clock, log } = services;
   const message = messageOf(missing);
   const isNew = task.message !== message;
   const nowMs = clock.now();
   const waitedMs = waitedFor(task, missing, nowMs);
   if (waitedMs > (missing.timeoutMs ?? settings.missingToolTimeoutMs))
-    return await finish(services, task, hold, [], missing.error(waitedMs));
+    return await finish(services, task, lease, [], missing.error(waitedMs));
   log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
   const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
   const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
-  const parked = await hold.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
+  const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
@@ -254,41 +261,59 @@ function earliest(dueAtMs: number, asks: readonly Open[]): number {
 async function closeOverdueAsks(
   services: Services,
   { task, journal: before }: Held,
-  hold: Hold,
+  lease: RunLease,
 ): Promise<{ readonly journal: Journal; readonly asks: readonly Open[] }> {
-  const { store, clock, settings } = services;
+  const { clock, settings } = services;
   const nowMs = clock.now();
   const overdue = openOf(task).filter((ask) => ask.deadlineMs <= nowMs);
   const asks = openOf(task).filter((ask) => ask.deadlineMs > nowMs);
   if (overdue.length === 0) return { journal: before, asks };
   const journal = new Map(before);
-  for (const [index, { key, digest, calledAt, deadlineMs }] of overdue.entries()) {
+  for (const [index, ask] of overdue.entries()) {
+    const { key, digest, calledAt, deadlineMs } = ask;
     const answer = { action: "timeout" } as const;
-    const { receipt } = await store.answer({ taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: hold.token });
+    const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token };
+    const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
     // Otherwise it was answered at the last moment: that answer is in the store, and the next run, due at once, will see it.
     if (receipt === "accepted" || receipt === "duplicate") {
       const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
-      journal.set(entryKey("ask", key), { digest, calledAt, outcome: { type: "answer", answer }, arrived });
+      journal.set(entryKey("ask", key), { digest, calledAt, outcome: answerOutcome(answer, undefined, quorum?.acceptances), arrived });
     }
   }
   return { journal, asks };
 }
 
+/** Of an ask that several must accept: with those who had by then. Who was counted meanwhile is one of them. */
+async function closeOverdue(
+  { store }: Pick<Services, "store">,
+  request: AnswerRequest,
+  ask: Open,
+): Promise<AnswerRecorded & Pick<AnswerRequest, "quorum">> {
+  const quorum = settling(ask);
+  if (!quorum) return await store.answer(request);
+  const recorded = await store.answer({ ...request, quorum });
+  if (recorded.receipt !== "overtaken") return { ...recorded, quorum };
+  const now = await store.load(request.taskId);
+  const open = now?.asks.find(({ key, digest }) => key === request.key && digest === request.digest);
+  return open ? await closeOverdue({ store }, request, open) : { receipt: "late" };
+}
+
 interface Work extends Omit<Worked, "compensation"> {
+  readonly catalogue: Catalogue;
   readonly begun: Held;
-  readonly hold: Hold;
+  readonly lease: RunLease;
   readonly compensation?: Worked["compensation"];
 }
 
 /** Replays the handler, bounding its time. */
 async function work(
   services: Services,
-  { runnable, handler, begun: { task, journalSize }, journal, hold, compensation }: Work,
+  { catalogue, runnable, handler, begun: { task, journalSize }, journal, lease, compensation }: Work,
 ): Promise<RunEnd> {
-  const { clock, scope, digest, validate, events, settings, files } = services;
+  const { clock, scope, digest, validate, wakeUps, settings, files } = services;
   const done = new AbortController();
   void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
-    if (!done.signal.aborted) hold.stop("timeout");
+    if (!done.signal.aborted) lease.stop("timeout");
   });
   try {
     return await replay({
@@ -298,24 +323,26 @@ async function work(
       journalSize: compensation ? 0 : journalSize,
       handler,
       ...(compensation && { compensation }),
-      signal: hold.signal,
+      signal: lease.signal,
       settings,
       ports: {
         clock,
         scope,
         digest: (text) => digest(text, task.id),
         validate,
-        record: (entries, asks) => hold.record(entries, asks),
+        record: (entries, asks) => lease.record(entries, asks),
         tokenOf: (key) => tokenOf(services, task, key),
-        isHeld: hold.isHeld,
+        startChild: (open, request) => startChild(services, catalogue, { task, lease, open, request }),
+        isHeld: lease.isHeld,
         deposit: (key) => openDeposit(services, task, key),
+        accessToken: services.oauth && ((key, refused) => freshToken(services, { taskId: task.id, key, refused })),
         openFile: files && ((id) => files.open(task.id, id)),
         stepFailed: (failure) => logFailedStep(services, task, failure),
         async report(report) {
           if (settings.logTools) logItems(services, task, report.items);
-          await hold.report(report);
+          await lease.report(report);
         },
-        announce: (announcement) => events.announce(announcement),
+        announce: (announcement) => wakeUps.announce(announcement),
       },
     });
   } finally {
@@ -377,59 +404,59 @@ interface Ended {
   readonly begun: Held;
   /** Questions that were open before the run and have not passed their deadline. */
   readonly asks: readonly Open[];
-  readonly hold: Hold;
+  readonly lease: RunLease;
   readonly end: RunEnd;
 }
 
-async function writeEnd(services: Services, { runnable, newest, begun, asks, hold, end }: Ended): Promise<RunReport> {
+async function writeEnd(services: Services, { runnable, newest, begun, asks, lease, end }: Ended): Promise<RunReport> {
   const { task, attempt } = begun;
   const { clock, log } = services;
   switch (end.type) {
     case "aborted":
-      switch (hold.stoppedBy()) {
+      switch (lease.stoppedBy()) {
         case "timeout":
-          return await finish(services, task, hold, end.entries, end.diverging ?? runTimeout(runnable));
+          return await finish(services, task, lease, end.entries, end.diverging ?? runTimeout(runnable));
         // What was in flight is noted for the last run; for a task that is owed none this is refused.
         case "cancelled":
-          await hold.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+          await lease.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
           return { type: "fenced" };
         // Another worker continues at once, and not when the lease has run out.
         case "draining":
-          await hold.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
+          await lease.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
           return { type: "fenced" };
         case undefined:
           return { type: "fenced" };
       }
     case "parked": {
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
-      return await park(services, { task, hold, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
+      return await park(services, { task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
     }
     case "threw":
       if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
         const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
         log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
         // What is open stays open: the store keeps asks that are not named here.
-        const report = await park(services, { task, hold, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
+        const report = await park(services, { task, lease, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
         return report.type === "parked" ? { type: "retrying" } : report;
       }
-      return await finish(services, task, hold, end.entries, end.error);
+      return await finish(services, task, lease, end.entries, end.error);
     case "diverged":
       if (end.patches.length > 0) {
-        return await putBack(services, { begun, asks, hold, missing: missingPatches(task, end.patches, end.error) });
+        return await putBack(services, { begun, asks, lease, missing: missingPatches(task, end.patches, end.error) });
       }
       log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
-      return await finish(services, task, hold, [], end.error);
+      return await finish(services, task, lease, [], end.error);
     case "restarted": {
       const read = await runnable.readArguments(end.arguments);
       if (!read.ok) {
         const { violations } = read;
         const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
-        return await finish(services, task, hold, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
+        return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
       }
       const nowMs = clock.now();
       return await park(services, {
         task,
-        hold,
+        lease,
         entries: [],
         asks: [],
         attempt: 0,
@@ -438,8 +465,11 @@ async function writeEnd(services: Services, { runnable, newest, begun, asks, hol
       });
     }
     case "returned": {
-      const finished = await hold.finish({ entries: end.entries, outcome: { type: "result", result: end.result } });
-      if (finished === "refused") return await letGo(services, hold, end.entries);
+      const { parent } = task.call;
+      const outcome = { type: "result", result: end.result } as const;
+      const finished = await lease.finish({ entries: end.entries, outcome, ...(parent && { parent }) });
+      if (finished === "refused") return await letGo(services, lease, end.entries);
+      await wakeParent(services, finished);
       log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
       return { type: "finished", status: "completed" };
     }
@@ -456,7 +486,7 @@ async function renewed(newest: Runnable, args: JsonObject, kept: JsonObject): Pr
 
 interface Park {
   readonly task: Task;
-  readonly hold: Hold;
+  readonly lease: RunLease;
   readonly entries: readonly KeyedEntry[];
   readonly asks: readonly Open[];
   readonly dueAtMs: number;
@@ -464,30 +494,32 @@ interface Park {
   readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
 }
 
-async function park(services: Services, { task, hold, ...request }: Park): Promise<RunReport> {
-  const parked = await hold.park(request);
+async function park(services: Services, { task, lease, ...request }: Park): Promise<RunReport> {
+  const parked = await lease.park(request);
   if (parked.type === "refused") return { type: "fenced" };
   if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
   services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task begins anew" : "task parked");
   return { type: "parked" };
 }
 
-async function finish(services: Services, task: Task, hold: Hold, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
+async function finish(services: Services, task: Task, lease: RunLease, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
   const { ids, settings, log } = services;
   const defectId = defectIdOf(error, () => ids.uuid());
   const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
   const outcome = withoutEventTokens(task.id, shown);
   const owes = owedBy(task, error);
-  const finished = await hold.finish({ entries, outcome, ...(owes && { owes }) });
-  if (finished === "refused") return await letGo(services, hold, entries);
+  const { parent } = task.call;
+  const finished = await lease.finish({ entries, outcome, ...(owes && { owes }), ...(parent && { parent }) });
+  if (finished === "refused") return await letGo(services, lease, entries);
+  await wakeParent(services, finished);
   const status = outcome.type === "error" ? "failed" : "completed";
   log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
   return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
 }
 
 /** The task was cancelled in the last moment, or taken over. What was done is noted where it has to be undone. */
-async function letGo({ clock }: Services, hold: Hold, entries: readonly KeyedEntry[]): Promise<RunReport> {
-  await hold.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+async function letGo({ clock }: Services, lease: RunLease, entries: readonly KeyedEntry[]): Promise<RunReport> {
+  await lease.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
   return { type: "fenced" };
 }
 

@@ -2,11 +2,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
-import type { Catalogue, Tool } from "../catalogue.ts";
+import type { Catalogue } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
-import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Begun, Clock, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
+import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
@@ -59,8 +60,8 @@ describe("suspects", () => {
 function deployment() {
   let skippedMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
-  const events = createMemoryEvents();
-  const store = createMemoryStore({ clock, events });
+  const wakeUps = createMemoryWakeUps();
+  const store = createMemoryStore({ clock, wakeUps });
   let ids = 0;
   let death = Promise.withResolvers<void>();
   const counts: Record<string, number> = {};
@@ -73,21 +74,16 @@ function deployment() {
     }
     return { content: [] };
   };
-  const tool: Tool = {
-    kind: "tool",
-    name: "subject",
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: 1, runTimeoutMs: 60_000, retentionMs: 60_000 },
-    readArguments: (args) => ({ ok: true, args }),
-    // No step: it is not known whether it did anything.
-    run: async (args, effects) => run({ ...effects, step: async (_name, work) => (await work({} as never)) as never }, args),
-  };
+  // No step: it is not known whether it did anything.
+  const tool = toolNamed(
+    "subject",
+    (effects, args) => run({ ...effects, step: async (_name, work) => (await work({} as never)) as never }, args),
+    {
+      settings: { runTimeoutMs: 60_000, retentionMs: 60_000 },
+    },
+  );
   const catalogue: Catalogue = { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
-  const ports = { events, clock, digest: sha256Digest, validate: createValidator(), queue: { add: async () => undefined } };
+  const ports = { wakeUps, clock, digest: sha256Digest, validate: createValidator(), queue: { add: async () => undefined } };
   const quiet = () => undefined;
   const base: Services = {
     ...ports,

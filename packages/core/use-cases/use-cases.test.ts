@@ -4,10 +4,11 @@ import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
-import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock, Observer, RunQueue, RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { AskRequest, JsonObject } from "../task.ts";
+import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { createTask } from "./create-task.ts";
@@ -50,15 +51,15 @@ function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void
 function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: Partial<Tool["settings"]> = {}) {
   let skippedMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
-  const events = createMemoryEvents();
+  const wakeUps = createMemoryWakeUps();
   const queue = handQueue();
   const logged: string[] = [];
   const write = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }));
   let ids = 0;
   const services: Services = {
-    store: createMemoryStore({ clock, events }),
+    store: createMemoryStore({ clock, wakeUps }),
     queue,
-    events,
+    wakeUps,
     scope: createScope(),
     clock,
     ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
@@ -67,22 +68,14 @@ function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: P
     log: { debug: write, info: write, warn: write, error: write },
     settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 20, renewEveryMs: 10, settleGraceMs: 500 },
   };
-  const tool: Tool = {
-    kind: "tool",
-    name: "subject",
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: HOUR, runTimeoutMs: HOUR, retentionMs: DAY, ...overrides },
+  const tool = toolNamed("subject", run, {
+    settings: { backoffMs: HOUR, ...overrides },
     readArguments(args) {
       if ("wrong" in args) return { ok: false, violations: [{ path: "/wrong", message: "is not a known field" }] };
       const { dropped: _, ...kept } = args;
       return { ok: true, args: kept };
     },
-    run: (_args, effects) => run(effects),
-  };
+  });
   const catalogue: Catalogue = { tools: new Map([[tool.name, tool]]), prompts: new Map(), resources: new Map(), templates: [] };
   return {
     services,
@@ -248,7 +241,7 @@ describe("answers", () => {
     const taskId = await subject.create();
     await subject.work();
     const woken = Promise.withResolvers<void>();
-    await subject.services.events.watch(taskId, woken.resolve);
+    await subject.services.wakeUps.watch(taskId, woken.resolve);
 
     expect(await subject.answer(taskId, { size: { action: "accept", content: { n: 21 } } }, { countRefusals: true })).toEqual({
       size: { type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] },

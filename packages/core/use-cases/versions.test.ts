@@ -4,11 +4,12 @@ import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
-import { createMemoryEvents, createMemoryStore } from "../memory/index.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
 import { compareVersions } from "../versions.ts";
+import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
 import { createTask } from "./create-task.ts";
 import { getTask } from "./get-task.ts";
@@ -27,19 +28,10 @@ function version(number: string | undefined, run?: Run): Tool {
     await ask("go", form, { timeoutMs: 30 * DAY });
     return { by: number ?? "none" };
   };
-  return {
-    kind: "tool",
-    name: "subject",
+  return toolNamed("subject", run ?? asking, {
     ...(number !== undefined && { version: number }),
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: 1, runTimeoutMs: HOUR, retentionMs: DAY },
     readArguments: (args) => ("refused" in args ? { ok: false, violations: [] } : { ok: true, args }),
-    run: (args, effects) => (run ?? asking)(effects, args),
-  };
+  });
 }
 
 /** Newest first. */
@@ -58,9 +50,9 @@ function deployment(settings: Partial<Settings> = {}) {
   let drawn = 0;
   const elsewhere = new Set<string>();
   const services: Services = {
-    store: createMemoryStore({ clock, events: createMemoryEvents() }),
+    store: createMemoryStore({ clock, wakeUps: createMemoryWakeUps() }),
     queue: { add: async (run) => void runs.push(run) },
-    events: createMemoryEvents(),
+    wakeUps: createMemoryWakeUps(),
     clock,
     scope: createScope(),
     ids: {

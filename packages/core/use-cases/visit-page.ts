@@ -9,7 +9,7 @@
  */
 import { may } from "../policy.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
-import { comparedWith, recordAnswer } from "./answer-task.ts";
+import { comparedWith, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 

@@ -13,14 +13,14 @@ export interface TaskWatch {
 const REREAD_MS = 5_000;
 
 /** Resolves once no later change of the task can be missed; the task need not exist yet. */
-export async function watchTask({ events, clock }: Services, taskId: string): Promise<TaskWatch> {
+export async function watchTask({ wakeUps, clock }: Services, taskId: string): Promise<TaskWatch> {
   let woken = false;
   let resolveNext: () => void = () => undefined;
   const wake = () => {
     woken = true;
     resolveNext();
   };
-  const close = await events.watch(taskId, wake);
+  const close = await wakeUps.watch(taskId, wake);
   // What changed before is seen by the first read.
   woken = false;
   return {

@@ -11,7 +11,7 @@ export interface Revision
   extends
     Pick<SessionDialect, "version" | "batches" | "closesEarly" | "canAsk" | "readReply">,
     Pick<SessionEncoder, "ask" | "pageDone">,
-    Pick<Words, "entries" | "toolResult" | "promptResult" | "related" | "tellsModel"> {
+    Pick<Words, "listItems" | "toolResult" | "promptResult" | "related" | "tellsModel"> {
   readonly methods: Methods;
   capabilities(catalogue: Catalogue, facts: ServerFacts): object;
   serverInfo(facts: ServerFacts): object;

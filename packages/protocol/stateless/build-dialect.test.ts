@@ -1,7 +1,7 @@
 /** A made-up revision: what another folder beside rev-2026-07-28 would hold, and no more. */
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { ENTRIES, without } from "../entries.ts";
+import { LIST_ITEMS, without } from "../list-items.ts";
 import { cursorOf } from "../params.ts";
 import type { StatelessVersion } from "../versions.ts";
 import { buildDialect } from "./build-dialect.ts";
@@ -20,7 +20,7 @@ methods.delete("completion/complete");
 const dialect = buildDialect({
   version: VERSION as StatelessVersion,
   methods,
-  entries: { ...ENTRIES, tool: (tool) => without(ENTRIES.tool(tool), "title") },
+  listItems: { ...LIST_ITEMS, tool: (tool) => without(LIST_ITEMS.tool(tool), "title") },
   shown: { ...ERROR_CODES, TASK_NOT_FOUND: { code: -32_004, httpStatus: 404 } },
   statusOf: () => 418,
   tellsModel: () => false,
@@ -35,7 +35,7 @@ function decode(method: string, version = VERSION, params: object = {}) {
   });
 }
 
-describe("a revision is its methods, its entries, its codes", () => {
+describe("a revision is its methods, its items, its codes", () => {
   test("it reads requests of its own version only, by its own table", () => {
     expect(decode("things/list", VERSION, { cursor: "c" })).toMatchObject({ intent: { type: "listTools", cursor: "c" }, wants: {} });
     expect(decode("completion/complete")).toMatchObject({
@@ -48,7 +48,7 @@ describe("a revision is its methods, its entries, its codes", () => {
   test("it says what all say, in its own words", () => {
     const facts = { name: "parley", version: "1", pollInterval: () => 1, listTtlMs: 5, pageSize: 10 };
     const say = dialect.encoder(facts);
-    const tool = { name: "greet", title: "Greet", inputSchema: {} } as unknown as Parameters<typeof ENTRIES.tool>[0];
+    const tool = { name: "greet", title: "Greet", inputSchema: {} } as unknown as Parameters<typeof LIST_ITEMS.tool>[0];
     const catalogue = { tools: new Map([["greet", tool]]), prompts: new Map(), resources: new Map(), templates: [] };
     expect(say.toolList(catalogue)).toMatchObject({ resultType: "complete", tools: [{ name: "greet", inputSchema: {} }], ttlMs: 5 });
     expect(say.toolList(catalogue)).not.toHaveProperty("tools.0.title");

@@ -1,7 +1,7 @@
 /** From what a revision says in its own way to a whole dialect: everything else is the same in all that have no sessions. */
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
-import { servedCapabilities } from "../entries.ts";
+import { servedCapabilities } from "../list-items.ts";
 import { isObject } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { SUPPORTED_VERSIONS } from "../versions.ts";
@@ -12,7 +12,7 @@ import { acknowledged, subscribed } from "./encode-listen.ts";
 import { acknowledgement, createTaskResult, shownTask, taskNotification } from "./encode-task.ts";
 import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
 
-export interface Revision extends Reading, Pick<Words, "entries" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
+export interface Revision extends Reading, Pick<Words, "listItems" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
 
 export function buildDialect(revision: Revision): StatelessDialect {
   return {

@@ -62,6 +62,7 @@ async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (wha
     anAsk("sampling", { request: { type: "sampling", params: { systemPrompt: said("sampling") } } }),
     anAsk("refused"),
     anAsk("answered"),
+    anAsk("several", { audience: { to: "tenant", quorum: 2 } }),
   ];
   for (const size of [1, 5_000]) {
     const given = {
@@ -96,6 +97,10 @@ async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (wha
     await store.park({ taskId: waiting, token, nowMs, entries: [], asks, dueAtMs: nowMs + HOUR_MS, attempt: 0, graceMs: GRACE_MS });
     const violations = [{ path: `/content/${said(`path-${size}`)}`, message: said(`violation-${size}`) }];
     await store.refuse({ taskId: waiting, key: "refused", digest: "digest-of-refused", violations, nowMs });
+    const acceptance = { by: "ada", content: { a: said(`acceptance-${size}`) }, atMs: nowMs };
+    const accepted = { action: "accept", content: acceptance.content } as const;
+    const half = { taskId: waiting, key: "several", digest: "digest-of-several", answer: accepted, by: "ada", nowMs, graceMs: GRACE_MS };
+    await store.answer({ ...half, quorum: { acceptances: [acceptance], missing: 1 } });
     await life.answer(waiting, "answered", said(`answer-${size}`));
     readBack.push(await life.load(waiting), await store.summaries([waiting]), await store.feed(waiting, undefined));
     const next = await store.begin({ taskId: waiting, run: 2, token: `token-${size}`, nowMs, leaseMs: LEASE_MS });

@@ -8,6 +8,8 @@ import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 import { until } from "../../../test/support/until.ts";
 import { createKeys, sealWordOf } from "../keys.ts";
+import { createDataKeys } from "./data-keys.ts";
+import { fixedKeyRing, type KeyRing } from "./key-ring.ts";
 
 const begin = { run: 1, token: "token", leaseMs: LEASE_MS };
 const wordOf = async ({ ids }: OpenRedis, tenant?: string) => sealWordOf(await ids.taskId(tenant)) ?? "";
@@ -102,6 +104,25 @@ describe("data keys", () => {
     // The first has read the key before: what it has in memory does not change.
     expect(await aLife(first.store).answer(waiting, "size", "4")).toMatchObject({ receipt: "accepted" });
     expect(await aLife(last.store).answer(waiting, "size", "4")).toMatchObject({ receipt: "duplicate" });
+  });
+
+  test("are found where the ring's key is replaced between the look at what is wrapped and the look at the ring", async () => {
+    const [older, newer] = [aContentKey(), aContentKey()];
+    const first = await deployed.join({ contentKeys: older });
+    const word = await wordOf(first, "acme");
+    const both = await deployed.join({ contentKeys: `${newer},${older}` });
+    const last = fixedKeyRing(newer);
+    const ring: KeyRing = {
+      ...last,
+      unwrap: async (wrapped, context) => {
+        await both.content.keys?.wrapAnew();
+        return await last.unwrap(wrapped, context);
+      },
+    };
+    const acknowledge = <T>(write: Promise<T>) => write;
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const keys = createDataKeys({ redis: first.redis, hashKey: key(first), ring, now: Date.now, epochMs: HOUR_MS, acknowledge, log });
+    expect(await keys.find(word)).toBe("open");
   });
 
   test("whose own key the ring does not have are left as they are, and counted; no new task is made with them", async () => {

@@ -40,6 +40,8 @@ export interface DataKeys {
   key(word: string): KeyObject | undefined;
   /** Wraps every key by the ring's first one. `lacking`: keys of which the ring does not have what wrapped them. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
+  /** Unwraps as many keys as that at most, to see whether the ring can. `lacking`: those that it cannot. Throws UNAVAILABLE. */
+  tryKeys(most: number): Promise<{ readonly open: number; readonly lacking: number }>;
   /** Begins the next epoch of one tenant, or of all of them. Returns how many. */
   nextEpoch(tenant?: string): Promise<number>;
   /** Deletes all keys of the tenant for good. Returns their words, which stay with the tenant until they are dropped. */
@@ -120,6 +122,9 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const { keyId, tenant, wrapped } = readRecord(record);
     const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
     if (bytes) return { access: "open", key: createSecretKey(bytes), record, lookedAtMs };
+    // Its key was replaced between the two looks, at what is wrapped and at the ring.
+    const present = (await reached(redis.hget(hashKey, keyField(word)))) ?? undefined;
+    if (present !== record) return await judge(word, present, before);
     log.error({ word, keyId }, "the key ring does not open a data key, tasks sealed with it wait");
     return { access: "key_missing", record, lookedAtMs };
   }
@@ -161,8 +166,20 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     if (last === "") return await begin(digest, list);
     const { access, record = "" } = await once(`key ${last}`, () => lookUp(last));
     if (access === "key_missing") throw new ParleyError("CONTENT_KEY_MISSING", "new tasks cannot be sealed");
-    if (access === "erased" || now() - readRecord(record).createdAtMs > epochMs) return await begin(digest, list);
+    if (access === "erased") return await begin(digest, list);
+    if (now() - readRecord(record).createdAtMs > epochMs) return await beginOrKeep(digest, list, last);
     return last;
+  }
+
+  /** An epoch that cannot end now, since nobody can be asked to wrap its next key, ends later: its key is at hand, and calls continue. */
+  async function beginOrKeep(digest: string, list: string, last: string): Promise<string> {
+    try {
+      return await begin(digest, list);
+    } catch (error) {
+      if (!(error instanceof ParleyError) || (error.code !== "UNAVAILABLE" && error.code !== "CONTENT_KEY_MISSING")) throw error;
+      log.warn({ word: last, problem: error.message }, "no new data key, the last epoch continues");
+      return last;
+    }
   }
 
   /** Adds a key to the tenant's list. Of several processes that do so at once one wins, and all use its key. */
@@ -217,6 +234,18 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
           const isSwapped = await reached(swap(keyField(word), record, `${createdAtMs} ${anew.keyId} ${tenant} ${anew.wrapped}`));
           if (isSwapped) counts.wrapped += 1;
         }
+      }
+      return counts;
+    },
+
+    async tryKeys(most) {
+      const counts = { open: 0, lacking: 0 };
+      for await (const [word, record] of fields("key:")) {
+        if (isErased(record)) continue;
+        if (counts.open + counts.lacking >= most) break;
+        const { keyId, tenant, wrapped } = readRecord(record);
+        const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
+        counts[bytes ? "open" : "lacking"] += 1;
       }
       return counts;
     },

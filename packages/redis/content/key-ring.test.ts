@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { fileKeyRing, fixedKeyRing, parseKeys, RING_KEYS_MAX } from "./key-ring.ts";
 
@@ -63,28 +63,56 @@ describe("a key ring", () => {
     expect((await ring.wrap(dataKey, "")).keyId).toBe(await fixedKeyRing(newer).currentKeyId());
   });
 
-  test("in a file is read again for a key that it did not have, and stays as it was while the file does not fit", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "parley-ring-"));
-    const file = join(folder, "ring");
-    const [older, newer] = [aContentKey(), aContentKey()];
-    await writeFile(file, older);
+  describe("in a file", () => {
+    let folder = "";
+    let file = "";
     const logged = vi.fn();
-    const now = vi.spyOn(performance, "now").mockReturnValue(0);
-    const ring = await fileKeyRing(file, { ...silent, error: logged });
-    const wrapped = await fixedKeyRing(newer).wrap(Buffer.from("a data key"), "");
+    const log = { ...silent, error: logged };
+    const dataKey = Buffer.from("a data key");
+    beforeEach(async () => {
+      logged.mockClear();
+      folder = await mkdtemp(join(tmpdir(), "parley-ring-"));
+      file = join(folder, "ring");
+    });
+    afterEach(() => rm(folder, { recursive: true }));
 
-    expect(await ring.unwrap(wrapped, "")).toBeUndefined();
-    await writeFile(file, "half a k");
-    now.mockReturnValue(1_000);
-    expect(await ring.currentKeyId()).toBe(await fixedKeyRing(older).currentKeyId());
-    expect(logged).toHaveBeenCalledWith({ file, problem: expect.stringContaining("key 1 must be 32 bytes") as string }, expect.any(String));
-    await writeFile(file, `${newer}\n${older}\n`);
-    now.mockReturnValue(1_999);
-    expect(await ring.unwrap(wrapped, "")).toBeUndefined();
-    now.mockReturnValue(2_000);
-    expect(await ring.unwrap(wrapped, "")).toEqual(Buffer.from("a data key"));
-    expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
-    now.mockRestore();
-    await rm(folder, { recursive: true });
+    test("has a key as soon as it is there, however lately the file was read", async () => {
+      const [older, newer] = [aContentKey(), aContentKey()];
+      await writeFile(file, older);
+      const ring = await fileKeyRing(file, log);
+      const wrapped = await fixedKeyRing(newer).wrap(dataKey, "");
+      expect(await ring.unwrap(wrapped, "")).toBeUndefined();
+      await writeFile(file, newer);
+      expect(await Promise.all([ring.unwrap(wrapped, ""), ring.unwrap(wrapped, "")])).toEqual([dataKey, dataKey]);
+      expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
+    });
+
+    test("may be another file that has taken its place, as mounted secrets are replaced", async () => {
+      const keys = [aContentKey(), aContentKey()];
+      for (const [index, key] of keys.entries()) await writeFile(join(folder, `version ${index}`), key);
+      await symlink("version 0", file);
+      const ring = await fileKeyRing(file, log);
+      await symlink("version 1", `${file}.next`);
+      await rename(`${file}.next`, file);
+      expect(await ring.currentKeyId()).toBe(await fixedKeyRing(keys[1]!).currentKeyId());
+    });
+
+    test("stays as it was while the file does not fit, or is not there, which is told once", async () => {
+      const [older, newer] = [aContentKey(), aContentKey()];
+      await writeFile(file, older);
+      const ring = await fileKeyRing(file, log);
+      const isOlder = async () => (await ring.currentKeyId()) === (await fixedKeyRing(older).currentKeyId());
+      await writeFile(file, "half a k");
+      expect([await isOlder(), await isOlder()]).toEqual([true, true]);
+      await rm(file);
+      expect([await isOlder(), await isOlder()]).toEqual([true, true]);
+      const told = logged.mock.calls.map(([what]) => what as unknown);
+      expect(told).toEqual([
+        { file, problem: expect.stringContaining("key 1 must be 32 bytes") as string },
+        { file, problem: "ENOENT" },
+      ]);
+      await writeFile(file, newer);
+      expect(await isOlder()).toBe(false);
+    });
   });
 });

@@ -5,7 +5,7 @@
  * A ring has several, so that one can follow another: the first wraps, every one unwraps.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { Log } from "@parley/core";
 
 /** The port. An adapter for a key management service has its `keyId` be the name of the key and its version. */
@@ -78,29 +78,42 @@ export function fixedKeyRing(text: string): KeyRing {
   return ringOf(async () => keys);
 }
 
-/** How often a file is read again at most, for a key that it did not have. */
-const READ_AGAIN_MS = 1_000;
-
 /**
- * Keys in a file, which is read again for a key that it did not have, and before the current key is used: a key that is put there is found
- * without a restart. A file that cannot be read, or does not fit, leaves the ring as it was, and the log says so.
+ * Keys in a file, which is read again when it has changed, for a key that was not there and before the current key is used: a key that is
+ * put there is found without a restart. A file that cannot be read, or does not fit, leaves the ring as it was, and the log says so.
  */
 export async function fileKeyRing(path: string, log: Log): Promise<KeyRing> {
+  // Looked at before it is read: what is written meanwhile is a change.
+  let version = await versionOf(path);
   let keys = parseKeys(await readFile(path, "utf8"));
-  let readAtMs = performance.now();
   async function read(): Promise<readonly RingKey[]> {
-    if (performance.now() - readAtMs < READ_AGAIN_MS) return keys;
-    readAtMs = performance.now();
+    const found = await versionOf(path);
+    if (found === version) return keys;
     try {
       keys = parseKeys(await readFile(path, "utf8"));
+      version = found;
     } catch (error) {
-      const problem = error instanceof TypeError ? error.message : ((error as NodeJS.ErrnoException).code ?? "cannot be read");
-      log.error({ file: path, problem }, "key ring cannot be read again");
+      const isUnfit = error instanceof TypeError;
+      // It is not told again before it changes.
+      version = isUnfit ? found : codeOf(error);
+      log.error({ file: path, problem: isUnfit ? error.message : version }, "key ring cannot be read again");
     }
     return keys;
   }
   return ringOf(read, () => keys);
 }
+
+/** What differs once somebody has written the file, or put another in its place; the error's code where it cannot be looked at. */
+async function versionOf(path: string): Promise<string> {
+  try {
+    const { ino, size, ctimeNs } = await stat(path, { bigint: true });
+    return `${ino} ${size} ${ctimeNs}`;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? "cannot be read";
 
 function ringOf(read: () => Promise<readonly RingKey[]>, known?: () => readonly RingKey[]): KeyRing {
   const find = (keys: readonly RingKey[] | undefined, keyId: string) => keys?.find(({ id }) => id === keyId);

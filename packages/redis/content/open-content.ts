@@ -24,6 +24,8 @@ export interface StoredContent {
 export interface ContentKeys {
   /** Wraps all data keys by the ring's first key, so that those behind it can be taken away. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
+  /** Whether the ring opens the data keys, of which so many are tried. */
+  tryKeys(most: number): Promise<{ readonly open: number; readonly lacking: number }>;
   /** New tasks of a tenant, or of all of them, are sealed with a new data key. Returns for how many. */
   nextEpoch(tenant?: string): Promise<number>;
   /**
@@ -76,6 +78,7 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
     digest: sealed.digest,
     keys: {
       wrapAnew: dataKeys.wrapAnew,
+      tryKeys: dataKeys.tryKeys,
       nextEpoch: dataKeys.nextEpoch,
       async erase(tenant, sleep = setTimeout) {
         const words = await dataKeys.erase(tenant);
@@ -92,6 +95,21 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
 
 /** The key ring that the settings name. Throws a TypeError for one that does not fit or cannot be read. */
 export async function ringOf(
+  settings: Pick<RedisSettings, "contentKeys" | "contentRing" | "contentKms" | "contentKmsEndpoint" | "contentKmsRegion">,
+  log: Log,
+): Promise<KeyRing | undefined> {
+  const before = await localRing(settings, log);
+  const { contentKms: key, contentKmsEndpoint: endpoint, contentKmsRegion: region } = settings;
+  if (key === undefined) return before;
+  // Loaded by those who use it alone.
+  const { kmsKeyRing } = await import("./kms.ts").catch((cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new TypeError("PARLEY_CONTENT_KMS needs a package that is not here: npm install @aws-sdk/client-kms", { cause });
+  });
+  return kmsKeyRing({ key, endpoint, region, log, before });
+}
+
+async function localRing(
   { contentKeys, contentRing }: Pick<RedisSettings, "contentKeys" | "contentRing">,
   log: Log,
 ): Promise<KeyRing | undefined> {

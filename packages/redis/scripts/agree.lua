@@ -15,6 +15,10 @@ local function agree()
   if not ask or string.match(ask, '^%S+') ~= digest then return 'late' end -- I4
   if redis.call('HSETNX', task, 'agreed:' .. key, 1) == 0 then return 'duplicate' end
   happens('agreed', key)
+  if is_child() then
+    local link = read_link()
+    if link then changes_at_root(link, 'agreed', key) end
+  end
   tell(state, now_ms)
   write_state(state)
   return 'accepted'

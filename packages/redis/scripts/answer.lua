@@ -5,9 +5,15 @@ KEYS  task journal feed due
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
       is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
       token ('' unless the holder of the run closes an ask),
-      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker; '': none)
+      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker; '': none);
+      and for an ask that several must accept, no other: seen (the revision at which the last of those whom the sender saw was counted, '': none),
+      acceptances (sealed, with this one; '': the answer settles the ask)
 
-Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown'.
+Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown' | 'overtaken'.
+
+Where several must accept, the sender counts, since what people said is sealed, and this script takes the count only if nobody was counted since it
+looked: of two people at once one is overtaken, looks again and counts behind the other. So a person is never counted twice, and of N people
+exactly the last one settles the ask.
 
 A worker that listens on the lane is told of the run here, in one change with the answer, and no run is to be added then. Whether it begins it
 is its own affair: one that has no room adds the run itself, and after one that dies the sweep does.
@@ -31,8 +37,22 @@ local function answer()
     if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
     if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
+    if ARGV[14] then
+      local accepted = redis.call('HGET', task, 'accepted:' .. key)
+      if (accepted and string.match(accepted, '^%S+') or '') ~= ARGV[14] then return { 'overtaken' } end
+      if ARGV[15] ~= '' then
+        write_field('accepted:' .. key, state.revision + 1 .. ' ' .. ARGV[15])
+        happens('accepted', key)
+        local link = is_child() and read_link()
+        if link then changes_at_root(link, 'accepted', key) end
+        tell(state, now_ms)
+        write_state(state)
+        return { 'accepted' }
+      end
+    end
+
     -- Removing the open ask is the claim: of racing answers only one finds it.
-    remove_ask(key, is_timeout and 'overdue' or 'answered')
+    remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)
     if ARGV[12] ~= '' then redis.call('HSET', deposits, key, ARGV[12]) end
     state.status = status_by_asks()
     tell(state, now_ms)
@@ -60,7 +80,8 @@ local function answer()
   end
   -- The texts may differ where the answers do not: a sealed text is another one each time.
   local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
-  local same = recorded_fingerprint == fingerprint and (digest == '' or digest == recorded_digest)
+  -- Where several had accepted there is one of each, with commas.
+  local same = string.find(',' .. recorded_fingerprint .. ',', ',' .. fingerprint .. ',', 1, true) and (digest == '' or digest == recorded_digest)
   if not same then return { 'late' } end
 
   local due_at_ms = redis.call('ZSCORE', due, task_id)
@@ -69,5 +90,5 @@ local function answer()
 end
 
 local reply = answer()
-audit(KEYS[5], ARGV[10], ARGV[11], now_ms, reply[1])
+if reply[1] ~= 'overtaken' then audit(KEYS[5], ARGV[10], ARGV[11], now_ms, reply[1]) end
 return reply

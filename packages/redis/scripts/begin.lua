@@ -10,7 +10,7 @@ number is taken, so of two jobs the first wins. A run open: only its own number 
 the task is due. BullMQ hands a job out again when its lock has lapsed, which happens to a live worker too, while Redis is away or its event
 loop is starved, and the step that it is at would run twice side by side. The new token shuts the old worker out should it come back.
 
-A task that has ended is begun once more if it has to be compensated.
+A task that has ended is begun once more if it has to be compensated. A child whose parent is gone ends here: nobody waits for it.
 
 Takeovers are counted until something is recorded or parked: a task that kills each of its workers must end some time. ]]
 local task_id, run, token, now_ms, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
@@ -24,6 +24,10 @@ local owed = owed_state()
 if is_finished(state) and not owed then return { 'finished' } end -- I1
 local expected = state.token and state.run or state.run + 1
 if run ~= expected then return { 'stale' } end
+if is_child() and not owed and not is_wanted() then
+  end_task(state, task_id, 'cancelled', now_ms)
+  return { 'finished' }
+end
 -- The same token: this begin was sent twice, as a client library does after a lost connection.
 if state.token and state.token ~= token then
   local lease_until_ms = redis.call('ZSCORE', due, task_id)

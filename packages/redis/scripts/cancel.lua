@@ -5,7 +5,7 @@ KEYS  task journal feed due
 ARGV  task_id, now_ms, message (sealed; '' where it cannot be), audit_record ('': none), audit_length_max,
       owes ('' unless the task has to be compensated if it ever ran)
 
-Returns 'cancelled' | 'finished' | 'unknown'.
+Returns 'cancelled' | 'finished' | 'unknown', or {parent, its run that is due} for the end of a child.
 
 A run that is at work is not stopped here: its next write or renewal tells it so, and it ends. Its token is gone (I5), unless the task has to be
 compensated: then what it has in flight is to be noted first. ]]
@@ -22,4 +22,5 @@ if message ~= '' then write_field('message', message) end
 -- What never ran has done nothing.
 end_task(state, task_id, 'cancelled', now_ms, ARGV[6] ~= '' and state.run > 0 and 'cancelled' or nil)
 audit(KEYS[5], ARGV[4], ARGV[5], now_ms, 'cancelled')
+if is_child() then return answer_parent('! cancelled', now_ms) or 'cancelled' end
 return 'cancelled'

@@ -21,7 +21,8 @@ for i = 1, #page[2], 2 do
   local state = read_state(key)
   if state and state.status == 'input_required' then
     for _, field in ipairs(redis.call('HKEYS', key)) do
-      if is_question(field) then
+      -- What a child asks is counted at the child.
+      if is_question(field) and not is_shown(field) then
         asks = asks + 1
         local asked_at_ms = string.match(redis.call('HGET', key, field), '^%S+ %S+ %S+ %S+ (%d+)')
         if asked_at_ms and (oldest_at_ms == '' or tonumber(asked_at_ms) < tonumber(oldest_at_ms)) then oldest_at_ms = asked_at_ms end

@@ -4,13 +4,19 @@ KEYS  task journal feed due
       owner    stream  task ids of one principal in the order of their creation
       audit    stream  audit records of the partition
       once     string  id and fingerprint of the task that was created with an idempotency key; not looked at without one
+      wait     list    BullMQ's: runs that wait for a worker
+      prioritized      zset    BullMQ's: new runs that wait for a worker
 ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
       owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever),
       audit_record ('': none), audit_length_max, once ('', or the digest of an idempotency key), fingerprint (of the call),
-      most unfinished tasks of the owner, most bytes in them, the same of its tenant ('' for a task that is not counted)
+      lane ('': none; or where a worker listens, and the run's priority should it have no place),
+      most unfinished tasks of the owner, most bytes in them, the same of its tenant ('' for a task that is not counted);
+      and for a child: its link (as in `parent`), the token of its parent's run, the new end of that run's lease, the call as it is opened there,
+      most unfinished tasks below the root
 
-Returns {'known', task id, fingerprint} of the task that was created with that key before, or {'created', how many tasks of its share never ran, if it is counted} | {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes',
-'principal' or 'tenant'}.
+Returns {'known', task id, fingerprint} of the task that was created with that key before, or {'created', how many tasks of its share never ran, if it is counted, 1 if a worker was told} | {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes',
+'principal' or 'tenant'}. Of a child also {'settled'} (its parent's journal has the call), {'crowded'}, and {'cancelled'} | {'refused'} (its parent's run
+does not hold the parent). A child is made, and its parent's call opened, in one change, or neither.
 
 Settles the race of a create that is sent twice, as a client library does after a lost connection: the second one changes nothing. If
 the caller dies before it adds the run, the sweep finds the task overdue.
@@ -32,10 +38,29 @@ if not_after_ms then
   if seconds * 1000 + microseconds / 1000 > not_after_ms then return { 'expired' } end
 end
 
+local link = ARGV[19]
+local counts = ARGV[15] ~= ''
+local parent, parent_id, call_field, family
+if link then
+  local root_id, key
+  parent_id, root_id, key = string.match(link, '^(%S+) (%S+) %S+ (%S+) %S+$')
+  call_field, family = CALL .. key, TASK .. root_id
+  local why = on_task(parent_id, function()
+    parent = held_state(ARGV[20])
+    if not parent then return refusal() end
+    if is_finished(parent) then return 'cancelled' end
+    if redis.call('HEXISTS', journal, call_field) == 1 then return 'settled' end
+    if tonumber(redis.call('HGET', family, 'family') or 0) >= tonumber(ARGV[23]) then return 'crowded' end
+    return nil
+  end)
+  if why then return { why } end
+  counts = counts and parent.counted ~= '0'
+end
+
 local waiting
-if ARGV[14] ~= '' then
+if counts then
   local usage = usage_keys(facts)
-  local counted = { { 'principal', ARGV[14], ARGV[15] }, { 'tenant', ARGV[16], ARGV[17] } }
+  local counted = { { 'principal', ARGV[15], ARGV[16] }, { 'tenant', ARGV[17], ARGV[18] } }
   for _, each in ipairs(counted) do
     local who, tasks_max, bytes_max = each[1], tonumber(each[2]), tonumber(each[3])
     local has = redis.call('HMGET', usage[who], 'tasks', 'bytes')
@@ -65,6 +90,12 @@ else
   write_field('call', facts .. '\n' .. given)
 end
 redis.call('ZADD', due, due_at_ms, task_id)
+if link then
+  write_field('parent', link)
+  redis.call('HINCRBY', family, 'family', 1)
+  redis.call('HSET', TASK .. parent_id, call_field, task_id .. ' ' .. parent.revision + 1 .. ' ' .. ARGV[22])
+  redis.call('ZADD', due, ARGV[21], parent_id)
+end
 if ARGV[12] ~= '' then
   redis.call('SET', KEYS[7], task_id .. ' ' .. ARGV[13])
   write_field('once', ARGV[12])
@@ -75,4 +106,11 @@ if owner_expires_at_ms ~= '' then
   redis.call('XADD', owner, 'MAXLEN', '~', owner_length_max, '*', 'id', task_id)
   redis.call('PEXPIREAT', owner, owner_expires_at_ms)
 end
-return { 'created', waiting }
+
+-- Ahead of nobody: while others wait for a worker, a new run waits with them.
+local is_told
+if ARGV[14] ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
+  local lane, priority = string.match(ARGV[14], '^(%S+) (%d+)$')
+  is_told = redis.call(PUBLISH, lane, task_id .. ' 1 ' .. created_at_ms .. ' ' .. priority) > 0
+end
+return { 'created', waiting or false, is_told and 1 }

@@ -2,9 +2,10 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
-      entries (count, then key and entry, or place alone, of each), owes ('', or why the task has to be compensated)
+      entries (count, then key and entry, or place alone, of each), owes ('', or why the task has to be compensated),
+      answer (of a child alone, to its parent's call: `mark outcome`)
 
-Returns 'finished' | 'refused'.
+Returns 'finished' | 'refused', or {parent, its run that is due} for the end of a child.
 
 Settles the race between a result and a cancellation: whichever script runs first clears the token, and the other is refused (I1, I5).
 From here the task lives as long as it is retained and no longer, even if it waited for longer before. ]]
@@ -14,6 +15,7 @@ local state = held_state(token)
 if not state or is_finished(state) then return 'refused' end -- I1
 
 local at = each_group(5, 2, write_field)
-local after = write_entries(at)
+local after = write_entries(at, now_ms)
 end_task(state, task_id, status, now_ms, ARGV[after] ~= '' and ARGV[after] or nil)
+if is_child() then return answer_parent(ARGV[after + 1], now_ms) or 'finished' end
 return 'finished'

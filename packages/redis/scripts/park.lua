@@ -24,7 +24,7 @@ state.takeovers = 0
 
 -- I1: a task that was cancelled under its run, or whose last run is to be tried again.
 if owed then
-  write_entries(each_group(8, 2, function() end))
+  write_entries(each_group(8, 2, function() end), now_ms)
   state.attempt = owed.is_stopping and 0 or attempt
   redis.call('HSET', task, 'owed', owed.why)
   write_state(state)
@@ -34,7 +34,9 @@ end
 
 local restart = ARGV[7]
 if restart ~= '' then
-  for _, field in ipairs(open_asks()) do remove_ask(string.sub(field, 5), 'closed') end
+  for _, field in ipairs(open_asks()) do
+    if not is_shown(field) then remove_ask(string.sub(field, 5), 'closed', now_ms) end
+  end
   redis.call('DEL', journal, deposits)
   redis.call('HDEL', task, 'message', 'immediate')
   write_arguments(restart)
@@ -50,7 +52,7 @@ if restart ~= '' then
 end
 
 local at = each_group(8, 2, write_field)
-local after = write_entries(at)
+local after = write_entries(at, now_ms)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 

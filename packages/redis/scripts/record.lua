@@ -18,7 +18,7 @@ if not state then return refusal() end
 
 -- I1: what was done is noted, and nothing that clients see changes.
 if is_finished(state) then
-  write_entries(5)
+  write_entries(5, now_ms)
   if state.takeovers > 0 and tonumber(ARGV[5]) > 0 then
     state.takeovers = 0
     write_state(state)
@@ -27,7 +27,7 @@ if is_finished(state) then
   return owed_state().is_stopping and 'cancelled' or 'recorded'
 end
 
-local after = write_entries(5)
+local after = write_entries(5, now_ms)
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 local changed = #happened > 0
 local progress = state.takeovers > 0 and tonumber(ARGV[5]) > 0

@@ -19,6 +19,10 @@ local before = redis.call('HGET', task, 'refused:' .. key)
 local count = (before and tonumber(string.match(before, '^%d+')) or 0) + 1
 write_field('refused:' .. key, count .. ' ' .. state.revision + 1 .. ' ' .. violations)
 happens('refused', key)
+if is_child() then
+  local link = read_link()
+  if link then changes_at_root(link, 'refused', key) end
+end
 tell(state, now_ms)
 write_state(state)
 audit(KEYS[5], ARGV[5], ARGV[6], now_ms, 'refused')

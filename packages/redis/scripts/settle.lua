@@ -12,7 +12,7 @@ local state = held_state(token)
 local owed = state and owed_state()
 if not owed or owed.is_stopping then return 'refused' end
 
-write_entries(3)
+write_entries(3, 0)
 state.token = nil
 redis.call('HDEL', task, 'owed')
 write_state(state)

@@ -4,10 +4,14 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
   call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
   arguments    what the handler last began again with, in place of what was given
-  ask:<key>    an open ask (of an event the key is event:<key>): digest revision called_at position asked_at_ms timeout_ms, and policy and request;
-               the revision is the one that the task had when it was put
+  ask:<key>    an open ask (of an event the key is event:<key>, of a child that is waited for call:<key>, with the child's id as its digest): digest
+               revision called_at position asked_at_ms timeout_ms, and policy and request; the revision is the one that the task had when it was put
+  ask:<path>:<key>   what a child asks, which the root shows: ~ revision position, and the child's id and key, where the ask is
+  parent       of a child: the ids of its parent and of the root, depth, key of the call and path. The id of a child ends in ~, so nobody looks for it in vain
+  family       of a root: how many tasks below it are unfinished
   version      the version of the tool that the task has moved to since it was made; '' for none
   agreed:<key>    the person agreed to visit the ask's page
+  accepted:<key>  who has accepted an ask so far that several must accept: revision at which the last one was counted, and all of them
   refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
   message, immediate, outcome   when there is one
   owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
@@ -25,6 +29,10 @@ withdrawn), and - before any other. Large arguments stand with the journal, as `
 
 Every script on one task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
+local TASK = string.gsub(due, 'due$', 'task:')
+local ONCE = string.gsub(due, 'due$', 'once:')
 
 -- What people left on pages, by ask key, sealed; there from an answer until the task ends or restarts. In the task's slot by its name.
 local deposits = task .. ':deposits'
@@ -90,10 +98,15 @@ local function open_asks()
   return fields
 end
 
--- An event is open as an ask is, for no client to answer: its task is at work.
-local EVENT = 'ask:event:'
+-- An event, or a child, is open as an ask is, for no client to answer: its task is at work.
+local EVENT, CALL = 'ask:event:', 'ask:call:'
 
-local function is_question(field) return string.sub(field, 1, 4) == 'ask:' and string.sub(field, 1, #EVENT) ~= EVENT end
+local function is_question(field)
+  return string.sub(field, 1, 4) == 'ask:' and string.sub(field, 1, #EVENT) ~= EVENT and string.sub(field, 1, #CALL) ~= CALL
+end
+
+-- Of a child: no name has a colon.
+local function is_shown(field) return is_question(field) and string.find(field, ':', 5, true) ~= nil end
 
 local function status_by_asks()
   for _, field in ipairs(open_asks()) do
@@ -107,12 +120,61 @@ local happened = {}
 
 local function happens(what, key) happened[#happened + 1] = key and what .. ':' .. key or what end
 
--- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open.
-local function remove_ask(key, why)
+-- ── families: a task that another one called, its parent, and the root that a client called; all in one slot ──
+
+local function is_child() return string.sub(task, -1) == '~' end
+
+local function own_id() return string.sub(task, #TASK + 1) end
+
+local function read_link()
+  local parent, root, depth, key, path = string.match(redis.call('HGET', task, 'parent') or '', '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return parent and { parent = parent, root = root, key = key, path = path }
+end
+
+-- Tasks that are worked on within the script's own: their changes at the root are told by it.
+local nested = 0
+
+local function on_task(id, work)
+  local outer = { task, journal, feed, deposits, happened }
+  task = TASK .. id
+  journal, feed, deposits, happened = task .. ':journal', task .. ':feed', task .. ':deposits', {}
+  nested = nested + 1
+  local result = work()
+  nested = nested - 1
+  task, journal, feed, deposits, happened = unpack(outer)
+  return result
+end
+
+-- What has changed of what the root shows: a script is about one family.
+local at_root, root_id = {}, nil
+
+local function changes_at_root(link, what, key, position)
+  root_id = link.root
+  at_root[#at_root + 1] = { what = what, key = link.path .. ':' .. key, id = own_id(), own = key, position = position }
+end
+
+-- What a child has stopped to ask is gone from the root at once, since who works on the root goes by it.
+local function hide_at_root(link, what, key)
+  redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key)
+  changes_at_root(link, what, key)
+end
+
+local cancel_child
+
+-- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open. With a call its child is cancelled.
+local function remove_ask(key, why, now_ms)
+  local field = 'ask:' .. key
+  local child_id = string.sub(field, 1, #CALL) == CALL and string.match(redis.call('HGET', task, field) or '', '^%S+')
   redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key)
-  local was_open = redis.call('HDEL', task, 'ask:' .. key) == 1
-  if was_open then happens(why, key) end
-  return was_open
+  local was_open = redis.call('HDEL', task, field, 'accepted:' .. key) > 0
+  if not was_open then return false end
+  happens(why, key)
+  if child_id then cancel_child(child_id, now_ms) end
+  if is_child() and is_question(field) then
+    local link = read_link()
+    if link then hide_at_root(link, why, key) end
+  end
+  return true
 end
 
 -- One that was answered since begin is in the journal and is not opened again; one that is open already stays as it was put: its deadline does not
@@ -120,15 +182,24 @@ end
 local function open_ask(state, key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 1 then happens('asked', key) end
+  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 0 then return end
+  happens('asked', key)
+  if is_child() and is_question(field) then
+    local link = read_link()
+    if link then changes_at_root(link, 'asked', key, string.match(ask, '^%S+ (%S+)')) end
+  end
 end
 
 -- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
-local function close_asks()
+local function close_asks(now_ms)
   for _, field in ipairs(open_asks()) do
-    local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
-    redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' ! closed')
-    remove_ask(string.sub(field, 5), 'closed')
+    if is_shown(field) then
+      redis.call('HDEL', task, field)
+    else
+      local digest, called_at = string.match(redis.call('HGET', task, field), '^(%S+) %S+ (%S+)')
+      redis.call('HSETNX', journal, field, '- ' .. called_at .. ' ' .. digest .. ' ! closed')
+      remove_ask(string.sub(field, 5), 'closed', now_ms)
+    end
   end
 end
 
@@ -136,9 +207,32 @@ end
 -- that is one more than the last. What has to hear of every change, such as a webhook or an audit, is fed from here (docs/adr/0011-one-place-that-tells.md).
 -- The channel has the name of the task's hash. A wake-up can be lost; who is woken reads.
 local function tell(state, now_ms)
+  if nested == 0 and #at_root > 0 and not is_child() then
+    for _, change in ipairs(at_root) do happens(change.what, change.key) end
+    at_root = {}
+  end
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
   redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' '))
+  if nested > 0 or #at_root == 0 then return end
+  on_task(root_id, function()
+    local root = read_state(task)
+    if not root or is_finished(root) then return end
+    for _, change in ipairs(at_root) do
+      local field = 'ask:' .. change.key
+      if change.what == 'asked' then
+        redis.call('HSET', task, field, table.concat({ '~', root.revision + 1, change.position, change.id, change.own }, ' '))
+      elseif change.what == 'refused' then
+        local shown = redis.call('HGET', task, field)
+        if shown then redis.call('HSET', task, field, '~ ' .. root.revision + 1 .. string.match(shown, '^~ %S+(.*)$')) end
+      end
+      happens(change.what, change.key)
+    end
+    at_root = {}
+    root.status = status_by_asks()
+    tell(root, now_ms)
+    write_state(root)
+  end)
 end
 
 -- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
@@ -192,10 +286,6 @@ end
 -- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
 -- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
 -- retention is over already the keys are gone at once, and a field written then would make a key that stays forever.
--- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
-local TASK = string.gsub(due, 'due$', 'task:')
-local ONCE = string.gsub(due, 'due$', 'once:')
-
 local function forget_task(state, task_id)
   redis.call('ZREM', due, task_id)
   local once = redis.call('HGET', task, 'once')
@@ -208,7 +298,12 @@ end
 -- With `owes` the task stays due, and is not forgotten, until its last run has undone what was done. A run that is open as its task is cancelled
 -- keeps its hold: it notes what it has in flight and parks, or its lease runs out.
 local function end_task(state, task_id, status, now_ms, owes)
-  close_asks()
+  close_asks(now_ms)
+  if is_child() then
+    local link = read_link()
+    local family = link and TASK .. link.root
+    if family and tonumber(redis.call('HGET', family, 'family') or 0) > 0 then redis.call('HINCRBY', family, 'family', -1) end
+  end
   state.status = status
   local is_stopping = owes and status == 'cancelled' and state.token
   if not is_stopping then state.token = nil end
@@ -228,6 +323,52 @@ local function end_task(state, task_id, status, now_ms, owes)
   elseif not is_stopping then
     redis.call('ZADD', due, now_ms, task_id)
   end
+end
+
+local COMPENSATES = 2
+
+-- Its parent has ended, or has given the call up.
+function cancel_child(id, now_ms)
+  on_task(id, function()
+    local state = read_state(task)
+    if not state or is_finished(state) then return end
+    local compensates = math.floor(cjson.decode(call_facts())[5] / COMPENSATES) % 2 == 1
+    -- What never ran has done nothing.
+    end_task(state, id, 'cancelled', now_ms, compensates and state.run > 0 and 'cancelled' or nil)
+  end)
+end
+
+-- The end of a child is the answer to its parent's call, as `mark outcome`. Returns the parent and its run that is due, unless there is none to add.
+local function answer_parent(answer, now_ms)
+  local link, id = read_link(), own_id()
+  if not link then return nil end
+  return on_task(link.parent, function()
+    local state = read_state(task)
+    local field = CALL .. link.key
+    local call = state and redis.call('HGET', task, field)
+    if not call then return nil end
+    local digest, called_at = string.match(call, '^(%S+) %S+ (%S+)')
+    if digest ~= id then return nil end
+    redis.call('HDEL', task, field)
+    happens('answered', string.sub(field, 5))
+    tell(state, now_ms)
+    redis.call('HSET', journal, field, table.concat({ '?' .. now_ms .. '.' .. state.revision, called_at, digest, answer }, ' '))
+    if state.token then
+      state.answers = state.answers + 1
+      write_state(state)
+      return nil
+    end
+    write_state(state)
+    redis.call('ZADD', due, now_ms, link.parent)
+    return { link.parent, state.run + 1 }
+  end)
+end
+
+-- Whether the parent waits for the child: one that was taken away by hand does not.
+local function is_wanted()
+  local link = read_link()
+  local call = link and redis.call('HGET', TASK .. link.parent, CALL .. link.key)
+  return call and string.match(call, '^%S+') == own_id()
 end
 
 -- In characters: about what a task takes without them.
@@ -256,7 +397,7 @@ local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 -- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
 -- replayed forever. Only what has not come to anything yet (-), a sleep or a step that has begun, is replaced by its outcome. An ask that is
 -- written as withdrawn is closed, which the caller must tell. Returns the index behind the list.
-local function write_entries(at)
+local function write_entries(at, now_ms)
   return each_group(at, 2, function(key, text)
     local place = string.match(text, '^%S+')
     if place == text or redis.call('HSETNX', journal, key, text) == 0 then
@@ -267,6 +408,6 @@ local function write_entries(at)
         redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
       end
     end
-    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn') end
+    if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn', now_ms) end
   end)
 end

@@ -52,6 +52,7 @@ export interface CommonOptions {
   readonly not?: Audience["not"];
 }
 
+/** Options of `ctx.text`. */
 export interface TextOptions extends CommonOptions {
   /** Filled in beforehand, and taken for an empty answer. */
   readonly default?: string;
@@ -64,6 +65,7 @@ export interface TextOptions extends CommonOptions {
   readonly format?: "email" | "uri";
 }
 
+/** Options of `ctx.number`. */
 export interface NumberOptions extends CommonOptions {
   readonly min?: number;
   readonly max?: number;
@@ -72,12 +74,14 @@ export interface NumberOptions extends CommonOptions {
   readonly default?: number;
 }
 
+/** Options of `ctx.confirm`. */
 export interface ConfirmOptions extends CommonOptions {
   /** As `destructive`. */
   readonly dangerous?: boolean;
   readonly default?: boolean;
 }
 
+/** Options of `ctx.date`. */
 export interface DateOptions extends CommonOptions {
   /** Asks for a moment and not for a day: `2026-12-24T19:30:00Z`. */
   readonly includeTime?: boolean;
@@ -108,6 +112,7 @@ export type SelectOption =
       readonly image?: string;
     };
 
+/** Options of `ctx.select`. */
 export interface SelectOptions<O extends readonly SelectOption[] = readonly SelectOption[]> extends CommonOptions {
   readonly options: O;
   /** Several may be chosen. */
@@ -143,6 +148,15 @@ export interface FormOptions<S extends Schema | object> extends Omit<CommonOptio
 export interface UrlOptions extends Omit<CommonOptions, "required" | "onDecline" | "onCancel" | "onInvalid" | "onTimeout"> {
   readonly url: string | URL;
   readonly onTimeout?: "throw" | "cancel" | "decline" | "fail";
+}
+
+/** A page from which the person comes back. */
+export interface ReturnOptions extends UrlOptions {
+  /**
+   * The parameter of `url` by which that page's service takes an address to send people back to: `"return_url"`. Parley fills it in for each person, and the
+   * question is settled when that person comes back to it.
+   */
+  readonly returnTo: string;
 }
 
 /** A page where something is done that another system tells of. */

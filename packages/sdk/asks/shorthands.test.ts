@@ -20,7 +20,7 @@ function asking(ask: (ctx: Context) => Promise<unknown>) {
 
 async function got(ask: (ctx: Context) => Promise<unknown>, ...replies: readonly Reply[]): Promise<unknown> {
   const answers: Script = Object.fromEntries<Reply>(replies.map((reply, index) => [index === 0 ? "q" : `q#${index + 1}`, reply]));
-  return (JSON.parse((await runTool(asking(ask), {}, { answers, interrupt: true })).text) as { got?: unknown }).got;
+  return (JSON.parse((await runTool(asking(ask), {}, { answers, crashAt: "every" })).text) as { got?: unknown }).got;
 }
 
 async function refused(

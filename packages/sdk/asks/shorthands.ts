@@ -19,6 +19,7 @@ import type {
   FormOptions,
   Maybe,
   NumberOptions,
+  ReturnOptions,
   SelectOption,
   SelectOptions,
   SelectValue,
@@ -50,7 +51,12 @@ export interface Shorthands {
   /** Asks for several fields at once. */
   form<const S extends Schema | JsonObject>(name: string, options: FormOptions<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page, as `elicit` with a url does. */
-  url(name: string, options: UrlOptions & { readonly completedBy?: undefined }): Promise<void>;
+  url(name: string, options: UrlOptions & { readonly completedBy?: undefined; readonly returnTo?: undefined }): Promise<void>;
+  /**
+   * Sends the person to a page, and waits until they come back from there: to an address of Parley's own that is made for this question and this person, and
+   * good once. Returns the parameters that they come back with. The person's browser brings these: what they say of a payment, say, ask the service in a step.
+   */
+  url(name: string, options: ReturnOptions & { readonly completedBy?: undefined }): Promise<Readonly<Record<string, string>>>;
   /**
    * Sends the person to a page, and waits until `completedBy` (a `ctx.event`) tells that they are done there; returns what it told. What their client
    * says is only that they agreed to go. Throws as well when the event times out. Whichever ends first, the other one is given up.
@@ -80,6 +86,7 @@ export function createShorthands(put: Put): Shorthands {
     preset: Preset,
     read: (content: unknown) => unknown,
   ): Promise<unknown> {
+    refuseQuorum(name, options);
     const { onDecline, onCancel, onInvalid, onTimeout } = options;
     for (const [option, chosen] of Object.entries({ onDecline, onCancel, onInvalid, onTimeout })) {
       if (chosen === "default" && !preset.exists) throw wrongAsk(name, `/${option}`, 'is "default", and the ask has none');
@@ -115,9 +122,11 @@ export function createShorthands(put: Put): Shorthands {
       const preset = { exists: options.default !== undefined, content: options.default ?? {} };
       return askForm(name, { ...options, message }, preset, (content) => content);
     },
-    url: async (name: string, options: UrlOptions & { readonly completedBy?: TaskEvent<unknown> }) => {
+    url: async (name: string, options: UrlOptions & { readonly completedBy?: TaskEvent<unknown>; readonly returnTo?: string }) => {
       // Tools are written without types as well.
       if ((options as Partial<typeof options> | undefined)?.completedBy === undefined) return visit(name, options);
+      if (options.returnTo !== undefined)
+        throw wrongAsk(name, "/returnTo", "and completedBy both say when the person is done: give one of them");
       const { completedBy, ...rest } = options as VisitOptions<unknown>;
       return visitUntil(completedBy, async (signal) => {
         const signals = rest.signal ? AbortSignal.any([rest.signal, signal]) : signal;
@@ -127,21 +136,28 @@ export function createShorthands(put: Put): Shorthands {
     },
   };
 
-  async function visit(name: string, options: UrlOptions, completedBy?: "event"): Promise<void> {
+  async function visit(name: string, options: UrlOptions & { readonly returnTo?: string }, completedBy?: "event"): Promise<unknown> {
     const message = formMessage(name, options);
+    refuseQuorum(name, options);
     const { onTimeout } = options;
     const result = await put(name, {
       message,
       url: options.url,
       ...waiting(options),
-      ...present({ hints: hintsOf(options), completedBy }),
+      ...present({ hints: hintsOf(options), completedBy, returnTo: options.returnTo }),
       ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
     });
-    if (result.action !== "accept") throwUnanswered(name, result.action);
+    return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
   }
 
   // Which options give which value the compiler cannot follow into what they have in common.
   return shorthands as Shorthands;
+}
+
+/** Tools are written without types as well: left out silently it would let one person approve what two must. */
+function refuseQuorum(name: string, options: object): void {
+  if ("quorum" in options && options.quorum !== undefined)
+    throw wrongAsk(name, "/quorum", "is for ctx.elicit and ctx.ask, which return what each person said");
 }
 
 /** What is answered in place of a person. */

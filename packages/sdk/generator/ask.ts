@@ -1,7 +1,7 @@
 /**
  * `yield* ask.number({ … })`: the same as `yield { ask: "number", … }`, with the type of its answer, which a bare `yield` cannot have.
  */
-import type { JsonObject } from "@parley/core";
+import type { Duration, JsonObject, Tool } from "@parley/core";
 import type {
   ConfirmOptions,
   DateOptions,
@@ -14,10 +14,12 @@ import type {
   TextOptions,
   UrlOptions,
 } from "../asks/options.ts";
-import type { ContentOf } from "../context.ts";
+import type { ArgumentsOf, CallOptions, ResultOf } from "../call.ts";
+import type { ContentOf, SleepOptions } from "../context.ts";
+import type { BodyOf, EventOptions, TaskEvent } from "../event.ts";
 import type { Recorded } from "../recorded.ts";
 import type { Schema } from "../schema.ts";
-import type { AskYield, PatchedYield, StepYield, Yielded } from "./yields.ts";
+import type { AskYield, CallYield, EventYield, PatchedYield, SleepYield, StepYield, Yielded } from "./yields.ts";
 
 interface Id {
   readonly id?: string;
@@ -26,7 +28,7 @@ interface Id {
 /** A generator of one yield. */
 type Asked<T> = Generator<Yielded, T, unknown>;
 
-function* one(yielded: AskYield | StepYield | PatchedYield): Asked<unknown> {
+function* one(yielded: AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>): Asked<unknown> {
   return yield yielded;
 }
 
@@ -42,6 +44,7 @@ interface Ask {
   url(options: UrlOptions & Id): Asked<{ readonly action: "accept" }>;
 }
 
+/** Asks for generator tools, with the types of their answers: `const size = yield* ask.number({ id: "size", message: "How many?" })`. */
 export const ask: Ask = {
   text: (options) => one({ ask: "text", ...options }) as Asked<never>,
   number: (options) => one({ ask: "number", ...options }) as Asked<never>,
@@ -59,6 +62,29 @@ export function step<T>(
   options: Omit<StepYield, "step" | "run"> = {},
 ): Asked<Recorded<T>> {
   return one({ step: name, run, ...options }) as Asked<Recorded<T>>;
+}
+
+/** `const paid = yield* event("paid", { schema })`: as `yield { event: "paid", … }`, with the type of what is told of it. */
+export function event<const S extends Schema | JsonObject = JsonObject>(
+  name: string,
+  options: EventOptions<S> = {},
+): Asked<TaskEvent<BodyOf<S>>> {
+  return one({ event: name, ...options } as EventYield) as Asked<never>;
+}
+
+/** `const { hotel } = yield* call(bookHotel, { city })`: as `yield { call: bookHotel, args: { city } }`, with the type of what the tool gives. */
+export function call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options: CallOptions = {}): Asked<ResultOf<T>> {
+  return one({ call: tool, args, ...options }) as Asked<ResultOf<T>>;
+}
+
+/** `const { reference } = yield* received(paid)`: as `yield paid`, with its type. */
+export function received<T>(event: TaskEvent<T>): Asked<T> {
+  return one(event) as Asked<T>;
+}
+
+/** `yield* sleep("cool-down", "2 days")`: as `yield { sleep: "cool-down", for: "2 days" }`. */
+export function sleep(name: string, duration: Duration, options: SleepOptions = {}): Asked<void> {
+  return one({ sleep: name, for: duration, ...options }) as Asked<void>;
 }
 
 /** `if (yield* patched("fraud-check")) …`: as `ctx.patched`. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   type AsyncToolGenerator,
   type Context,
+  type Grant,
   type Secret,
   type ToolGenerator,
   Declined,
@@ -50,9 +51,9 @@ describe("a generator tool", () => {
       yield { step: "confirm", run: () => done.push("confirm") };
       return `Table ${table} for ${size}, ${name}`;
     }
-    for (const interrupt of [false, true]) {
+    for (const crashAt of [undefined, "every"] as const) {
       done.length = 0;
-      const ended = await run(handler, { "party-size": 4, ask_0: "Ada" }, { interrupt });
+      const ended = await run(handler, { "party-size": 4, ask_0: "Ada" }, { crashAt });
       expect(ended.text).toBe("Table 1 for 4, Ada");
       expect(ended.journal).toEqual(["step:hold", "ask:party-size", "ask:ask_0", "step:confirm"]);
       expect(done).toEqual(["hold", "confirm"]);
@@ -73,7 +74,7 @@ describe("a generator tool", () => {
     waiting.redeploy(tool(changed(true)));
     await waiting.answer({ ask_0: "Ada" });
     expect(waiting.text).toBe("false false");
-    const fresh = await run(changed(true), { ask_0: "Ada" }, { interrupt: true });
+    const fresh = await run(changed(true), { ask_0: "Ada" }, { crashAt: "every" });
     expect(fresh.text).toBe("true true");
     expect(await thrownAt({ patched: 7 })).toMatchObject({
       code: "INVALID_OUTPUT",
@@ -91,7 +92,7 @@ describe("a generator tool", () => {
         return `${yield* person("author")} and ${yield* person("editor")}`;
       },
       { author: "Ada", editor: "Bob" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(plain.text).toBe("Ada and Bob");
     const both = await run(
@@ -101,7 +102,7 @@ describe("a generator tool", () => {
         return a + b + (await ctx.step("c", () => "c")) + (yield* person("d"));
       },
       { a: "a", b: "b", d: "d" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(both.text).toBe("abcd");
   });
@@ -120,7 +121,7 @@ describe("a generator tool", () => {
         ] as never;
       },
       { text: "x", number: 1.5, confirm: false, select: ["b"], date: "2026-12-24", form: { n: 1 }, visit: {} },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(JSON.parse(ended.text)).toEqual(["x", 1.5, false, ["b"], "2026-12-24", { n: 1 }, { action: "accept" }]);
   });
@@ -135,13 +136,55 @@ describe("a generator tool", () => {
           yield { emit: "stream", data: { key } };
         },
         { "api-key": { secret: "hunter2" } },
-        { interrupt: true },
+        { crashAt: "every" },
       );
       expect(ended.asks).toMatchObject([{ key: "api-key", request: { type: "url", page: { kind: "secret" } } }]);
       expect(ended.error?.message ?? ended.text).toContain("is a secret");
       expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
       expect(ended.feed).toMatchObject([{ data: { data: "[secret] of 7" } }]);
     }
+  });
+
+  test("gets what a person comes back with from a page of others", async () => {
+    const ended = await run(
+      function* () {
+        const back: object = yield {
+          ask: "url",
+          id: "pay",
+          message: "Please pay",
+          url: "https://shop.example/pay",
+          returnTo: "return_url",
+        };
+        return JSON.stringify(back);
+      },
+      { pay: { returned: { status: "paid" } } },
+      { crashAt: "every" },
+    );
+    expect(ended.text).toBe('{"action":"accept","query":{"status":"paid"}}');
+  });
+
+  test("gets access that a person grants at a provider, as something that only steps read", async () => {
+    const ended = await run(
+      function* () {
+        const calendar: Grant = yield {
+          ask: "oauth",
+          id: "calendar",
+          provider: "google",
+          scopes: ["read"],
+          message: "Your calendar?",
+          expires: "1 hour",
+        };
+        const length: number = yield { step: "use", run: () => calendar.use((token) => token.length) };
+        return `${String(calendar)} ${calendar.provider} ${length}`;
+      },
+      { calendar: { grant: "hunter2" } },
+      { crashAt: "every" },
+    );
+    expect(ended.asks).toMatchObject([
+      { key: "calendar", request: { type: "url", page: { kind: "oauth", provider: "google", scopes: ["read"] } } },
+    ]);
+    expect(ended.text).toBe("[grant] google 7");
+    expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
   });
 
   test("gets a file that was uploaded on a page, and several where it asks for several", async () => {
@@ -165,7 +208,7 @@ describe("a generator tool", () => {
           return JSON.stringify([files].flat().map(({ name, size }) => [name, size])) + String(Array.isArray(files));
         },
         { papers: replies },
-        { interrupt: true },
+        { crashAt: "every" },
       );
       expect(ended.asks).toMatchObject([{ key: "papers", request: { type: "url", page: { kind: "files", ...page } } }]);
       const names = "files" in replies ? (replies.files ?? []) : [replies.file];
@@ -199,7 +242,7 @@ describe("a generator tool", () => {
         }
       },
       { q: decline },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(ended.result).toMatchObject({ isError: true });
     expect(ended.text).toContain('declined to answer "q"');
@@ -232,7 +275,7 @@ describe("a generator tool", () => {
         return a + b;
       },
       { same: "a", "same#2": "b" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(ended.text).toBe("ab");
   });
@@ -270,7 +313,7 @@ describe("several yields at once", () => {
         return `${a}${b}${c}`;
       }),
       {},
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(running.task.asks.map(({ key }) => key)).toEqual(["ask_0", "ask_1"]);
     await running.answer({ ask_1: "b" });
@@ -290,7 +333,7 @@ describe("several yields at once", () => {
         return yield { all: { ada: approval("Ada"), bob: approval("Bob") } };
       },
       { "ada/ask_0": true, "bob/ask_0": false, "bob/ask_1": "too dear" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(JSON.parse(ended.text)).toEqual({ ada: "yes", bob: "too dear" });
     expect(ended.journal).toEqual(["ask:ada/ask_0", "ask:bob/ask_0", "step:ada/note", "ask:bob/ask_1", "step:bob/note"]);
@@ -309,7 +352,7 @@ describe("several yields at once", () => {
         return yield [slow("a", runs % 2 === 0 ? 1 : 5), slow("b", runs % 2 === 0 ? 5 : 1)];
       }),
       {},
-      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, interrupt: true },
+      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, crashAt: "every" },
     );
     expect(ended.text).toBe('["a: for a","b: for b"]');
     expect(runs).toBeGreaterThan(1);
@@ -409,7 +452,7 @@ describe("what is told", () => {
         yield "b";
       },
       { q: "x" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(ended.feed.map((item) => (item.type === "emit" ? item.data["data"] : item))).toEqual(["a", "b"]);
     expect(ended.text).toBe("ab");
@@ -592,7 +635,7 @@ describe("a generator that does not end, or too much", () => {
         }
       },
       { q: decline, "q#2": cancel, "q#3": "x" },
-      { interrupt: true },
+      { crashAt: "every" },
     );
     expect(ended.text).toBe("x");
   });

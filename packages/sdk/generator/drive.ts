@@ -1,7 +1,7 @@
 /**
  * Drives a generator tool: each yield becomes a call of ctx, and what that gives goes back in by `next`, or by `throw` where it failed.
  *
- *   generator ──yields──▶ ask · step · all ──▶ ctx.text, ctx.step … ──▶ next(value) │ throw(error)
+ *   generator ──yields──▶ ask · step · sleep · event · all · race ──▶ ctx.text, ctx.step … ──▶ next(value) │ throw(error)
  *                         emit · bare value ──▶ ctx.emit, ctx.status …
  *
  *   G1  There is no journal beside the engine's: a yield that waits is one effect, named by its id or by its position among asks without one.
@@ -10,9 +10,12 @@
  *       handler; the next run drives a new one from its start.
  *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
  */
-import { FILES_MAX, type Duration, type JsonObject, ParleyError } from "@parley/core";
+import { FILES_MAX, type Duration, type JsonObject, ParleyError, type Tool } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
-import type { PageAsk } from "../pages.ts";
+import { isTaskEvent, receivedUnless } from "../event.ts";
+import type { VisitOptions } from "../asks/options.ts";
+import type { Grant } from "../grant.ts";
+import type { OauthAsk, PageAsk } from "../pages.ts";
 import { present } from "../present.ts";
 import type { Schema } from "../schema.ts";
 import type { Secret } from "../secret.ts";
@@ -21,9 +24,16 @@ import type { Output } from "./output.ts";
 import {
   type AllYield,
   type AskYield,
+  type CallYield,
   type EmitYield,
+  type EventYield,
   type FileYield,
   type PatchedYield,
+  type RaceYield,
+  type RestartYield,
+  type RootsYield,
+  type SampleYield,
+  type SleepYield,
   type StepYield,
   type AnyToolGenerator,
   isGenerator,
@@ -38,7 +48,7 @@ interface Stage {
   readonly teller: Teller;
   readonly count: { yields: number };
   readonly unnamed: Unnamed;
-  /** Aborted when a sibling has failed. */
+  /** Aborted when a sibling has failed, or has won the race. */
   readonly signal?: AbortSignal;
 }
 
@@ -92,7 +102,21 @@ async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown
 }
 
 /** The first that is there counts: a number is asked for in steps, and anything may be emitted. */
-const KINDS = ["ask", "emit", "step", "all", "checkpoint", "patched"] as const;
+const KINDS = [
+  "ask",
+  "emit",
+  "step",
+  "all",
+  "checkpoint",
+  "patched",
+  "race",
+  "event",
+  "call",
+  "sleep",
+  "sample",
+  "roots",
+  "restart",
+] as const;
 
 function kindOf(yielded: object): (typeof KINDS)[number] | undefined {
   return KINDS.find((kind) => kind in yielded);
@@ -104,6 +128,7 @@ function perform(yielded: unknown, stage: Stage): unknown {
   if (typeof yielded !== "object") return stage.teller.stream(yielded);
   if (isGenerator(yielded)) throw wrong(stage, "a generator: use yield*, or all to run several at once");
   if ("then" in yielded) throw wrong(stage, "a promise: write async *run and await it, or put the work into a step");
+  if (isTaskEvent(yielded)) return receivedUnless(yielded, stage.signal);
   if (Array.isArray(yielded)) return performList(yielded, stage);
   switch (kindOf(yielded)) {
     case "ask":
@@ -112,6 +137,20 @@ function perform(yielded: unknown, stage: Stage): unknown {
       return step(yielded as StepYield, stage);
     case "all":
       return all((yielded as AllYield).all, stage);
+    case "race":
+      return race((yielded as RaceYield).race, stage);
+    case "event":
+      return event(yielded as EventYield, stage);
+    case "call":
+      return call(yielded as CallYield, stage);
+    case "sleep":
+      return sleep(yielded as SleepYield, stage);
+    case "sample":
+      return sample(yielded as SampleYield, stage);
+    case "roots":
+      return roots(yielded as RootsYield, stage);
+    case "restart":
+      return restart(yielded as RestartYield, stage);
     case "emit":
       return stage.teller.emit(yielded as EmitYield);
     case "checkpoint":
@@ -131,7 +170,7 @@ function performList(items: readonly unknown[], stage: Stage): unknown {
 }
 
 function isEffect(item: unknown): boolean {
-  return typeof item === "object" && item !== null && (isGenerator(item) || kindOf(item) !== undefined);
+  return typeof item === "object" && item !== null && (isGenerator(item) || isTaskEvent(item) || kindOf(item) !== undefined);
 }
 
 // ── asks ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,13 +185,14 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
   select: (ctx, name, options) => ctx.select(name, options),
   date: (ctx, name, options) => ctx.date(name, options),
   form: (ctx, name, options) => ctx.form<Schema | JsonObject>(name, options),
-  url: async (ctx, name, options) => {
-    await ctx.url(name, options);
-    return { action: "accept" };
+  async url(ctx, name, options: VisitOptions<unknown>) {
+    const told: unknown = await ctx.url(name, options);
+    return (options.completedBy as unknown) ? told : { action: "accept", ...present({ query: told }) };
   },
   secret: askSecret,
   // A form would pass it through the client.
   password: askSecret,
+  oauth: askOauth,
   file: askFile,
 };
 
@@ -160,6 +200,11 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
 function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
   const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
   return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+}
+
+function askOauth(ctx: Context, name: string, options: OauthAsk & { readonly expires?: Duration }): Promise<Grant> {
+  const { message, provider, scopes, timeout = options.expires, onTimeout, signal, to, not } = options;
+  return ctx.oauth(name, { message, provider, scopes, ...present({ timeout, onTimeout, signal, to, not }) });
 }
 
 function askFile(ctx: Context, name: string, options: FileYield & PageAsk): Promise<unknown> {
@@ -175,9 +220,13 @@ function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
   const name = nameOf(yielded, stage);
   const asker = Object.hasOwn(ASKERS, kind) ? ASKERS[kind] : undefined;
   if (!asker) throw unknownAsk(name, kind);
-  const signals = [options.signal, stage.signal].filter((signal) => signal !== undefined);
-  const signal = signals.length === 2 ? AbortSignal.any(signals) : signals[0];
-  return asker(stage.ctx, name, { ...options, ...(signal && { signal }) } as never);
+  return asker(stage.ctx, name, unlessGivenUp(options, stage) as never);
+}
+
+/** The options with a signal that is also aborted where what runs beside has ended the wait. */
+function unlessGivenUp<O extends { readonly signal?: AbortSignal }>(options: O, stage: Stage): O {
+  if (!stage.signal) return options;
+  return { ...options, signal: options.signal ? AbortSignal.any([options.signal, stage.signal]) : stage.signal };
 }
 
 function nameOf(yielded: AskYield, { unnamed }: Stage): string {
@@ -215,49 +264,118 @@ function patched({ patched: name }: PatchedYield, stage: Stage): boolean {
   return stage.ctx.patched(name);
 }
 
+// ── other waits ────────────────────────────────────────────────────────────────────────────────────────────────
+
+function event({ event: name, ...options }: EventYield, stage: Stage): unknown {
+  if (typeof name !== "string") throw wrong(stage, "an event without a name");
+  return stage.ctx.event(name, unlessGivenUp(options, stage));
+}
+
+function call({ call: tool, args = {}, ...options }: CallYield, stage: Stage): Promise<unknown> {
+  if (typeof tool !== "string" && (tool as Partial<Tool> | undefined)?.kind !== "tool")
+    throw wrong(stage, "a call of what is neither a tool nor its name: { call: bookHotel, args: { … } }");
+  return stage.ctx.call<Tool | string>(tool, args as JsonObject, unlessGivenUp(options, stage));
+}
+
+function sleep({ sleep: name, for: duration, until, ...options }: SleepYield, stage: Stage): Promise<void> {
+  if (typeof name !== "string" || (duration === undefined) === (until === undefined))
+    throw wrong(stage, 'a sleep that is not { sleep: name, for: "2 days" } or { sleep: name, until: date }');
+  const given = unlessGivenUp(options, stage);
+  return duration === undefined ? stage.ctx.sleepUntil(name, until, given) : stage.ctx.sleep(name, duration, given);
+}
+
+function sample({ sample: name, request, ...options }: SampleYield, stage: Stage): Promise<unknown> {
+  if (typeof name !== "string" || typeof request !== "object")
+    throw wrong(stage, "a sample that is not { sample: name, request: { messages, maxTokens } }");
+  return stage.ctx.sample(name, request, unlessGivenUp(options, stage));
+}
+
+function roots({ roots: name, ...options }: RootsYield, stage: Stage): Promise<unknown> {
+  if (typeof name !== "string") throw wrong(stage, 'roots without a name, such as { roots: "roots" }');
+  return stage.ctx.roots(name, unlessGivenUp(options, stage));
+}
+
+function restart({ restart: args }: RestartYield, stage: Stage): Promise<never> {
+  if (typeof args !== "object" || args === null) throw wrong(stage, "a restart without its arguments: { restart: { … } }");
+  return stage.ctx.restart(args);
+}
+
 // ── several at once ────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Drives one of several. */
+type Start = (stage: Stage) => Promise<unknown>;
+
 async function all(items: unknown, stage: Stage): Promise<unknown> {
+  const { names, starts } = startsOf("all", items, stage);
+  const values = await together(starts, stage);
+  return names ? Object.fromEntries(names.map((name, index) => [name, values[index]])) : values;
+}
+
+async function race(items: unknown, stage: Stage): Promise<unknown> {
+  const { names, starts } = startsOf("race", items, stage);
+  if (starts.length === 0) throw wrong(stage, "a race of nothing, which nobody wins");
+  const { index, value } = await firstOf(starts, stage);
+  return names ? { name: names[index], value } : value;
+}
+
+function startsOf(
+  kind: "all" | "race",
+  items: unknown,
+  stage: Stage,
+): { readonly names?: readonly string[]; readonly starts: readonly Start[] } {
   if (Array.isArray(items))
-    return together(
-      items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)),
-      stage,
-    );
+    return { starts: items.map((item: unknown) => (beside) => one(item, isGenerator(item) ? within(beside) : beside)) };
   if (typeof items !== "object" || items === null)
-    throw wrong(stage, "all with neither a list nor an object of asks, steps and generators");
+    throw wrong(stage, `${kind} with neither a list nor an object of asks, steps and generators`);
   const entries = Object.entries(items as { readonly [name: string]: unknown });
-  const values = await together(
-    entries.map(
+  return {
+    names: entries.map(([name]) => name),
+    starts: entries.map(
       ([name, item]) =>
         (beside) =>
           stage.ctx.branch(name, () => one(item, { ...beside, unnamed: newUnnamed() })),
     ),
-    stage,
-  );
-  return Object.fromEntries(entries.map(([name], index) => [name, values[index]]));
+  };
 }
 
 function within(stage: Stage): Stage {
   return { ...stage, unnamed: newUnnamed(`${nextName(stage.unnamed)}_`) };
 }
 
-async function together(starts: readonly ((stage: Stage) => Promise<unknown>)[], stage: Stage): Promise<readonly unknown[]> {
-  const failed = new AbortController();
-  const signal = stage.signal ? AbortSignal.any([stage.signal, failed.signal]) : failed.signal;
-  const running = starts.map((start) => start({ ...stage, signal }));
+async function together(starts: readonly Start[], stage: Stage): Promise<readonly unknown[]> {
+  const { running, giveUp } = startAll(starts, stage);
   try {
     return await Promise.all(running);
   } catch (error) {
-    // Nobody is asked in vain, and nothing of this continues beside what the generator does next.
-    failed.abort(error);
-    await Promise.allSettled(running);
+    await giveUp(error);
     throw error;
   }
 }
 
+async function firstOf(starts: readonly Start[], stage: Stage): Promise<{ readonly index: number; readonly value: unknown }> {
+  const { running, giveUp } = startAll(starts, stage);
+  try {
+    return await Promise.race(running.map(async (each, index) => ({ index, value: await each })));
+  } finally {
+    await giveUp(new DOMException("another one has won the race", "AbortError"));
+  }
+}
+
+function startAll(starts: readonly Start[], stage: Stage) {
+  const ended = new AbortController();
+  const signal = stage.signal ? AbortSignal.any([stage.signal, ended.signal]) : ended.signal;
+  const running = starts.map((start) => start({ ...stage, signal }));
+  /** Nobody is asked in vain, and nothing of this continues beside what the generator does next. */
+  async function giveUp(reason: unknown): Promise<void> {
+    ended.abort(reason);
+    await Promise.allSettled(running);
+  }
+  return { running, giveUp };
+}
+
 async function one(item: unknown, stage: Stage): Promise<unknown> {
   if (isGenerator(item)) return drive(item, stage);
-  if (!isEffect(item)) throw wrong(stage, "all with something that is no ask, step, emit or generator");
+  if (!isEffect(item)) throw wrong(stage, "all or race with something that is no ask, step, emit or generator");
   return perform(item, stage);
 }
 

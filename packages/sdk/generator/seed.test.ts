@@ -47,7 +47,7 @@ describe("a method of a class", () => {
 
   test("is a tool, and does its work once", async () => {
     const connect = defineTool({ name: "connect", input: z.object({ ip: z.ipv4() }), run: (params) => television.connect(params) });
-    const running = await startTool(connect, { ip: "10.0.0.7" }, { interrupt: true });
+    const running = await startTool(connect, { ip: "10.0.0.7" }, { crashAt: "every" });
     expect(running.task).toMatchObject({ message: "Waiting for the code", asks: [{ key: "pairing_code" }] });
     await expect(running.answer({ pairing_code: "12345" })).rejects.toThrow(/must match pattern/);
     await running.answer({ pairing_code: "123456" });
@@ -57,7 +57,7 @@ describe("a method of a class", () => {
 
   test("may ask without ids", async () => {
     const tool = defineTool({ name: "ask_user_name", run: () => television.askUserName() });
-    expect((await runTool(tool, {}, { answers: { ask_0: "", ask_1: "r", ask_2: false }, interrupt: true })).text).toBe("friend r false");
+    expect((await runTool(tool, {}, { answers: { ask_0: "", ask_1: "r", ask_2: false }, crashAt: "every" })).text).toBe("friend r false");
     // To close the question is not to say no.
     expect((await runTool(tool, {}, { answers: { ask_0: "Ada", ask_1: "blue", ask_2: cancel } })).result).toMatchObject({ isError: true });
   });

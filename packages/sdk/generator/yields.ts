@@ -5,12 +5,18 @@
  *   yield { emit: "status", message: "Holding a table" };                                     undefined
  *   const table = yield { step: "hold", run: () => bookings.hold(date) };                     the step's result
  *   const [a, b] = yield [{ ask: "text", … }, { step: "load", run: … }];                      all of them, asked at once
+ *   const paid = yield { event: "paid" };                                                     the event, for a step to hand over
+ *   const body = yield paid;                                                                  what was told of it
+ *   const { hotel } = yield { call: bookHotel, args: { city } };                              what the other tool gives
  *   yield "a chunk";                                                                          undefined: it is streamed
  */
-import type { Duration, Json, JsonObject, LogLevel, StepAttempt } from "@parley/core";
+import type { Duration, Json, JsonObject, LogLevel, StepAttempt, Tool } from "@parley/core";
 import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
-import type { StepOptions } from "../context.ts";
-import type { PageAsk } from "../pages.ts";
+import type { CallOptions } from "../call.ts";
+import type { SamplingRequest } from "../content.ts";
+import type { SleepOptions, StepOptions, WaitOptions } from "../context.ts";
+import type { EventOptions, TaskEvent } from "../event.ts";
+import type { OauthAsk, PageAsk } from "../pages.ts";
 import type { Schema } from "../schema.ts";
 
 /** By its name an answer finds its question, and a client shows it. Without one asks are `ask_0`, `ask_1` … in their order. */
@@ -26,13 +32,24 @@ export type AskYield =
   | (Identified & { readonly ask: "select" } & SelectOptions)
   | (Identified & { readonly ask: "date" } & DateOptions)
   | (Identified & { readonly ask: "form" } & FormOptions<Schema | JsonObject>)
-  /** Gets `{ action: "accept" }`. `elicitationId` names it where there is no `id`. */
-  | (Identified & { readonly ask: "url"; readonly elicitationId?: string } & UrlOptions)
+  /**
+   * Gets `{ action: "accept" }`, with `query` where it has a `returnTo`; with `completedBy` what was told of that event. `elicitationId` names it
+   * where there is no `id`.
+   */
+  | (Identified & {
+      readonly ask: "url";
+      readonly elicitationId?: string;
+      readonly completedBy?: TaskEvent<unknown>;
+      readonly returnTo?: string;
+    } & UrlOptions)
   /** Taken on a page that Parley serves, never by a form. Gets a Secret, which steps read. */
   | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk)
+  /** Granted at an OAuth provider. Gets a Grant, whose tokens steps read. */
+  | (Identified & { readonly ask: "oauth"; readonly expires?: Duration } & OauthAsk)
   /** Uploaded on such a page. Gets a FileRef, or a list of them with `multiple` or `count`. */
   | (Identified & FileYield & PageAsk);
 
+/** `{ ask: "file" }`: files that the person uploads on a page. */
 export interface FileYield {
   readonly ask: "file";
   /** MIME types and endings, in a list or separated by commas: `"image/*,.pdf"`. Anything unless said otherwise. */
@@ -95,8 +112,55 @@ export interface PatchedYield {
   readonly patched: string;
 }
 
+/**
+ * Something outside that the tool waits for: `ctx.event`. Gets the event at once, whose `url` a step hands over; what was told of it gets who yields
+ * the event itself.
+ */
+export interface EventYield extends EventOptions<Schema | JsonObject> {
+  readonly event: string;
+}
+
+/** Calls another tool as a task of its own: `ctx.call`. Gets its result. */
+export interface CallYield extends CallOptions {
+  readonly call: Tool | string;
+  readonly args?: object;
+}
+
+/** Waits for so long, or until then: `ctx.sleep`, `ctx.sleepUntil`. */
+export type SleepYield = SleepOptions & { readonly sleep: string } & (
+    | { readonly for: Duration; readonly until?: never }
+    | { readonly until: Date | string | number; readonly for?: never }
+  );
+
+/** Has the client's model complete something: `ctx.sample`. Gets its reply. */
+export interface SampleYield extends WaitOptions {
+  readonly sample: string;
+  readonly request: SamplingRequest;
+}
+
+/** The folders that the client works in: `ctx.roots`. */
+export interface RootsYield extends WaitOptions {
+  readonly roots: string;
+}
+
+/** Begins again from the start with these arguments: `ctx.restart`. Gets nothing, ever. */
+export interface RestartYield {
+  readonly restart: JsonObject;
+}
+
 /** One of several that run at once: a generator is driven beside the others. */
-export type Parallel = AskYield | EmitYield | StepYield | AllYield | AnyToolGenerator;
+export type Parallel =
+  | AskYield
+  | EmitYield
+  | StepYield
+  | CallYield
+  | SleepYield
+  | SampleYield
+  | RootsYield
+  | AllYield
+  | RaceYield
+  | TaskEvent<unknown>
+  | AnyToolGenerator;
 
 /**
  * Several at once: gets their values, in a list or by name. The first that fails is thrown; the others' questions are withdrawn. By name, the
@@ -104,6 +168,14 @@ export type Parallel = AskYield | EmitYield | StepYield | AllYield | AnyToolGene
  */
 export interface AllYield {
   readonly all: readonly Parallel[] | { readonly [name: string]: Parallel };
+}
+
+/**
+ * Several at once: gets the value of the first that comes to something, or is thrown its error; by name `{ name, value }`. The others are given up: their
+ * questions are withdrawn, their sleeps end, and a step that is under way is waited for.
+ */
+export interface RaceYield {
+  readonly race: readonly Parallel[] | { readonly [name: string]: Parallel };
 }
 
 /** A bare value is streamed; nothing (`yield;`) is nothing. */
@@ -122,9 +194,17 @@ export type BareYield =
       readonly all?: never;
       readonly checkpoint?: never;
       readonly patched?: never;
+      readonly race?: never;
+      readonly event?: never;
+      readonly call?: never;
+      readonly sleep?: never;
+      readonly sample?: never;
+      readonly roots?: never;
+      readonly restart?: never;
     };
 
-export type Yielded = AskYield | EmitYield | StepYield | CheckpointYield | PatchedYield | AllYield | readonly Parallel[] | BareYield;
+/** All that a generator tool may yield. */
+export type Yielded = Parallel | EventYield | CheckpointYield | PatchedYield | RestartYield | readonly Parallel[] | BareYield;
 
 // What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`. And a generator
 // may return anything, or nothing.

@@ -5,10 +5,13 @@
 import {
   type Ask,
   type AskRequest,
+  type AwaitedCall,
   type AwaitedEvent,
   type CallFacts,
+  callKey,
   canonicalJson,
   type Entry,
+  entryKey,
   type EntryOutcome,
   type Json,
   type JsonObject,
@@ -20,8 +23,10 @@ import {
 import { present } from "../present.ts";
 import { textDigest } from "../testing-ports.ts";
 
+/** The version of the form in which tasks are exported; others are refused. */
 export const EXPORT_FORMAT = 1;
 
+/** A waiting task as it is exported: its call, its journal and its open questions. */
 export interface RecordedTask {
   readonly format: typeof EXPORT_FORMAT;
   readonly taskId: string;
@@ -40,6 +45,8 @@ export interface RecordedTask {
   readonly asks: readonly Ask[];
   /** What is waited for from outside. */
   readonly events?: readonly AwaitedEvent[];
+  /** Children that are waited for. Their digest is their id. */
+  readonly calls?: readonly AwaitedCall[];
   /** By entry key. The digest of a question is "" where it cannot be compared. */
   readonly journal: Readonly<Record<string, Entry>>;
   /** Texts and numbers that people and services gave stand there as placeholders. */
@@ -67,11 +74,12 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   const { format } = value;
   if (format !== EXPORT_FORMAT) throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}`);
   if (typeof value["unreadable"] === "string") return value as unknown as UnreadableTask;
-  const { call, asks, events = [], journal } = value;
+  const { call, asks, events = [], calls = [], journal } = value;
   const problem =
     (!isObject(call) || typeof call["name"] !== "string" || !isObject(call["arguments"]) ? "`call`" : undefined) ??
     (Array.isArray(asks) && asks.every(isAsk) ? undefined : "`asks`") ??
     (Array.isArray(events) && events.every(isAsk) ? undefined : "`events`") ??
+    (Array.isArray(calls) && calls.every(isAsk) ? undefined : "`calls`") ??
     (isObject(journal) && Object.entries(journal).every(isEntry) ? undefined : "`journal`") ??
     (typeof value["atMs"] === "number" && typeof value["generation"] === "number" ? undefined : "`atMs` or `generation`");
   if (problem !== undefined) throw new Error(`is no exported task: ${problem} is missing or has another form`);
@@ -127,14 +135,16 @@ export function toRecordedTask(
       ...(replies && { replies: redacted(replies) }),
       ...(withContent && { seed, ...present({ tenant }) }),
     },
-    asks: task.asks.map((ask) => recordedAsk(ask, { redaction, isSealed })),
+    // What it shows of its children is theirs.
+    asks: task.asks.filter(({ route }) => !route).map((ask) => recordedAsk(ask, { redaction, isSealed })),
     ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
+    ...(task.calls && { calls: task.calls }),
     journal: Object.fromEntries(
       [...journal].map(([key, entry]) => [
         key,
         {
           ...entry,
-          digest: isSealed ? "" : entry.digest,
+          digest: isSealed && !key.startsWith(CALL_ENTRY) ? "" : entry.digest,
           outcome: key.startsWith("step:") || key.startsWith("ask:") ? redactOutcome(entry.outcome, redaction) : entry.outcome,
         },
       ]),
@@ -143,6 +153,8 @@ export function toRecordedTask(
     isSealed,
   };
 }
+
+const CALL_ENTRY = entryKey("ask", callKey(""));
 
 type How = Pick<ToRecord, "redaction" | "isSealed">;
 
@@ -203,6 +215,7 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
     case "begun":
     case "closed":
     case "withdrawn":
+    case "cancelled":
       return outcome;
   }
 }

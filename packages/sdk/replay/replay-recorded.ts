@@ -13,6 +13,7 @@ import {
   type AskRequest,
   type EventRequest,
   canonicalJson,
+  childId,
   DEFAULT_SETTINGS,
   type Effects,
   entryKey,
@@ -27,6 +28,7 @@ import {
   settledBefore,
   type TaskAtWork,
   type Tool,
+  type ToolCall,
 } from "@parley/core";
 import { leastContent } from "../dry-run.ts";
 import { createTestScope, textDigest } from "../testing-ports.ts";
@@ -35,8 +37,10 @@ import { present } from "../present.ts";
 import { createIdleClock } from "./idle-clock.ts";
 import type { RecordedTask } from "./recorded-task.ts";
 
+/** Whether a waiting task continues under changed code. */
 export type Verdict = "continues" | "diverges" | "fails" | "unknown";
 
+/** What became of a task under the code it was replayed with. */
 export interface Replayed {
   readonly verdict: Verdict;
   /** What the code does once it has caught up: `waits for ask:party-size`, `does step:charge`, `ends`. Absent where it does not get so far. */
@@ -56,12 +60,14 @@ export interface Replayed {
 /** What is asked of a person, or waited for from outside. */
 type Asked = AskRequest | EventRequest;
 
+/** A question that the changed code puts differently, as it was and as it would be. */
 export interface ChangedQuestion {
   readonly key: string;
   readonly recorded: Asked | undefined;
   readonly found: Asked;
 }
 
+/** How a replay is done, and with what it is compared. */
 export interface ReplayOptions {
   /**
    * The code that the tasks run on now. Where values are redacted, or what was asked is sealed, the changed code is compared with what this code
@@ -115,7 +121,7 @@ interface Expecting {
 
 async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs, expected }: Expecting): Promise<Attempt> {
   const journal: Journal = new Map(Object.entries(recorded.journal));
-  const open = new Map(openOf(recorded).map((each) => [each.key, each]));
+  const open = new Map([...recorded.asks, ...(recorded.events ?? [])].map((each) => [each.key, each]));
   const found: string[] = [];
   const questions = new Map<string, Asked>();
   const uncompared: string[] = [];
@@ -140,6 +146,17 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       return before;
     }
     changed = { key, recorded: other ?? (recorded.isRedacted ? undefined : open.get(key)?.request), found: request };
+    return own;
+  }
+
+  /** Of a call that is recorded the tool can be compared where it is still open, and the arguments where nothing is redacted. */
+  function childIdIn(key: string, request: ToolCall): string {
+    const before = recorded.calls?.find((call) => call.key === key);
+    const digest = before?.digest ?? journal.get(entryKey("ask", key))?.digest;
+    const seed = recorded.call.seed;
+    const own = seed === undefined ? undefined : childId(textDigest, { id: recorded.taskId, seed }, key, request);
+    if (digest === undefined) return own ?? "new";
+    if (recorded.isRedacted || own === undefined) return !before || before.request.tool === request.tool ? digest : "another";
     return own;
   }
 
@@ -182,10 +199,18 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       digest: textDigest,
       validate: validateJson,
       askDigest,
+      childId: childIdIn,
+      // What the task does next.
+      startChild(call) {
+        stoppedAt ??= entryKey("ask", call.key);
+        over.abort();
+        return new Promise(() => undefined);
+      },
       called: (id) => void found.push(id),
       isHeld: () => true,
       record: async () => undefined,
       deposit: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was left on pages is not exported")),
+      accessToken: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was granted on pages is not exported")),
       openFile: () => Promise.reject(new ParleyError("FILE_GONE", "files are not exported")),
       stepFailed: () => undefined,
       // Other systems were told the recorded one, within steps.
@@ -263,7 +288,7 @@ function fitting(answer: Answer, request: AskRequest): Answer {
   return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
 }
 
-function taskOf({ taskId, call, status, run, generation, atMs, asks, events }: RecordedTask): TaskAtWork {
+function taskOf({ taskId, call, status, run, generation, atMs, asks, events, calls }: RecordedTask): TaskAtWork {
   return {
     id: taskId,
     call: { retentionMs: 0, hidden: false, seed: "redacted", ...call },
@@ -274,6 +299,7 @@ function taskOf({ taskId, call, status, run, generation, atMs, asks, events }: R
     updatedAtMs: atMs,
     asks,
     ...(events && { events }),
+    ...(calls && { calls }),
   };
 }
 

@@ -50,7 +50,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: "answer without claim: an answered ask is still there for the next",
     file: "packages/redis/scripts/answer.lua",
-    find: "  remove_ask(key, is_timeout and 'overdue' or 'answered')\n",
+    find: "  remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)\n",
     replace: "",
     breaks: "first-answer",
     lifecycles: 60,

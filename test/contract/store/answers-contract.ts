@@ -1,5 +1,5 @@
 /** Answers: one counts, and every sender is told. */
-import { type Answer } from "@parley/core";
+import type { Acceptance, Answer } from "@parley/core";
 import { describe, expect, test, vi } from "vitest";
 import { accept, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, WEEK_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
@@ -277,6 +277,22 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.deposit(taskId, "key")).toBe(`${accepted[0]?.n}`);
     });
 
+    test("what it left is replaced while it is what the replacer has seen, by one of several, and not behind the task's end", async () => {
+      const taskId = await life.parked([anAsk("key")]);
+      const replace = (before: string, deposit: string, key = "key") => store.redeposit({ taskId, key, before, deposit });
+      expect(await replace("sealed ☃", "new")).toBe(false);
+      await onPage(taskId);
+      expect(await replace("something else", "new")).toBe(false);
+      expect(await replace("sealed ☃", "new", "other")).toBe(false);
+      expect(await store.redeposit({ taskId: "nonsense", key: "key", before: "", deposit: "new" })).toBe(false);
+      const replaced = await Promise.all(["one ☃", "two ☃", "three ☃"].map((deposit) => replace("sealed ☃", deposit)));
+      expect(replaced.filter(Boolean)).toHaveLength(1);
+      expect(await store.deposit(taskId, "key")).toBe(["one ☃", "two ☃", "three ☃"][replaced.indexOf(true)]);
+      await store.cancel({ taskId, nowMs: Date.now(), message: "" });
+      expect(await replace("two ☃", "four")).toBe(false);
+      expect(await store.deposit(taskId, "key")).toBeUndefined();
+    });
+
     test("is forgotten when the task begins anew", async () => {
       const taskId = await life.parked([anAsk("key")]);
       await onPage(taskId);
@@ -293,6 +309,127 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
         restart: { arguments: {} },
       });
       expect(await store.deposit(taskId, "key")).toBeUndefined();
+    });
+  });
+
+  describe("an ask that several must accept", () => {
+    const audience = { to: { groups: ["finance"] }, quorum: 3 } as const;
+    const content = (value: string) => ({ value });
+    const acceptance = (by: string, value = "yes"): Acceptance => ({ by, content: content(value), atMs: 5 });
+    const parked = async () => life.parked([{ ...anAsk("pay"), audience }]);
+
+    interface Given {
+      readonly by: string;
+      readonly acceptances?: readonly Acceptance[];
+      readonly seen?: number | undefined;
+      readonly missing?: number;
+      readonly answer?: Answer;
+      readonly token?: string;
+    }
+    const give = (
+      taskId: string,
+      { by, acceptances = [], seen, missing = 0, answer = { action: "accept", content: content("yes") }, token }: Given,
+    ) =>
+      store.answer({
+        taskId,
+        key: "pay",
+        digest: "digest-of-pay",
+        answer,
+        by,
+        quorum: { acceptances, missing, ...(seen !== undefined && { seen }) },
+        nowMs: Date.now(),
+        graceMs: GRACE_MS,
+        ...(token !== undefined && { token }),
+      });
+    const again = (taskId: string, answer: Answer, by: string) =>
+      store.answer({ taskId, key: "pay", answer, by, nowMs: Date.now(), graceMs: GRACE_MS });
+
+    test("stays open, keeps who has accepted, wakes who follows the task and makes no run due until the last one has", async () => {
+      const taskId = await parked();
+      const first = [acceptance("eve ☃", "with thanks ☃")];
+      const { onChange, stop } = await countWakes(taskId);
+      expect(await give(taskId, { by: "eve ☃", acceptances: first, missing: 2 })).toEqual({ receipt: "accepted" });
+      await vi.waitFor(() => expect(onChange).toHaveBeenCalledTimes(1));
+      stop();
+      const task = await life.load(taskId);
+      expect(task).toMatchObject({ status: "input_required", asks: [{ audience, accepted: { acceptances: first } }] });
+      expect(task.asks[0]?.accepted?.revision).toBe(task.revision);
+      expect(await overdueAt(Date.now() + HOUR_MS / 2, taskId)).toBeUndefined();
+
+      const second = [...first, acceptance("bob")];
+      expect(await give(taskId, { by: "bob", acceptances: second, missing: 1, seen: task.revision })).toEqual({ receipt: "accepted" });
+      const third = [...second, acceptance("kim")];
+      const settled = await give(taskId, { by: "kim", acceptances: third, seen: (await life.load(taskId)).revision });
+      expect(settled).toEqual({ receipt: "accepted", nextRun: 2 });
+      const begun = await begin(taskId, 2);
+      expect(begun.type === "begun" && begun.task.asks).toEqual([]);
+      expect(begun.type === "begun" && begun.journal.get("ask:pay")?.outcome).toEqual({
+        type: "answer",
+        answer: accept("yes"),
+        by: "kim",
+        accepted: third,
+      });
+      for (const { by = "", content: said } of third)
+        expect(await again(taskId, { action: "accept", content: said }, by)).toMatchObject({ receipt: "duplicate" });
+      expect(await again(taskId, accept("yes"), "joe")).toEqual({ receipt: "late" });
+      expect(await again(taskId, accept("no"), "kim")).toEqual({ receipt: "late" });
+    });
+
+    test("takes of many at once one: the others are overtaken, nothing of theirs is kept, and each counts when it looks again", async () => {
+      const taskId = await parked();
+      const people = ["eve", "bob", "kim", "joe"];
+      const at = await Promise.all(people.map((by) => give(taskId, { by, acceptances: [acceptance(by)], missing: 2 })));
+      expect(at.map(({ receipt }) => receipt).toSorted()).toEqual(["accepted", "overtaken", "overtaken", "overtaken"]);
+      const { asks, revision } = await life.load(taskId);
+      const counted = asks[0]?.accepted?.acceptances ?? [];
+      expect(counted.map(({ by }) => by)).toEqual([people[at.findIndex(({ receipt }) => receipt === "accepted")]]);
+      // One that settles it by an old count would leave out who was counted since.
+      expect(await give(taskId, { by: "joe", acceptances: [acceptance("joe")] })).toEqual({ receipt: "overtaken" });
+      expect(await give(taskId, { by: "joe", answer: { action: "decline" } })).toEqual({ receipt: "overtaken" });
+      expect(await life.load(taskId)).toMatchObject({ status: "input_required", revision });
+    });
+
+    test("a decline, and a deadline, settle it with who had accepted by then", async () => {
+      for (const action of ["decline", "timeout"] as const) {
+        const taskId = await parked();
+        const acceptances = [acceptance("eve")];
+        await give(taskId, { by: "eve", acceptances, missing: 2 });
+        const { revision } = await life.load(taskId);
+        const hold = action === "timeout" ? { token: await life.begin({ taskId, run: 2 }) } : {};
+        expect(await give(taskId, { by: "bob", answer: { action }, acceptances, seen: revision, ...hold })).toMatchObject({
+          receipt: "accepted",
+        });
+        expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
+        expect((await journalOf(taskId, 2)).get("ask:pay")?.outcome).toEqual({
+          type: "answer",
+          answer: { action },
+          by: "bob",
+          accepted: acceptances,
+        });
+        expect(await again(taskId, { action: "accept", content: content("yes") }, "eve")).toMatchObject({ receipt: "duplicate" });
+        expect(await again(taskId, { action }, "bob")).toMatchObject({ receipt: "duplicate" });
+        expect(await again(taskId, { action }, "eve")).toEqual({ receipt: "late" });
+      }
+    });
+
+    test("is forgotten with those who had accepted, when it is withdrawn, its task ends, or begins anew", async () => {
+      const half = async () => {
+        const taskId = await parked();
+        await give(taskId, { by: "eve", acceptances: [acceptance("eve")], missing: 2 });
+        return taskId;
+      };
+      const cancelled = await half();
+      await store.cancel({ taskId: cancelled, nowMs: Date.now(), message: "" });
+      expect((await life.load(cancelled)).asks).toEqual([]);
+      expect(await again(cancelled, accept("yes"), "eve")).toEqual({ receipt: "late" });
+
+      const restarted = await half();
+      const token = await life.begin({ taskId: restarted, run: 2 });
+      const park = { taskId: restarted, nowMs: Date.now(), entries: [], dueAtMs: Date.now(), attempt: 0, graceMs: GRACE_MS };
+      await store.park({ ...park, token, asks: [], restart: { arguments: {} } });
+      const next = await life.begin({ taskId: restarted, run: 3 });
+      await store.park({ ...park, token: next, asks: [{ ...anAsk("pay"), audience }] });
+      expect((await life.load(restarted)).asks[0]).not.toHaveProperty("accepted");
     });
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
-export function questions({ store, events, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
+export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
   describe("park", () => {
     test("I3: the task is input_required with its asks in the order in which they were put, round after round", async () => {
       const [size, name, later] = [anAsk("size", { onTimeout: { default: { size: "2" } } }), anAsk("name"), anAsk("a-later-one")];
@@ -284,7 +284,7 @@ export function questions({ store, events, newTaskId, life, overdueAt, begin, re
       const taskId = await life.parked([anAsk("size")]);
       const { revision } = await life.load(taskId);
       const onChange = vi.fn();
-      const stop = await events.watch(taskId, onChange);
+      const stop = await wakeUps.watch(taskId, onChange);
 
       await refuse(taskId, "size");
 

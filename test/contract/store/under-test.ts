@@ -1,11 +1,11 @@
 /** A store as its contract sees it, and the handful of things that most of its tests do. */
-import type { Entry, KeyedEntry, TaskEvents, TaskStore } from "@parley/core";
+import type { Entry, KeyedEntry, WakeUps, TaskStore } from "@parley/core";
 import { vi } from "vitest";
 import { aLife, LEASE_MS, newTaskId as newPlainTaskId, newToken, WEEK_MS } from "../builders.ts";
 
 export interface StoreUnderTest {
   readonly store: TaskStore;
-  readonly events: TaskEvents;
+  readonly wakeUps: WakeUps;
   /** Ids of tasks that the store seals, if it seals any. */
   readonly newTaskId?: () => string;
   close(): Promise<void>;
@@ -16,13 +16,13 @@ export type UnderTest = ReturnType<typeof underTest>;
 /** `current` is asked when a test runs: tests are described before there is a store. */
 export function underTest(current: () => StoreUnderTest, partitions: number) {
   const store = late(() => current().store);
-  const events = late(() => current().events);
+  const wakeUps = late(() => current().wakeUps);
   const newTaskId = () => (current().newTaskId ?? newPlainTaskId)();
   const begin = (taskId: string, run: number, { token = newToken(), nowMs = Date.now() } = {}) =>
     store.begin({ taskId, run, token, nowMs, leaseMs: LEASE_MS });
   return {
     store,
-    events,
+    wakeUps,
     partitions,
     newTaskId,
     life: aLife(store, newTaskId),
@@ -40,7 +40,7 @@ export function underTest(current: () => StoreUnderTest, partitions: number) {
     },
     async countWakes(taskId: string) {
       const onChange = vi.fn();
-      return { onChange, stop: await events.watch(taskId, onChange) };
+      return { onChange, stop: await wakeUps.watch(taskId, onChange) };
     },
   };
 }

@@ -4,12 +4,12 @@ import { describe, expect, test, vi } from "vitest";
 import { aCall, anAsk, GRACE_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
-export function wakeUps({ store, events, newTaskId, life }: UnderTest): void {
+export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
   describe("wake-ups", () => {
     test("every change that clients can see wakes who watches the task, after it can be read", async () => {
       const taskId = newTaskId();
       const seen: number[] = [];
-      const stop = await events.watch(taskId, () => {
+      const stop = await wakeUps.watch(taskId, () => {
         void store.load(taskId).then((task) => seen.push(task?.revision ?? 0));
       });
       const wakesAt = (revision: number) => vi.waitFor(() => expect(seen.at(-1)).toBe(revision));
@@ -32,9 +32,9 @@ export function wakeUps({ store, events, newTaskId, life }: UnderTest): void {
     test("who stopped watching, and who watches another task, is left alone", async () => {
       const [taskId, other] = [await life.create(), await life.create()];
       const calls: string[] = [];
-      const stopped = await events.watch(taskId, () => calls.push("stopped"));
-      const watching = await events.watch(taskId, () => calls.push("watching"));
-      const elsewhere = await events.watch(other, () => calls.push("elsewhere"));
+      const stopped = await wakeUps.watch(taskId, () => calls.push("stopped"));
+      const watching = await wakeUps.watch(taskId, () => calls.push("watching"));
+      const elsewhere = await wakeUps.watch(other, () => calls.push("elsewhere"));
 
       stopped();
       await life.cancel(taskId);
@@ -47,9 +47,9 @@ export function wakeUps({ store, events, newTaskId, life }: UnderTest): void {
 
     test("an announcement reaches every listener", async () => {
       const heard: unknown[] = [];
-      const stop = await events.onAnnouncement((announcement) => heard.push(announcement));
+      const stop = await wakeUps.onAnnouncement((announcement) => heard.push(announcement));
 
-      await events.announce({ type: "resource", uri: "file:///a b" });
+      await wakeUps.announce({ type: "resource", uri: "file:///a b" });
 
       await vi.waitFor(() => expect(heard.some((item) => isDeepStrictEqual(item, { type: "resource", uri: "file:///a b" }))).toBe(true));
       stop();

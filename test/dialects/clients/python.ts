@@ -1,24 +1,15 @@
 /**
- * The Python clients: the official SDK, blocking and with `input_required`, and FastMCP with its tasks. They live in a virtual environment
- * outside of the tree, made once for each set of versions, and run in one process for all calls.
+ * The Python clients: the official SDK, blocking and with `input_required`, and FastMCP with its tasks. They run in one process for
+ * all calls.
  */
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rename, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { MAIN } from "../../support/pipe.ts";
+import { ENVIRONMENT, missingPython } from "../../support/python-packages.ts";
 import { type Call, type Dialect, failedWith, type Told, WITHOUT_TASKS } from "../dialect.ts";
 import type { Reply } from "../scenarios.ts";
-
-const PACKAGES = ["mcp==2.3.0", "fastmcp==4.1.2", "fastmcp-tasks==4.1.2"];
-/** Where their Python is, once it is installed. */
-export const ENVIRONMENT = join(tmpdir(), `parley-python-${PACKAGES.join("-").replaceAll(/[^\w.-]/g, "_")}`);
-const INSTALL_MS = 300_000;
-
-const run = promisify(execFile);
 
 type Line =
   | { readonly type: "ready" }
@@ -98,33 +89,4 @@ export async function startPython(): Promise<
       await exit;
     },
   };
-}
-
-/** Installs them. Why that cannot be, where it cannot. */
-export async function missingPython(): Promise<string | undefined> {
-  return await install().then(
-    () => undefined,
-    (error: unknown) => `Python clients cannot be installed: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}`,
-  );
-}
-
-/** Made elsewhere and moved into place whole, so that a run that was broken off leaves no half of it. */
-async function install(): Promise<void> {
-  if (await stat(ENVIRONMENT).catch(() => undefined)) return;
-  const draft = await mkdtemp(join(tmpdir(), "parley-python-"));
-  try {
-    await run("python3", ["-m", "venv", draft], { timeout: INSTALL_MS });
-    await run(
-      join(draft, "bin/python"),
-      ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--retries=1", "--timeout=10", ...PACKAGES],
-      {
-        timeout: INSTALL_MS,
-      },
-    );
-    await rename(draft, ENVIRONMENT);
-  } catch (error) {
-    await rm(draft, { recursive: true, force: true });
-    // Another run was quicker.
-    if (!(await stat(ENVIRONMENT).catch(() => undefined))) throw error;
-  }
 }

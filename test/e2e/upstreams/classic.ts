@@ -57,6 +57,8 @@ const TOOLS = [
   tool("capabilities"),
   tool("sampled"),
   tool("rooted"),
+  tool("form"),
+  tool("page"),
 ];
 
 const TOPIC = { name: "topic", title: "Topic", description: "About what.", required: true };
@@ -97,13 +99,23 @@ function build(): McpServer {
         const { content } = await elicit(`How many for ${said}?`, SIZE);
         return text(`${said}: ${String(content?.["size"])}`);
       }
+      case "form":
+      case "page": {
+        const url = { mode: "url", message: `Sure of ${said}?`, url: `https://example.com/${said}`, elicitationId: randomUUID() } as const;
+        const asked = params.name === "form" ? elicit(`Sure of ${said}?`) : server.elicitInput(url, { timeout: 600_000 });
+        const answer = await asked.catch(({ code }: { code?: number }) => ({ refused: code ?? "by the SDK" }));
+        mark(`outcome ${said}`);
+        return text({ said, ...answer });
+      }
       case "visit": {
+        const elicitationId = randomUUID();
         const answer = await server.elicitInput({
           mode: "url",
           message: `Visit for ${said}`,
           url: `https://example.com/${said}`,
-          elicitationId: randomUUID(),
+          elicitationId,
         });
+        if (answer.action === "accept") await server.createElicitationCompletionNotifier(elicitationId)();
         return text({ said, ...answer });
       }
       case "two": {

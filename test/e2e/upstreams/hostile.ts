@@ -27,6 +27,8 @@ const TOOLS = [
   "slow-bytes",
   "unknown-method",
   "large-log",
+  "task-none",
+  "task-unknown",
   "plain",
 ];
 
@@ -114,6 +116,8 @@ async function call(name: string, id: unknown, stream: ServerResponse): Promise<
         stream.write(event({ method: "notifications/message", params: { level: "info", data: "x".repeat(1_000_000) } }));
       }
       return void end(text("told"));
+    case "task-unknown":
+      return void end({ task: { taskId: "task", status: "working", createdAt: "2026-01-01T00:00:00Z", ttl: null, pollInterval: 1 } });
     default:
       return void end(text(name));
   }
@@ -149,21 +153,31 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   }
   if (method === "initialize") {
     sessions += 1;
-    const capabilities = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: {}, logging: {} };
+    const capabilities = {
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: {},
+      completions: {},
+      logging: {},
+      tasks: { requests: { tools: { call: {} } }, cancel: {} },
+    };
     const said = { protocolVersion: "2025-11-25", serverInfo: { name: "hostile", version: "1" }, capabilities };
     return void answer(said, { "mcp-session-id": `session-${sessions}` });
   }
   if (method === "tools/list") {
     readings += 1;
     const names = [...TOOLS, `only-${readings}`];
-    return void answer({ tools: names.map((name) => ({ name, inputSchema: { type: "object" } })) });
+    const execution = { taskSupport: "required" };
+    return void answer({
+      tools: names.map((name) => ({ name, inputSchema: { type: "object" }, ...(name.startsWith("task-") && { execution }) })),
+    });
   }
   if (method === "tools/call") {
     response.writeHead(200, { "content-type": "text/event-stream" });
     return await call(params?.name ?? "", id, response);
   }
   if (id === undefined) return void response.writeHead(202).end();
-  // Prompts and resources were promised.
+  // Prompts, resources, completions and tasks were promised.
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } }));
 }

@@ -25,6 +25,18 @@ const handler = createMcpHandler(() => {
     const content = acceptedContent(inputResponses, "confirm");
     return text(JSON.stringify({ said, state: ctx.mcpReq.requestState(), response: inputResponses["confirm"], content }));
   });
+  const asks = {
+    form: (message: string) => inputRequired.elicit({ message, requestedSchema: z.object({ ok: z.boolean() }) as never }),
+    page: (message: string, said: string) => inputRequired.elicitUrl({ message, url: `https://example.com/${said}` }),
+  };
+  for (const [name, ask] of Object.entries(asks)) {
+    server.registerTool(name, { description: "Asks.", inputSchema: z.object({ text: z.string() }) }, ({ text: said }, ctx) => {
+      const answer = ctx.mcpReq.inputResponses?.["only"];
+      if (!answer) return inputRequired({ inputRequests: { only: ask(`Sure of ${said}?`, said) }, requestState: said });
+      mark(`outcome ${said}`);
+      return text(JSON.stringify({ said, ...answer }));
+    });
+  }
   return server;
 });
 

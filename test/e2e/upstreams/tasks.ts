@@ -7,6 +7,7 @@
  *   review    a task that asks two things one after the other, and ends with the answers
  *   break     a task that fails
  *   drop      a task that the server cancels
+ *   form      a task that asks once, by a form; page: by a page to visit
  *   plain     no task
  *
  * Each effect is a line in MARKS. Its tasks are kept in the file TASKS, so that they outlive the process.
@@ -18,7 +19,7 @@ import type { AddressInfo } from "node:net";
 
 const EXTENSION = "io.modelcontextprotocol/tasks";
 const FORM = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
-const QUESTIONS = ["first", "second"];
+const QUESTIONS: Readonly<Record<string, readonly string[]>> = { review: ["first", "second"], form: ["only"], page: ["only"] };
 
 interface Kept {
   readonly tool: string;
@@ -45,12 +46,15 @@ const content = (said: unknown) => ({ resultType: "complete", content: [{ type: 
 function shown(taskId: string, task: Kept): object {
   const { tool, text, answers } = task;
   const createdAt = "2026-07-28T10:00:00Z";
-  const open = tool === "review" ? QUESTIONS.find((key) => answers[key] === undefined) : undefined;
+  const questions = QUESTIONS[tool];
+  const open = questions?.find((key) => answers[key] === undefined);
   if (task.status === "working" && tool === "work" && task.looks >= Number(text)) task.status = "completed";
   if (task.status === "working" && tool === "break" && task.looks > 0) task.status = "failed";
   if (task.status === "working" && tool === "drop" && task.looks > 0) task.status = "cancelled";
-  if (tool === "review" && task.status !== "cancelled") task.status = open === undefined ? "completed" : "input_required";
-  const params = { mode: "form", message: `${open} of ${text}?`, requestedSchema: FORM };
+  if (questions && task.status !== "cancelled") task.status = open === undefined ? "completed" : "input_required";
+  const message = `${open} of ${text}?`;
+  const params =
+    tool === "page" ? { mode: "url", message, url: `https://example.com/${text}` } : { mode: "form", message, requestedSchema: FORM };
   return {
     resultType: "complete",
     taskId,
@@ -60,7 +64,9 @@ function shown(taskId: string, task: Kept): object {
     ttlMs: 3_600_000,
     pollIntervalMs: 100,
     ...(task.status === "input_required" && open !== undefined && { inputRequests: { [open]: { method: "elicitation/create", params } } }),
-    ...(task.status === "completed" && { result: content({ text, answers }) }),
+    ...(task.status === "completed" && {
+      result: content(tool === "review" || tool === "work" ? { text, answers } : { said: text, ...(answers["only"] as object) }),
+    }),
     ...(task.status === "failed" && { error: { code: -32099, message: "it broke", data: { part: "axle" } } }),
   };
 }
@@ -75,7 +81,7 @@ function handle(method: string, params: Params): object | undefined {
     }
     case "tools/list": {
       const inputSchema = { type: "object", properties: { text: { type: "string" } } };
-      const names = ["work", "review", "break", "drop", "plain"];
+      const names = ["work", "review", "break", "drop", "form", "page", "plain"];
       return { resultType: "complete", tools: names.map((each) => ({ name: each, inputSchema })), ttlMs: 0, cacheScope: "public" };
     }
     case "tools/call": {
@@ -100,7 +106,7 @@ function handle(method: string, params: Params): object | undefined {
       for (const [key, answer] of Object.entries(params.inputResponses ?? {})) {
         if (!task || task.answers[key] !== undefined) continue;
         task.answers[key] = answer;
-        mark(`answered ${key} ${task.text}`);
+        mark(key === "only" ? `outcome ${task.text}` : `answered ${key} ${task.text}`);
       }
       return { resultType: "complete" };
     }

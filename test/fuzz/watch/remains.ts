@@ -9,7 +9,7 @@ import type { FrontEnd, Member, State, System } from "../system.ts";
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const GROWTH_BYTES_MAX = 32 * 1_048_576;
 /** Streams that were left in the last moment, and the calls behind them. */
-const RELEASED_WITHIN_MS = 15_000;
+const RELEASED_WITHIN_MS = 60_000;
 const HELD = ["parley_calls_held", "parley_listens_open"];
 
 /** Of streams and calls that nobody waits for any more. */
@@ -73,7 +73,7 @@ export async function everlastingKeys({ deployment }: System): Promise<RunFindin
         await Promise.all(taskIds.map((taskId) => backend.store.cancel({ taskId, nowMs: backend.now(), message: "The run is over." })));
         return taskIds.length === 0;
       },
-      { timeoutMs: 60_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     // Runs that were under way find that their task has ended.
     await until(async () => (await keys()).every((key) => !/:run:\d+-(\w{4}-)?[\w-]{22}\.\d+(\.overtaken)?$/.test(key)), {

@@ -2,25 +2,29 @@
 
 export interface Trail {
   /** Notes a case. Call what it returns when the case is over. */
-  begin(name: string): () => void;
-  /** Names of the cases that were under way, those that took longest first. */
-  during(fromMs: number, toMs: number): string[];
+  begin(step: Step): () => void;
+  /** The cases that were under way, those that took longest first. */
+  during(fromMs: number, toMs: number): readonly Step[];
 }
 
-interface Step {
+export interface Step {
   readonly name: string;
+  /** Sends the case once more. */
+  readonly again: () => Promise<void>;
+}
+
+interface Span extends Step {
   readonly fromMs: number;
   toMs: number;
 }
 
 const KEPT = 20_000;
-const SHOWN = 4;
 
 export function createTrail(): Trail {
-  const steps: Step[] = [];
+  const steps: Span[] = [];
   return {
-    begin(name) {
-      const step = { name, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+    begin(begun) {
+      const step = { ...begun, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
       steps.push(step);
       if (steps.length > KEPT) steps.splice(0, KEPT / 2);
       return () => {
@@ -28,10 +32,6 @@ export function createTrail(): Trail {
       };
     },
     during: (fromMs, toMs) =>
-      steps
-        .filter((step) => step.fromMs <= toMs && step.toMs >= fromMs)
-        .toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))
-        .slice(0, SHOWN)
-        .map(({ name }) => name),
+      steps.filter((step) => step.fromMs <= toMs && step.toMs >= fromMs).toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs)),
   };
 }

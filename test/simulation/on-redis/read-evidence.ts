@@ -4,11 +4,11 @@
  * A change counts from when it was sent, if it has happened at all: its consequences come later. One whose sender died before it knew
  * is told from what later runs found. A run counts from when its `begin` was answered.
  */
-import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type ParkRequest, split, type Task } from "@parley/core";
+import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type ParkRequest, type Task } from "@parley/core";
 import { createProcess, type Process } from "../process.ts";
 import type { Effect, Program } from "../program.ts";
 import type { Stage } from "../interpret.ts";
-import { createWitness, type Job, type Witness, type Work } from "../witness.ts";
+import { createWitness, type Job, waitedIn, type Witness, type Work } from "../witness.ts";
 import type { Death, Line, Tried } from "./evidence.ts";
 
 export interface Evidence {
@@ -91,7 +91,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
     const result = resultOf(line, at);
     if (result === undefined) return;
     const { asks = [] } = request as unknown as Partial<ParkRequest>;
-    witness.observe({ name, request, result, asks: split(asks).asks });
+    witness.observe({ name, request, result, asks: waitedIn(asks) });
     const { token } = request as { token?: string };
     const isEnd = name === "park" ? (result as { type: string }).type !== "refused" : name === "finish" && result === "finished";
     if (isEnd && holder?.token === token) holder = undefined;
@@ -104,6 +104,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
     const lost = holder?.process;
     const job: Job = {
       id: jobs.size,
+      taskId: "",
       process,
       run,
       disturbedBefore: process.disturbed + (lost === process ? 1 : 0),

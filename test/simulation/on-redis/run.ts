@@ -5,16 +5,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   answerTask,
+  type Ask,
+  type AwaitedEvent,
   createTask,
   DEFAULT_SETTINGS,
   isFinished,
   type Json,
   type JsonObject,
   type Log,
+  ParleyError,
+  receiveEvent,
   type Services,
   type Task,
 } from "@parley/core";
-import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { createScope, createValidator, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { connectRedis } from "@parley/redis";
 import { createRandom, type Random } from "../../chaos/random.ts";
 import { inParallel } from "../../chaos/in-parallel.ts";
@@ -26,8 +30,9 @@ import type { Violation } from "../rules.ts";
 import { withStrays } from "../strays.ts";
 import { readDeaths, readLines, writeDeath } from "./evidence.ts";
 import { readEvidence } from "./read-evidence.ts";
-import { CALLER } from "../world.ts";
+import { CALLER, PEOPLE } from "../world.ts";
 import { toolOf } from "./tool.ts";
+import { pathOf } from "../witness.ts";
 import { watchStore } from "./watch-store.ts";
 
 export interface RunOnRedis {
@@ -72,9 +77,13 @@ const WORKERS = 2;
 /** What takes a minute in the simulation takes three seconds here. */
 const TIME_SCALE = 20;
 /** A run that was killed begins again after 5 to 8 seconds, and may be killed again. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 300_000;
 /** How long workers are still killed once the last program has started. */
 const TROUBLE_MS = 10_000;
+/** By these workers give out tokens of events, and the driver knows them. */
+const SECRET = "of the simulation and of nothing else at all";
+const PUBLIC_URL = "https://parley.test";
+const TOKENS = eventTokens({ secrets: [SECRET], publicUrl: PUBLIC_URL });
 const WORKER_ENV = {
   PARLEY_LEASE: "1s",
   PARLEY_RENEW_EVERY: "300ms",
@@ -82,6 +91,8 @@ const WORKER_ENV = {
   PARLEY_INLINE_SLEEP_MAX: "50ms",
   PARLEY_TAKEOVERS_MAX: "1000",
   PARLEY_SHOW_ERRORS: "true",
+  PARLEY_SECRET: SECRET,
+  PARLEY_PUBLIC_URL: PUBLIC_URL,
 };
 const TOOL = join(import.meta.dirname, "tool.ts");
 const WORKER = "test/simulation/on-redis/worker.ts";
@@ -97,10 +108,13 @@ export function programsFrom(seed: number, count: number): Seeded[] {
   return programs;
 }
 
-/** The same program with shorter sleeps and deadlines. */
+/** The same program with shorter sleeps and deadlines, of one tool, which undoes nothing: nobody cancels here, and few programs fail. */
 function inHaste(program: Program): Program {
-  const hasten = (key: string, value: unknown) =>
-    (key === "ms" || key === "timeoutMs") && typeof value === "number" ? Math.ceil(value / TIME_SCALE) : value;
+  const hasten = (key: string, value: unknown): unknown => {
+    if ((key === "ms" || key === "timeoutMs") && typeof value === "number") return Math.ceil(value / TIME_SCALE);
+    if (key === "compensates") return undefined;
+    return key === "op" && value === "child" ? "step" : value;
+  };
   return JSON.parse(JSON.stringify(program, hasten)) as Program;
 }
 
@@ -111,7 +125,7 @@ export async function runOnRedis(request: RunOnRedis): Promise<RedisReport> {
   const services: Services = {
     store: watchStore(backend.store, directory).store,
     queue: backend.queue,
-    events: backend.events,
+    wakeUps: backend.wakeUps,
     ids: backend.ids,
     clock: { ...systemClock, now: backend.now },
     scope: createScope(),
@@ -119,6 +133,7 @@ export async function runOnRedis(request: RunOnRedis): Promise<RedisReport> {
     validate: createValidator(),
     log: silent,
     settings: { ...DEFAULT_SETTINGS, graceMs: 300 },
+    eventTokens: TOKENS,
   };
   const workers = await startWorkers(request, directory);
   const lived: Lived[] = [];
@@ -228,7 +243,10 @@ async function live(services: Services, seeded: Seeded, directory: string): Prom
     last = await services.store.load(taskId);
     if (!last || isFinished(last.status)) break;
     const open = last.asks.filter(() => random.chance(0.6));
-    const replies = open.map(({ key, request }): [string, JsonObject] => [key, drawReply(random, pathOf(request))]);
+    const [ofTwo, ofOne] = [open.filter(isOfTwo), open.filter((ask) => !isOfTwo(ask))];
+    for (const { key, request } of ofTwo) await answer(services, taskId, [[key, drawReply(random, pathOf(request))]], random.pick(PEOPLE));
+    for (const { key, request } of last.events ?? []) if (random.chance(0.6)) await tell(services, taskId, key, drawBody(random, request));
+    const replies = ofOne.map(({ key, request }): [string, JsonObject] => [key, drawReply(random, pathOf(request))]);
     const old = random.chance(0.1) ? [...answered].slice(-1) : [];
     for (const [key, reply] of replies) answered.set(key, reply);
     // Answers to several questions come together, one after the other, or twice.
@@ -239,13 +257,26 @@ async function live(services: Services, seeded: Seeded, directory: string): Prom
   return { ...seeded, taskId, last };
 }
 
-async function answer(services: Services, taskId: string, replies: readonly (readonly [string, JsonObject])[]): Promise<void> {
-  if (replies.length > 0) await answerTask(services, { taskId, caller: CALLER, replies: Object.fromEntries(replies) });
+type Replies = readonly (readonly [key: string, reply: JsonObject])[];
+
+async function answer(services: Services, taskId: string, replies: Replies, caller = CALLER): Promise<void> {
+  if (replies.length > 0) await answerTask(services, { taskId, caller, replies: Object.fromEntries(replies) });
 }
 
-/** The question names who asks (interpret.ts). */
-function pathOf(request: Task["asks"][number]["request"]): string {
-  return ("message" in request ? request.message : "").split(" ")[0] ?? "";
+async function tell(services: Services, taskId: string, key: string, body: JsonObject): Promise<void> {
+  const { token } = TOKENS.tokenOf(taskId, key);
+  // Too late, or of no form: its sender is told so.
+  await receiveEvent(services, { token, body }).catch((error: unknown) => {
+    if (!(error instanceof ParleyError)) throw error;
+  });
+}
+
+function isOfTwo({ audience }: Ask): boolean {
+  return audience?.quorum !== undefined;
+}
+
+function drawBody(random: Random, request: AwaitedEvent["request"]): JsonObject {
+  return { drawn: random.between(1, 1_000_000), for: pathOf(request) };
 }
 
 function drawReply(random: Random, path: string): JsonObject {

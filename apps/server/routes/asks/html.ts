@@ -64,7 +64,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 // Not named `html`: formatters take such templates apart, and the style sheet is known by its hash.
-export function page(title: string, body: Html): string {
+export function page(title: string, body: Html, head?: Html): string {
   return markup`<!doctype html>
 <html lang="en">
 <head>
@@ -72,6 +72,7 @@ export function page(title: string, body: Html): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${title}</title>
+${head}
 <style>${new Html(STYLE)}</style>
 </head>
 <body>

@@ -7,28 +7,19 @@
  * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this person for this
  * question (a signed token).
  */
-import {
-  type Caller,
-  type FilesWanted,
-  isCounted,
-  leavePage,
-  noteShown,
-  ParleyError,
-  type Rated,
-  SCOPES,
-  visitPage,
-  type OpenPage,
-} from "@parley/core";
+import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, visitPage } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { gate } from "../../front-end/gate.ts";
 import { takeUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
-import { requireScopes } from "../../front-end/protected-resource.ts";
 import { addressed, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { filesPage, NOTICES, type NoticeName, noticePage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
+import { DOOR, formOf, notice, permit, sendShown, showErrors, shownBy } from "./every-page.ts";
+import type { Grants } from "./grants.ts";
+import type { Visits } from "./visits.ts";
+import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
 
 export interface AsksRoute {
   readonly frontEnd: FrontEnd;
@@ -36,16 +27,17 @@ export interface AsksRoute {
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
   readonly visitors: Visitors;
+  readonly grants: Grants;
+  readonly visits: Visits;
 }
 
 /** A character of a secret takes up to nine bytes in a form. */
 const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
-const DOOR = "page";
 /** Uploads that one front end takes at once. */
 export const UPLOADS_MAX = 100;
 
-export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors }: AsksRoute): void {
-  const { services, resource, rates, limits, log } = frontEnd;
+export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors, grants, visits }: AsksRoute): void {
+  const { services, limits } = frontEnd;
 
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
@@ -63,14 +55,8 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return { taskId, key, caller: request.caller, door: DOOR };
   };
 
-  /** Before anything is done: throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
-  async function permit({ caller }: FastifyRequest, rate: Rated): Promise<void> {
-    if (resource) requireScopes(caller, [SCOPES.answer], "the page");
-    if (isCounted(caller)) await rates.take(caller, rate, 1);
-  }
-
   scope.get(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
-    await permit(request, "reads");
+    await permit(frontEnd, request, "reads");
     const ref = refOf(request);
     const visit = await visitPage(services, ref);
     if (visit.type !== "open") return notice(reply, visit.type);
@@ -80,7 +66,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
 
   scope.post(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
     if (!isOwnForm(request)) return notice(reply, "foreign");
-    await permit(request, "answers");
+    await permit(frontEnd, request, "answers");
     const ref = refOf(request);
     const visit = await visitPage(services, ref);
     if (visit.type !== "open") return notice(reply, visit.type);
@@ -91,6 +77,10 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const [shown, token, action] = [body.get("shown"), body.get("token"), body.get("action")];
     if (shown === null || token === null || !signatures.verify(formOf(ref, shown), token)) return notice(reply, "stale");
     if (action === "decline") return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
+    if (page.kind === "oauth" || page.kind === "visit") {
+      if (action !== "accept") return notice(reply, "unreadable");
+      return await (page.kind === "oauth" ? grants : visits).begin(request, reply, { taskId: ref.taskId, page: visit.page });
+    }
     const secret = body.get("secret");
     if (page.kind === "files") return show(request, reply, visit.page, "Choose a file, or decline.");
     if (action !== "accept" || secret === null) return notice(reply, "unreadable");
@@ -144,11 +134,13 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
 
   function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {
     const { caller } = request;
-    const { taskId, key } = refOf(request);
-    const token = signatures.sign(formOf({ taskId, key, caller }, page.ask.digest));
-    const shown = { page, caller, token, ...(problem !== undefined && { problem }) };
+    const { taskId } = refOf(request);
+    const toShow = { caller, taskId, page, ...(problem !== undefined && { problem }) };
+    if (page.page.kind === "visit") return visits.show(reply, toShow);
+    if (page.page.kind === "oauth") return grants.show(reply, toShow);
+    const shown = shownBy(signatures, toShow);
     const text = page.page.kind === "files" ? filesPage({ wanted: within(page.page), shown }) : secretPage(shown);
-    return sendPage(reply, problem === undefined ? 200 : 422, text);
+    return sendShown(reply, toShow, text);
   }
 
   /** Browsers say where a form comes from. One that says nothing is no browser, and has nobody's cookies. */
@@ -159,64 +151,5 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
   }
 
-  scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
-    const name = noticeOf(error);
-    if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
-    if (name !== "broken") {
-      log.info(
-        { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
-        "page refused",
-      );
-      return notice(reply, name);
-    }
-    const defectId = services.ids.uuid();
-    log.error({ requestId: request.id, defectId, err: error }, "request failed");
-    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator finds it by ${defectId}.`));
-  });
-}
-
-/** What a form's token is signed for: this person, this ask as it was shown. */
-function formOf({ taskId, key, caller: { tenant, principal } }: { taskId: string; key: string; caller: Caller }, digest: string): string {
-  return ["form", tenant, principal, taskId, key, digest].join("\n");
-}
-
-/** Fastify forgets the type where an error is answered. */
-function sendPage(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).type("text/html; charset=utf-8").send(text);
-}
-
-function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
-  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
-}
-
-function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
-  if (error instanceof ParleyError) {
-    switch (error.code) {
-      case "TASK_NOT_FOUND":
-        return "unknown";
-      case "SCOPE_INSUFFICIENT":
-        return "refused";
-      case "CREDENTIALS_MISSING":
-        return "strange";
-      case "QUOTA_EXCEEDED":
-        return "busy";
-      case "UNAVAILABLE":
-      case "PROVIDER_UNAVAILABLE":
-      case "PROVIDER_INVALID":
-      case "OVERLOADED":
-      case "FILES_UNAVAILABLE":
-      case "CONTENT_KEY_MISSING":
-        return "away";
-      case "CONTENT_ERASED":
-      case "CONTENT_DAMAGED":
-        return "closed";
-      case "LOGIN_REFUSED":
-        return "not-begun";
-      default:
-        return error.code.startsWith("TOKEN_") ? "refused" : "broken";
-    }
-  }
-  if (error.statusCode === 401) return "strange";
-  if (error.statusCode === 413) return "large";
-  return error.statusCode !== undefined && error.statusCode < 500 ? "unreadable" : "broken";
+  showErrors(scope, frontEnd, visitors);
 }

@@ -83,6 +83,8 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
       await files.put(taskId, id, rest(head, next));
       return { id, name, type, size, sha256: hash.digest("hex") };
     } catch (error) {
+      // An iterator that is left open keeps its stream from flowing, and the request from its end.
+      await chunks.return?.();
       if (error instanceof Stop) return refuse(stream, error.refused);
       stream.resume();
       throw error;

@@ -62,6 +62,63 @@ ${openedBy(caller)}`,
   );
 }
 
+export interface GrantView {
+  readonly shown: Shown;
+  /** Of the provider, as people know it. */
+  readonly title: string;
+  readonly scopes: readonly string[];
+  /** Where the form goes: the page may be shown at another address. */
+  readonly action: string;
+}
+
+export function grantPage({ shown: { page: asked, caller, token, problem }, title, scopes, action }: GrantView): string {
+  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  return page(
+    `Access to ${title}`,
+    markup`${said(asked.message, asked.call.name)}
+<p>It wants to use your account at <strong>${title}</strong> for:</p>
+<ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
+<form method="post" action="${action}">
+${hidden(asked.ask.digest, token)}
+${fault}
+<p class="quiet">You log in there, and are asked whether you allow it. The tool can use the access until it has ended. Neither your client nor its model sees it.</p>
+${actions(`Continue to ${title}`)}
+</form>
+${openedBy(caller)}`,
+  );
+}
+
+export function visitPage(
+  { page: asked, caller, token, problem }: Shown,
+  { host, action }: { readonly host: string; readonly action: string },
+): string {
+  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  return page(
+    `A visit to ${host}`,
+    markup`${said(asked.message, asked.call.name)}
+<p>It sends you to <strong>${host}</strong>, and continues when you come back from there.</p>
+<form method="post" action="${action}">
+${hidden(asked.ask.digest, token)}
+${fault}
+<p class="quiet">What you do there is between you and ${host}. Check that it is who you expect.</p>
+${actions(`Continue to ${host}`)}
+</form>
+${openedBy(caller)}`,
+  );
+}
+
+/**
+ * A page of its own: policies hold for where a form leads to by redirection as well, and a provider may lead on to anywhere. Without script the browser
+ * is led there by `refresh`.
+ */
+export function awayPage(title: string, url: string): string {
+  return page(
+    `To ${title}`,
+    markup`<p>You are on your way to <a href="${url}" rel="noreferrer">${title}</a>.</p>`,
+    markup`<meta http-equiv="refresh" content="0; url=${url}">`,
+  );
+}
+
 function said(message: string, tool: string): Html {
   return markup`<p>The tool <strong>${tool}</strong> asks you:</p>
 <p class="said">${message}</p>`;
@@ -92,6 +149,27 @@ export const NOTICES = {
     status: 200,
     title: "Thank you",
     sentence: "What you entered was handed over, and the tool continues. You can close this page.",
+  },
+  granted: {
+    status: 200,
+    title: "Thank you",
+    sentence: "The access was granted, and the tool continues. You can close this page.",
+  },
+  returned: {
+    status: 200,
+    title: "Welcome back",
+    sentence: "The tool was told that you came back, and continues. You can close this page.",
+  },
+  astray: {
+    status: 400,
+    title: "Not begun here",
+    sentence:
+      "What you come back with was not begun in this browser, or more than ten minutes ago, so nothing was handed over: open the page again from your client.",
+  },
+  borrowed: {
+    status: 403,
+    title: "Not yours",
+    sentence: "What you come back with was begun by somebody else, so nothing was handed over: open the page again from your client.",
   },
   declined: { status: 200, title: "Declined", sentence: "The tool is told that you declined. You can close this page." },
   completed: {

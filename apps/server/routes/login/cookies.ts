@@ -3,15 +3,12 @@
  *
  *   parley-login-…  while its person is at the provider: the state and the verifier of one login, and the page to come back to
  *   parley-session  who is logged in, for as long as PARLEY_LOGIN_TTL says
- *
- * Their names begin with `__Host-`, which browsers take over https and for this host alone; over http, which there is on this machine alone, without.
  */
-import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { type Caller, ParleyError } from "@parley/core";
 import type { LoginBegun } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
-import { parseCookie, stringifySetCookie } from "cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { COOKIE_CHARS_MAX, sealedCookies } from "../../seals/sealed-cookies.ts";
 
 export interface BegunCookie extends LoginBegun {
   /** Path and query of a page of this server. */
@@ -34,67 +31,25 @@ export interface LoginCookies {
   caller(request: FastifyRequest, nowMs: number): Caller | undefined;
 }
 
-/** What browsers take, with its name. */
-const COOKIE_CHARS_MAX = 4_000;
-/** What it may become again: a caller at all its limits is about 200 kB. */
-const INFLATED_BYTES_MAX = 262_144;
-
 export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies {
-  const prefix = isSecure ? "__Host-parley" : "parley";
-  const session = `${prefix}-session`;
-  const loginOf = (state: string) => `${prefix}-login-${state.replaceAll(/[^\w-]/g, "").slice(0, 12)}`;
-
-  function set(reply: FastifyReply, name: string, value: string, seconds: number): void {
-    const cookie = {
-      name,
-      value,
-      path: "/",
-      httpOnly: true,
-      secure: isSecure,
-      sameSite: "lax" as const,
-      maxAge: Math.max(0, Math.floor(seconds)),
-    };
-    void reply.header("set-cookie", stringifySetCookie(cookie));
-  }
-
-  function sealed(name: string, value: object): string {
-    return seal.seal("cookie", name, deflateRawSync(JSON.stringify(value)).toString("base64url"));
-  }
-
-  /** Undefined for what is not there, was changed, or is another browser's idea. */
-  function opened<T extends { readonly untilMs: number }>({ headers }: FastifyRequest, name: string, nowMs: number): T | undefined {
-    const given = headers.cookie === undefined ? undefined : parseCookie(headers.cookie)[name];
-    if (given === undefined) return undefined;
-    try {
-      const text = Buffer.from(seal.open("cookie", name, given), "base64url");
-      // Only a front end holds the key, so the shape is right.
-      const value = JSON.parse(inflateRawSync(text, { maxOutputLength: INFLATED_BYTES_MAX }).toString()) as T;
-      return value.untilMs > nowMs ? value : undefined;
-    } catch {
-      return undefined;
-    }
-  }
+  const cookies = sealedCookies(seal, isSecure);
+  const session = cookies.name("session");
+  const loginOf = (state: string) => cookies.name(`login-${state.replaceAll(/[^\w-]/g, "").slice(0, 12)}`);
 
   return {
-    begin(reply, begun, nowMs) {
-      const name = loginOf(begun.state);
-      set(reply, name, sealed(name, begun), (begun.untilMs - nowMs) / 1_000);
-    },
+    begin: (reply, begun, nowMs) => void cookies.set(reply, loginOf(begun.state), begun, nowMs),
     begun(request, state, nowMs) {
-      const begun = opened<BegunCookie>(request, loginOf(state), nowMs);
+      const begun = cookies.get<BegunCookie>(request, loginOf(state), nowMs);
       return begun?.state === state ? begun : undefined;
     },
-    end: (reply, state) => set(reply, loginOf(state), "", 0),
+    end: (reply, state) => cookies.remove(reply, loginOf(state)),
     logIn(reply, who, nowMs) {
-      const value = sealed(session, who);
-      if (session.length + value.length > COOKIE_CHARS_MAX) {
-        throw new ParleyError(
-          "TOKEN_CLAIM_INVALID",
-          `what the provider says of the person is more than a cookie of ${COOKIE_CHARS_MAX} characters holds`,
-        );
-      }
-      set(reply, session, value, (who.untilMs - nowMs) / 1_000);
+      if (cookies.set(reply, session, who, nowMs)) return;
+      throw new ParleyError(
+        "TOKEN_CLAIM_INVALID",
+        `what the provider says of the person is more than a cookie of ${COOKIE_CHARS_MAX} characters holds`,
+      );
     },
-    caller: (request, nowMs) => opened<SessionCookie>(request, session, nowMs)?.caller,
+    caller: (request, nowMs) => cookies.get<SessionCookie>(request, session, nowMs)?.caller,
   };
 }

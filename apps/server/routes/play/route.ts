@@ -45,7 +45,7 @@ interface TimelineRequest {
   readonly Querystring: { readonly after?: string | string[] };
 }
 
-/** The route beside them, in a scope that knows its callers. */
+/** The route beside them, in a scope that knows its callers. Served without the page too: the command line reads it. */
 export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
   scope.get<TimelineRequest>(`${PLAY}/api/tasks/:taskId/timeline`, async (request, reply) => {
     const { caller, params, query } = request;

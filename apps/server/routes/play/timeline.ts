@@ -1,5 +1,6 @@
 /** A task's course as the page shows it. docs/playground.md shows the answer. */
-import { type Ask, type Caller, type FeedItem, readTimeline, SCOPES, type JournalLine } from "@parley/core";
+import { type Ask, type AwaitedCall, callKey, type Caller, type FeedItem, type JournalLine, readTimeline, SCOPES } from "@parley/core";
+import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 
@@ -10,14 +11,14 @@ export interface TimelineQuery {
 }
 
 /** Throws what readTimeline throws, and SCOPE_INSUFFICIENT. */
-export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after }: TimelineQuery): Promise<object> {
+export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after }: TimelineQuery): Promise<TaskTimeline> {
   if (resource) requireScopes(caller, [SCOPES.read], "a task's timeline");
   const ref = { taskId, caller, door: "playground timeline" };
   const { task, lines, entries, settled, items, cursor, more } = await readTimeline(services, {
     ...ref,
     ...(after !== undefined && { after }),
   });
-  const { call, message, expiresAtMs, asksOfOthers = [] } = task;
+  const { call, message, expiresAtMs, asksOfOthers = [], calls = [] } = task;
   return {
     task: {
       id: task.id,
@@ -31,16 +32,18 @@ export async function getTimeline({ services, resource }: FrontEnd, { caller, ta
       createdAtMs: call.createdAtMs,
       updatedAtMs: task.updatedAtMs,
       ...(expiresAtMs !== undefined && { expiresAtMs }),
+      ...(call.parent && { parent: call.parent.taskId }),
     },
     nowMs: services.clock.now(),
     asks: [...task.asks.map((ask) => openAsk(ask, false)), ...asksOfOthers.map((ask) => openAsk(ask, true))],
+    ...(calls.length > 0 && { calls: calls.map(openCall) }),
     journal: { entries, settled, lines: lines.map(line) },
     feed: { items: items.filter(isTold), ...(cursor !== undefined && { cursor }), more },
   };
 }
 
 /** What others are asked is theirs to read. */
-function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused }: Ask, isPutToOthers: boolean): object {
+function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused, audience, tally }: Ask, isPutToOthers: boolean): TimelineAsk {
   return {
     key,
     type: request.type,
@@ -49,12 +52,21 @@ function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused }: As
     deadlineMs,
     onTimeout: typeof onTimeout === "string" ? onTimeout : "default",
     isPutToOthers,
+    ...(tally && audience?.quorum !== undefined && { accepted: tally.accepted, quorum: audience.quorum, mine: tally.mine }),
     ...(refused && { refusals: refused.count }),
   };
 }
 
+function openCall({ key, digest, request, askedAtMs, deadlineMs }: AwaitedCall): TimelineCall {
+  return { key: key.slice(callKey("").length), tool: request.tool, child: digest, askedAtMs, deadlineMs };
+}
+
+/** Such lines are of kind "ask" in the journal. */
+const CALL = "ask:call:";
+
 /** `step:hold-table` is two words for a reader. */
-function line({ key, ...rest }: JournalLine): object {
+function line({ key, ...rest }: JournalLine): TimelineLine {
+  if (key.startsWith(CALL)) return { kind: "call", name: key.slice(CALL.length), ...rest };
   const at = key.indexOf(":");
   return { kind: key.slice(0, at), name: key.slice(at + 1), ...rest };
 }

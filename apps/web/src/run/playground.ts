@@ -1,14 +1,16 @@
 /** The page's state, and everything that can be done on it. Views read the signals and call these functions. */
 import { computed, signal } from "@preact/signals";
 import type { JsonObject } from "@parley/core/form";
+import type { TaskTimeline } from "@parley/core/timeline";
 import { dialectsOf } from "../mcp/dialects.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, Taken, Told, Tool } from "../mcp/types.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
+import { forgetDraft, forgetDrafts } from "./drafts.ts";
 import { keepCall, keepToken, keptCall, keptToken, placeNow, showPlace } from "./kept.ts";
 import { perFrame } from "./per-frame.ts";
-import { readTimeline, type Timeline } from "./timeline.ts";
+import { readTimeline } from "./timeline.ts";
 
 export interface Run {
   readonly tool: string;
@@ -19,7 +21,7 @@ export interface Run {
   readonly isConnected: boolean;
   readonly questions: readonly Question[];
   readonly activity: Activity;
-  readonly timeline: Timeline | undefined;
+  readonly timeline: TaskTimeline | undefined;
   readonly timelineProblem: string | undefined;
   readonly end: End | undefined;
 }
@@ -106,6 +108,7 @@ export function chooseTool(name: string): void {
 export function setToken(given: string): void {
   token.value = given.trim();
   keepToken(token.value);
+  forgetDrafts();
   wantsToken.value = false;
   void loadTools();
 }
@@ -114,6 +117,7 @@ export function callTool(args: JsonObject): void {
   const called = tool.value;
   if (!called) return;
   wire.clear();
+  forgetDrafts(called.name);
   follow(called.name, dialect.value, (told) => dialect.value.call({ tool: called, args }, told));
 }
 
@@ -224,6 +228,7 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
         if (open.some(({ id }) => id === question.id) || answeredHere.has(question.id) || isCancelled) continue;
         // One that was put again has another id and the same words.
         if (open.some(({ message }) => wordsOf(message) === wordsOf(question.message))) continue;
+        forgetDraft(draftsOf(state), question);
         notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is over.`);
       }
       change({ questions: open });
@@ -237,6 +242,7 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
     connected: (isConnected) => change({ isConnected }),
     keep: (kept) => keepCall(kept && { dialect: of.id, tool: name, state: kept }),
     ended(end) {
+      forgetDrafts(draftsOf(state));
       const status =
         end.type === "result" ? (end.result["isError"] === true ? "failed" : "completed") : end.type === "error" ? "failed" : "cancelled";
       change({ end, status, questions: [], isConnected: true });
@@ -292,7 +298,10 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
         return { type: "refused", message: error instanceof Error ? error.message : String(error), violations: [] };
       });
       if (taken.type === "refused") answeredHere.delete(question.id);
-      else change({ questions: state.questions.filter(({ id }) => id !== question.id) });
+      else {
+        forgetDraft(draftsOf(state), question);
+        change({ questions: state.questions.filter(({ id }) => id !== question.id) });
+      }
       if (taken.type === "late") notify(`Too late: somebody else answered “${shortened(wordsOf(question.message))}” first, or it is over.`);
       return taken;
     },
@@ -301,6 +310,11 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
       await call.cancel().catch((error: unknown) => notify(error instanceof Error ? error.message : String(error)));
     },
   };
+}
+
+/** What is typed into its questions is kept by: see drafts.ts. */
+export function draftsOf({ taskId, tool: name }: Pick<Run, "taskId" | "tool">): string {
+  return taskId ?? name;
 }
 
 function shortened(text: string): string {

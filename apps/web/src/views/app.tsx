@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { sameQuestion } from "../mcp/shared.ts";
-import { asked, chooseDialect, chosen, dialect, dialects, run, token, tool, tools, wantsToken } from "../run/playground.ts";
+import { asked, chooseDialect, chosen, dialect, dialects, draftsOf, run, token, tool, tools, wantsToken } from "../run/playground.ts";
 import { CallForm } from "./call-form.tsx";
 import { QuestionDialog } from "./question-dialog.tsx";
 import { Notices, RunPanel } from "./run-panel.tsx";
@@ -64,7 +64,13 @@ export function App() {
       </main>
       {isTokenOpen && <TokenDialog onClose={() => setTokenOpen(false)} />}
       {question && current && !isTokenOpen && (
-        <QuestionDialog key={sameQuestion(question)} question={question} tool={current.tool} count={current.questions.length} />
+        <QuestionDialog
+          key={sameQuestion(question)}
+          question={question}
+          tool={current.tool}
+          place={draftsOf(current)}
+          count={current.questions.length}
+        />
       )}
     </>
   );

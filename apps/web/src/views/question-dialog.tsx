@@ -1,8 +1,9 @@
 /** A question as an MCP client shows it: a form or a page to go to; to be answered, declined, cancelled, or put aside for later. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../form/inputs.ts";
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
+import { keepDraft, keptDraft } from "../run/drafts.ts";
 import { answer, putAside } from "../run/playground.ts";
 import { Fields, focusProblem } from "./fields.tsx";
 import { Said } from "./texts.tsx";
@@ -10,15 +11,17 @@ import { Said } from "./texts.tsx";
 export interface QuestionDialogProps {
   readonly question: Question;
   readonly tool: string;
+  /** By which what is typed is kept. */
+  readonly place: string;
   /** Open questions, this one included. */
   readonly count: number;
 }
 
-export function QuestionDialog({ question, tool, count }: QuestionDialogProps) {
+export function QuestionDialog({ question, tool, place, count }: QuestionDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
-  const [draft, setDraft] = useState<Draft>({});
+  const [draft, setDraft] = useState<Draft>(() => keptDraft(place, question));
   const [problems, setProblems] = useState<Problems>({});
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
@@ -34,6 +37,10 @@ export function QuestionDialog({ question, tool, count }: QuestionDialogProps) {
     // The focus returns to where it was.
     return () => shown?.close();
   }, []);
+
+  useLayoutEffect(() => {
+    if (Object.keys(draft).length > 0) keepDraft(place, question, { draft, inputs });
+  }, [draft]);
 
   async function send(reply: Reply): Promise<void> {
     setSending(true);

@@ -1,11 +1,11 @@
-import type { Timeline, TimelineAsk, TimelineLine } from "../run/timeline.ts";
+import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import { Panel } from "./texts.tsx";
 
 const WORDS: Readonly<Record<string, string>> = { step: "step", ask: "question", sleep: "sleep", now: "clock", patch: "patch" };
 
 /** What replay goes by: what is settled comes back as it was, the handler works on behind it. */
 export interface TimelinePanelProps {
-  readonly timeline: Timeline | undefined;
+  readonly timeline: TaskTimeline | undefined;
   readonly problem: string | undefined;
   readonly isRunning: boolean;
 }
@@ -18,7 +18,7 @@ export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelPro
       </Panel>
     );
   }
-  const { task, journal, asks, nowMs } = timeline;
+  const { task, journal, asks, calls = [], nowMs } = timeline;
   const settled = journal.lines.filter(({ place }) => place !== undefined);
   const waiting = journal.lines.filter(({ place }) => place === undefined);
   const hidden = journal.entries - journal.lines.length;
@@ -42,6 +42,9 @@ export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelPro
         {waiting.map((line) => (
           <Line key={`${line.kind}:${line.name}`} line={line} />
         ))}
+        {calls.map((each) => (
+          <Call key={each.key} call={each} nowMs={nowMs} />
+        ))}
         {asks.map((ask) => (
           <Ask key={ask.key} ask={ask} nowMs={nowMs} />
         ))}
@@ -64,13 +67,27 @@ function Line({ line: { kind, name, state, place } }: { readonly line: TimelineL
   );
 }
 
-function Ask({ ask: { key, deadlineMs, onTimeout, isPutToOthers }, nowMs }: { readonly ask: TimelineAsk; readonly nowMs: number }) {
+function Call({ call: { key, tool, deadlineMs }, nowMs }: { readonly call: TimelineCall; readonly nowMs: number }) {
+  return (
+    <li class="kind-call open">
+      <span class="place">…</span>
+      <bdi class="name">{key}</bdi>
+      <span class="notes">
+        call of <bdi>{tool}</bdi>, at work, {until(deadlineMs - nowMs)}, then it is cancelled
+      </span>
+    </li>
+  );
+}
+
+function Ask({ ask, nowMs }: { readonly ask: TimelineAsk; readonly nowMs: number }) {
+  const { key, deadlineMs, onTimeout, isPutToOthers, accepted, quorum, mine = false } = ask;
   return (
     <li class="kind-ask open">
       <span class="place">?</span>
       <bdi class="name">{key}</bdi>
       <span class="notes">
-        {isPutToOthers ? "put to others" : "open"}, {until(deadlineMs - nowMs)}, then {onTimeout}
+        {mine ? "accepted by you" : isPutToOthers ? "put to others" : "open"}
+        {accepted !== undefined && `, ${accepted} of ${quorum} accepted`}, {until(deadlineMs - nowMs)}, then {onTimeout}
       </span>
     </li>
   );

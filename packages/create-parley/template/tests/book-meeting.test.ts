@@ -9,7 +9,7 @@ test("books the day that the person chose", async () => {
 });
 
 test("reserves one room, even if the worker dies after each step", async () => {
-  const run = await runTool(bookMeeting, { topic: "Budget" }, { answers: { day: { day: "Monday" } }, interrupt: true });
+  const run = await runTool(bookMeeting, { topic: "Budget" }, { answers: { day: { day: "Monday" } }, crashAt: "every" });
   assert.match(run.text, /Monday, room A-\d/);
 });
 

@@ -1,12 +1,12 @@
 /** MCP 2025-03-26: batches; no elicitation, but clients that declare it are asked as those of 2025-06-18. */
-import { servedCapabilities } from "../../entries.ts";
+import { servedCapabilities } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import { canAsk } from "../can-ask.ts";
 import type { SessionDialect } from "../dialect.ts";
 import { readOlderReply } from "../form.ts";
 import { SESSION_METHODS } from "../methods.ts";
 import { olderAsk } from "../older-ask.ts";
-import { entries } from "./entries.ts";
+import { listItems } from "./list-items.ts";
 import { callResult, promptResult } from "./results.ts";
 
 export const rev20250326: SessionDialect = buildDialect({
@@ -16,7 +16,7 @@ export const rev20250326: SessionDialect = buildDialect({
   methods: SESSION_METHODS,
   capabilities: servedCapabilities,
   serverInfo: ({ name, version }) => ({ name, version }),
-  entries,
+  listItems,
   toolResult: callResult,
   promptResult,
   canAsk,

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "@parley/core";
 import { isObject } from "../../json-rpc.ts";
 import { plainResult, withoutStructure } from "../results.ts";
-import { plainAnnotations } from "./entries.ts";
+import { plainAnnotations } from "./list-items.ts";
 
 export function callResult(result: JsonObject): JsonObject {
   const plain = withoutStructure(plainResult(result));

@@ -1,10 +1,10 @@
 /** MCP 2025-11-25 with tasks, proposal #1869's non-blocking elicitations, and FastMCP's tasks/sendInput. */
-import { present, servedCapabilities } from "../../entries.ts";
+import { present, servedCapabilities } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { SessionDialect } from "../dialect.ts";
 import { callResult, plainResult } from "../results.ts";
 import { ask, canAsk, pageDone } from "./ask.ts";
-import { entries } from "./entries.ts";
+import { listItems } from "./list-items.ts";
 import { METHODS } from "./methods.ts";
 import { related, tasks } from "./tasks.ts";
 
@@ -18,7 +18,7 @@ export const rev20251125: SessionDialect = buildDialect({
     ...(catalogue.tools.size > 0 && { tasks: { ...(knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } } }),
   }),
   serverInfo: ({ name, version, title }) => present({ name, version, title }),
-  entries,
+  listItems,
   toolResult: callResult,
   promptResult: plainResult,
   related: (taskId) => ({ _meta: related(taskId) }),

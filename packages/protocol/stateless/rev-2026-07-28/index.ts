@@ -1,5 +1,5 @@
 /** MCP 2026-07-28 with the Tasks extension. */
-import { ENTRIES } from "../../entries.ts";
+import { LIST_ITEMS } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { StatelessDialect } from "../dialect.ts";
 import { MISSING_CAPABILITY } from "../names.ts";
@@ -9,8 +9,8 @@ import { METHODS } from "./methods.ts";
 export const rev20260728: StatelessDialect = buildDialect({
   version: "2026-07-28",
   methods: METHODS,
-  // No `execution` in entries of tools: in this revision the server alone decides what becomes a task.
-  entries: ENTRIES,
+  // No `execution` in the items of tools: in this revision the server alone decides what becomes a task.
+  listItems: LIST_ITEMS,
   shown: ERROR_CODES,
   statusOf: (code) => (code === MISSING_CAPABILITY ? 400 : 200),
   dataOf,

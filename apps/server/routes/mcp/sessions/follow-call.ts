@@ -20,11 +20,10 @@ import {
   type Task,
   type TaskWatch,
 } from "@parley/core";
-import { type Reply, resultMessage } from "@parley/protocol";
+import { type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
-import { resultOf } from "../shared/results.ts";
 import { toPut } from "./asks.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
@@ -223,7 +222,8 @@ class CallStream {
 
   async #tell(item: FeedItem): Promise<void> {
     const { encode, wants, channel } = this.#exchange;
-    const notification = channel.acceptsStream ? encode.feedNotification(item, wants, this.#knownTask) : undefined;
+    const visited = item.type === "visited" ? encode.pageDone?.(elicitationId(this.#task.id, item.key)) : undefined;
+    const notification = channel.acceptsStream ? (visited ?? encode.feedNotification(item, wants, this.#knownTask)) : undefined;
     if (!notification) return;
     this.#send(notification, item.type === "progress" ? { progress: item.progress } : {});
     await channel.drained();

@@ -1,4 +1,4 @@
-import { createMemoryEvents, createMemorySessions, createMemoryStore } from "@parley/core/memory";
+import { createMemorySessions, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { expect, test, vi } from "vitest";
 import { aLife, anAsk, newTaskId } from "../../../../../test/contract/builders.ts";
 import { forgetEnded } from "./forget-ended.ts";
@@ -8,9 +8,9 @@ const HOUR_MS = 3_600_000;
 async function subject() {
   let nowMs = Date.now();
   const clock = { now: () => nowMs };
-  const events = createMemoryEvents();
-  const store = createMemoryStore({ clock, events });
-  const plain = createMemorySessions({ clock, events });
+  const wakeUps = createMemoryWakeUps();
+  const store = createMemoryStore({ clock, wakeUps });
+  const plain = createMemorySessions({ clock, wakeUps });
   await plain.open({ id: "s", principal: "ann", version: "2025-11-25", capabilities: {} }, HOUR_MS);
   const look = vi.spyOn(store, "summaries");
   const sessions = forgetEnded(plain, {

@@ -1,5 +1,5 @@
 import { type Ask, ParleyError } from "@parley/core";
-import { createMemoryEvents, createMemorySessions } from "@parley/core/memory";
+import { createMemorySessions, createMemoryWakeUps } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
 import { describe, expect, test, vi } from "vitest";
 import { holdStream } from "./hold-stream.ts";
@@ -17,8 +17,8 @@ const ask: Ask = {
 };
 
 async function subject() {
-  const events = createMemoryEvents();
-  const sessions = createMemorySessions({ clock: systemClock, events });
+  const wakeUps = createMemoryWakeUps();
+  const sessions = createMemorySessions({ clock: systemClock, wakeUps });
   await sessions.open({ id: "s", principal: "ann", version: "2025-11-25", capabilities: {} }, HOUR_MS);
   const beats = new Set<() => void>();
   const heartbeat = {
@@ -38,7 +38,7 @@ async function subject() {
     log: silent,
   };
   const claim = { sessionId: "s", taskId: "t", key: "k", refusals: 0, event: 1, nowMs: Date.now(), most: 10 };
-  return { route, sessions, beats, claim, isWatched: () => events.isWatched("session:s") };
+  return { route, sessions, beats, claim, isWatched: () => wakeUps.isWatched("session:s") };
 }
 
 describe("a hold on a stream", () => {

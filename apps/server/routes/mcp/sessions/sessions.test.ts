@@ -209,7 +209,7 @@ describe("a blocking call", () => {
     const callers = { caller: async () => callerNamed("anonymous") };
     const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
     const client = await openSession(a);
-    const redisIsBack = "task" in params ? holdNext(callers, "caller") : holdNext(services.events, "watch");
+    const redisIsBack = "task" in params ? holdNext(callers, "caller") : holdNext(services.wakeUps, "watch");
     const leave = new AbortController();
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
     const gone = client.post(a, call, {}, leave.signal);
@@ -374,9 +374,9 @@ describe("a session's own stream", () => {
       return String(messages[0]?.result?.["taskId"]);
     };
     const [refused, slow] = [await create(), await create()];
-    const { watch } = services.events;
+    const { watch } = services.wakeUps;
     const [back, watched] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    Object.assign(services.events, {
+    Object.assign(services.wakeUps, {
       async watch(taskId: string, onChange: () => void) {
         if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
         if (taskId !== slow) return await watch(taskId, onChange);
@@ -392,7 +392,7 @@ describe("a session's own stream", () => {
     back.resolve();
     await watched.promise;
 
-    await until(() => !services.events.isWatched(slow));
+    await until(() => !services.wakeUps.isWatched(slow));
   });
 
   test("cannot be resumed by what is no event id of the session", async () => {

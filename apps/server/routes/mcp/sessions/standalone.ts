@@ -154,7 +154,7 @@ class StandaloneStream implements TellChanges<Change> {
 
   async #follow(task: FollowedTask): Promise<void> {
     this.#tasks.set(task.taskId, task);
-    task.unwatch = await this.#route.services.events.watch(task.taskId, () => this.#changes.add(task));
+    task.unwatch = await this.#route.services.wakeUps.watch(task.taskId, () => this.#changes.add(task));
     // The client left, or another watch failed, meanwhile.
     if (this.#changes.stopped) this.#leave(task);
   }

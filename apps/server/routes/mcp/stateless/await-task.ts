@@ -4,9 +4,9 @@
  * Ends when the task has finished or asks the caller something, when the client is gone, when the call takes too long, or when this front end ends.
  */
 import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
-import { resultOf } from "../shared/results.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";

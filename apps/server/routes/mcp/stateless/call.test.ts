@@ -334,7 +334,7 @@ describe("a client without tasks", () => {
 
   test("that left before its call could begin has started nothing", async () => {
     const { fronts, services, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
-    const redisIsBack = holdNext(services.events, "watch");
+    const redisIsBack = holdNext(services.wakeUps, "watch");
     const leave = new AbortController();
     const gone = post(fronts[0]!, "tools/call", { name: "greet", arguments: {} }, { tasks: false, signal: leave.signal });
     await until(() => redisIsBack.awaited);

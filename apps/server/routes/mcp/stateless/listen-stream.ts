@@ -67,7 +67,7 @@ class ListenStream implements TellChanges<Followed> {
   async #follow(taskId: string): Promise<void> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
-    task.unwatch = await this.#route.services.events.watch(taskId, () => this.#changes.add(task));
+    task.unwatch = await this.#route.services.wakeUps.watch(taskId, () => this.#changes.add(task));
     if (this.#changes.stopped) this.#leave(task);
     // What happened before its watch began is told too.
     else this.#changes.add(task);

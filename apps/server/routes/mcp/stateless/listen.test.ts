@@ -139,8 +139,8 @@ describe("a listen stream", () => {
     const { here, there, services } = await twoFronts();
     const taskId = await task(here);
     let wake: () => void = () => undefined;
-    const watch = services.events.watch.bind(services.events);
-    services.events.watch = async (id, onChange) => {
+    const watch = services.wakeUps.watch.bind(services.wakeUps);
+    services.wakeUps.watch = async (id, onChange) => {
       wake = onChange;
       return await watch(id, onChange);
     };
@@ -181,8 +181,8 @@ describe("a listen stream", () => {
     const { here, services } = await twoFronts({ limits: { listensMax: 1 } });
     const taskId = await task(here);
     const watched = new Set<string>();
-    const watch = services.events.watch.bind(services.events);
-    services.events.watch = async (id, onChange) => {
+    const watch = services.wakeUps.watch.bind(services.wakeUps);
+    services.wakeUps.watch = async (id, onChange) => {
       const stop = await watch(id, onChange);
       watched.add(id);
       return () => {
@@ -238,8 +238,8 @@ describe("a listen stream", () => {
       return loaded && { ...loaded, revision: (revision += 1), message: "x".repeat(500_000) };
     };
     let wake: () => void = () => undefined;
-    const watch = services.events.watch.bind(services.events);
-    services.events.watch = async (id, onChange) => {
+    const watch = services.wakeUps.watch.bind(services.wakeUps);
+    services.wakeUps.watch = async (id, onChange) => {
       wake = onChange;
       return await watch(id, onChange);
     };

@@ -1,0 +1,46 @@
+/** An exported task as it was before one of its effects settled: where a fork begins. */
+import { entryKey, isOfCompensation, type KeyedEntry, settledBefore } from "@parley/core";
+import type { RecordedTask } from "@parley/sdk/replay";
+
+export interface Cut {
+  /** The effect that comes next, by its entry's key. */
+  readonly at: string;
+  /** What is left of the journal, in the order in which it settled. */
+  readonly entries: readonly KeyedEntry[];
+}
+
+/**
+ * What had settled before the effect stays, with what was read of the clock and decided by `ctx.patched` on the way. What settled behind it, or waited
+ * then, is done again. Throws an Error that lists the effects of the journal for a name that is none of them.
+ */
+export function cutAt(recorded: RecordedTask, name: string): Cut {
+  const journal = Object.entries(recorded.journal).filter(([key]) => !isOfCompensation(key));
+  const open = [...recorded.asks, ...(recorded.events ?? []), ...(recorded.calls ?? [])].map(({ key }) => entryKey("ask", key));
+  const settled = journal
+    .filter(([, { place }]) => place !== undefined)
+    .toSorted(([, a], [, b]) => (a.place ?? 0) - (b.place ?? 0))
+    .map(([key]) => key);
+  const others = journal.map(([key]) => key).filter((key) => !settled.includes(key) && !isFact(key));
+  const known = [...settled, ...others, ...open.filter((key) => !others.includes(key))];
+  const at = effectOf(known, name);
+  const place = recorded.journal[at]?.place ?? Number.POSITIVE_INFINITY;
+  const kept = journal.filter(([key, entry]) => (isFact(key) ? settledBefore(entry.calledAt) < place : (entry.place ?? place) < place));
+  return {
+    at,
+    entries: kept.toSorted(([, a], [, b]) => (a.place ?? 0) - (b.place ?? 0)).map(([key, entry]) => ({ key, entry })),
+  };
+}
+
+/** What settles for nobody, and so has no place. */
+function isFact(key: string): boolean {
+  return key.startsWith("now:") || key.startsWith("patch:");
+}
+
+function effectOf(known: readonly string[], name: string): string {
+  const found = known.filter((key) => key === name || key.slice(key.indexOf(":") + 1) === name);
+  const [only, ...more] = found;
+  if (only !== undefined && more.length === 0) return only;
+  if (only !== undefined) throw new Error(`--fork-at ${name} may be ${found.join(" or ")}: say which`);
+  const list = known.length === 0 ? "there is none, it has recorded nothing" : `these are: ${known.join(", ")}`;
+  throw new Error(`--fork-at ${name} is no effect of the journal; ${list}`);
+}

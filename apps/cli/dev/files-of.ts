@@ -1,0 +1,64 @@
+/** Which files tools are made of, and whether they load: found out in a thread, which takes with it what they leave behind. */
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { loadCatalogue } from "@parley/sdk";
+
+export interface ToolFiles {
+  /** Absolute paths, without those of installed packages; also of files that are imported and not there. */
+  readonly files: readonly string[];
+  /** Why they do not load. */
+  readonly problem?: string;
+}
+
+const MARK = "parley dev";
+const LOAD_MS = 30_000;
+
+export async function filesOf(modules: readonly string[]): Promise<ToolFiles> {
+  const thread = new Worker(new URL(import.meta.url), { workerData: { mark: MARK, modules }, stdout: true });
+  thread.stdout.pipe(process.stderr, { end: false });
+  const files = new Set<string>();
+  try {
+    const problem = await new Promise<string | undefined>((done) => {
+      const timer = setTimeout(() => done(`they are not loaded within ${LOAD_MS / 1_000} s`), LOAD_MS);
+      thread.on("message", ({ file, problem: found }: { readonly file?: string; readonly problem?: string }) => {
+        if (file !== undefined) return void files.add(file);
+        clearTimeout(timer);
+        done(found);
+      });
+      thread.once("error", (error) => done(error.message));
+      thread.once("exit", () => done("the code ended the process"));
+    });
+    return { files: [...files], ...(problem !== undefined && { problem }) };
+  } finally {
+    await thread.terminate();
+  }
+}
+
+// ── in the thread ──────────────────────────────────────────────────────────────────────────────────────────────
+
+function look(modules: readonly string[]): void {
+  const tell = (url: string) => {
+    if (url.startsWith("file:") && !url.includes("/node_modules/")) parentPort?.postMessage({ file: fileURLToPath(url) });
+  };
+  registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        const resolved = next(specifier, context);
+        tell(resolved.url);
+        return resolved;
+      } catch (error) {
+        // It may be made next.
+        const url = URL.parse(specifier, context.parentURL);
+        if (url) tell(url.href);
+        throw error;
+      }
+    },
+  });
+  loadCatalogue(modules).then(
+    () => parentPort?.postMessage({}),
+    (error: unknown) => parentPort?.postMessage({ problem: error instanceof Error ? error.message : String(error) }),
+  );
+}
+
+if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) look((workerData as { modules: readonly string[] }).modules);

@@ -1,0 +1,124 @@
+/**
+ * `parley dev`: the server in a process of its own, which is replaced when a file of the tools changes. Redis stays, and with it every task that waits.
+ *
+ *   files ─ a change, and then a moment of quiet ─▶ do the tools load? ─▶ what becomes of the tasks that wait? ─▶ another process
+ *                                                        └▶ no: says why, and what runs continues with the tools of before
+ */
+import { resolve } from "node:path";
+import { withFiles } from "@parley/node";
+import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
+import type { DevOptions } from "../commands/dev.ts";
+import { serveWithoutOutput } from "../lost-output.ts";
+import { forgetServing, noteServing } from "../serving.ts";
+import { cleanLine, print } from "../terminal.ts";
+import { filesOf } from "./files-of.ts";
+import { type Served, serve } from "./serve.ts";
+import { tellWaiting } from "./tell-waiting.ts";
+import { watchFiles } from "./watch-files.ts";
+
+const GALLERY = "@parley/gallery";
+
+export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY, dataDir }: DevOptions): Promise<void> {
+  serveWithoutOutput();
+  const modules = tools.split(",").map((name) => name.trim());
+  const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
+  const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
+  const env: NodeJS.ProcessEnv = {
+    // What is at work when a file changes is put back for the next process, and nobody wants to wait for it.
+    PARLEY_DRAIN_TIMEOUT: "2s",
+    ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
+    ...process.env,
+    PARLEY_TOOLS: tools,
+    ...(embedded && { REDIS_URL: embedded.url, REDIS_URL_FILE: undefined }),
+    ...(port !== undefined && { PARLEY_PORT: port }),
+  };
+  const watched = watchFiles();
+  const stopping = stopRequested();
+  let served: Served | undefined;
+
+  async function restart(): Promise<void> {
+    const before = served;
+    served = undefined;
+    await before?.stop();
+    const started = await serve(env);
+    served = started;
+    // Clients come back to where they were.
+    env["PARLEY_PORT"] = new URL(started.url).port;
+    if (embedded) await noteServing(dataDir, started.url);
+    void started.ended.then((why) => {
+      if (served !== started) return;
+      served = undefined;
+      print(`The server ended (${why}). It is started again when a file of the tools changes.`);
+    });
+  }
+
+  async function turn(isFirst: boolean): Promise<void> {
+    const sinceMs = Date.now();
+    const { files, problem } = await filesOf(modules);
+    await watched.set(files, sinceMs);
+    if (problem !== undefined) {
+      const meanwhile = served ? "what was loaded before still serves" : "nothing serves yet";
+      return print(`The tools do not load, ${meanwhile}: ${cleanLine(problem)}`);
+    }
+    if (!isFirst) await tellWaiting(modules, env).catch((error: unknown) => print(`Waiting tasks were not replayed: ${wordOf(error)}`));
+    try {
+      const before = served?.url;
+      await restart();
+      if (before === served?.url) print(`Restarted, ${served?.url ?? ""}`);
+      else print(banner(served, embedded, dataDir));
+    } catch (error) {
+      print(`The server does not start: ${wordOf(error)}`);
+    }
+  }
+
+  if (embedded) endWith(embedded, dataDir);
+  try {
+    for (let isFirst = true; !stopping.aborted; isFirst = false) {
+      await turn(isFirst);
+      await watched.changed(stopping);
+    }
+  } finally {
+    watched.close();
+    const last = served;
+    served = undefined;
+    await last?.stop();
+    if (embedded) await forgetServing(dataDir);
+    await embedded?.close();
+  }
+  process.exit(0);
+}
+
+function wordOf(error: unknown): string {
+  return cleanLine(error instanceof Error ? error.message : String(error));
+}
+
+function banner(served: Served | undefined, embedded: EmbeddedRedis | undefined, dataDir: string): string {
+  const page = served?.playground === undefined ? [] : [`  Playground: ${served.playground}`];
+  const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
+  return [
+    `Parley serves ${served?.url ?? ""}`,
+    ...page,
+    `  Redis: ${redis}`,
+    "  Starts again when a file of the tools changes; waiting tasks stay. Stop with Ctrl-C.",
+  ].join("\n");
+}
+
+/** The second signal ends the process at once. */
+function stopRequested(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort();
+    });
+  }
+  return stop.signal;
+}
+
+function endWith({ ended, closing }: EmbeddedRedis, dataDir: string): void {
+  void ended.then(() => {
+    if (closing()) return;
+    process.stderr.write(`parley: the embedded Redis ended; ${dataDir}/redis.log says why. What it stored is there at the next start.\n`);
+    process.exit(1);
+  });
+}

@@ -1,0 +1,48 @@
+/** What becomes of waiting tasks under changed tools: each is replayed by them, offline, as `parley replay` does it. */
+import { readEnvironment } from "@parley/node";
+import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
+import type { RecordedTask } from "@parley/sdk/replay";
+import { idsOf, recordedTask } from "../changes/export.ts";
+import { startReplayThread, type Told } from "../changes/replay-thread.ts";
+import { showReplayed } from "../changes/show.ts";
+import { onStderr } from "../on-stderr.ts";
+import { print } from "../terminal.ts";
+
+/** Tasks that are replayed at each change: somebody waits for it. */
+export const TASKS_MAX = 100;
+/** How long a handler may wait for something outside `ctx`. */
+const PATIENCE_MS = 2_000;
+
+export async function tellWaiting(modules: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, env)), { log: onStderr });
+  const thread = await startReplayThread({ tools: modules, baseline: undefined, patienceMs: PATIENCE_MS });
+  async function* waiting(): AsyncGenerator<RecordedTask> {
+    for await (const taskId of idsOf(redis, undefined)) {
+      const task = await recordedTask(redis, taskId, { withContent: true, fields: [] });
+      if (task && !("unreadable" in task)) yield task;
+    }
+  }
+  try {
+    for await (const line of outcomes(waiting(), thread.replay)) print(line);
+  } finally {
+    await thread.close();
+    await redis.close();
+  }
+}
+
+/** A line for each task that does not continue, and one with the counts. */
+export async function* outcomes(tasks: AsyncIterable<RecordedTask>, replay: (task: RecordedTask) => Promise<Told>): AsyncGenerator<string> {
+  let all = 0;
+  let continuing = 0;
+  for await (const task of tasks) {
+    if (all === TASKS_MAX) {
+      yield `More than ${TASKS_MAX} tasks wait; the others were not replayed. \`parley export\` and \`parley replay\` do all.`;
+      break;
+    }
+    all += 1;
+    const told = await replay(task);
+    if (told.verdict === "continues") continuing += 1;
+    else yield showReplayed({ taskId: task.taskId, [task.call.kind]: task.call.name }, told);
+  }
+  if (all > 0) yield `${continuing} of ${all} waiting tasks continue with the changed tools`;
+}

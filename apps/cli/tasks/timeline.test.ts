@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { TimelineAsk } from "@parley/core/timeline";
+import { showTimeline } from "./timeline.ts";
+
+const NOW_MS = Date.parse("2026-11-23T09:00:00Z");
+const of = (ask: Partial<TimelineAsk>): string => {
+  const open = {
+    key: "release",
+    type: "form",
+    askedAtMs: NOW_MS,
+    deadlineMs: NOW_MS + 60_000,
+    onTimeout: "error",
+    isPutToOthers: true,
+    ...ask,
+  };
+  const task = { run: 2, generation: 0 };
+  return showTimeline({ task, nowMs: NOW_MS, asks: [open], journal: { entries: 0, settled: 0, lines: [] } }).join("\n");
+};
+
+test("a question that several people must accept says how many have, and whether the reader is one of them", () => {
+  expect(of({ accepted: 0, quorum: 2, mine: false })).toContain("question  release  open, put to others, accepted by 0 of 2 people\n");
+  expect(of({ accepted: 1, quorum: 2, mine: true, isPutToOthers: false })).toContain("open, accepted by 1 of 2 people, you among them\n");
+});
+
+test("a question of one person says nothing of people", () => {
+  expect(of({ isPutToOthers: false })).toContain("question  release  open\n");
+  expect(of({ isPutToOthers: false, refusals: 3 })).toContain("question  release  open, 3 answers refused\n");
+});

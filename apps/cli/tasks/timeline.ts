@@ -1,0 +1,76 @@
+/** A task's course: what its journal holds, in the order in which a replay settles it, and what it waits for. docs/playground.md has its shape. */
+import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
+import { credentialsFor } from "../credentials.ts";
+import type { Reached } from "../reach.ts";
+import { ask as send } from "../stdio/remote.ts";
+import { cleanLine } from "../terminal.ts";
+import { moment } from "../times.ts";
+
+/** Longer journals are shown by their end. */
+const LINES_SHOWN = 50;
+const TIMEOUT_MS = 10_000;
+const KINDS: Readonly<Record<string, string>> = { ask: "question", now: "clock" };
+
+/** Undefined where the server tells no timelines (an older one), or tells this caller none: the task itself is shown all the same. */
+export async function timelineOf({ url }: Pick<Reached, "url">, taskId: string): Promise<TaskTimeline | undefined> {
+  const at = new URL(`play/api/tasks/${encodeURIComponent(taskId)}/timeline`, url).href;
+  const remote = { url: () => Promise.resolve(at), lost: () => undefined, token: credentialsFor(url) };
+  try {
+    const response = await send(remote, {
+      method: "GET",
+      headers: { accept: "application/json" },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (response.ok) return (await response.json()) as TaskTimeline;
+    await response.body?.cancel();
+    return undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is shown of a timeline. */
+export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
+  readonly task: Pick<TaskTimeline["task"], "run" | "generation" | "parent">;
+  readonly journal: TaskTimeline["journal"];
+};
+
+export function showTimeline({ task, asks, calls = [], journal, nowMs }: Shown): string[] {
+  const anew = task.generation > 0 ? `, begun anew ${task.generation} times` : "";
+  const shown = journal.lines.slice(-LINES_SHOWN);
+  const hidden = journal.entries - shown.length;
+  return [
+    ...(task.parent === undefined ? [] : [`  called by ${cleanLine(task.parent)}`]),
+    `  run      ${task.run}${anew}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
+    ...(hidden > 0 ? [`           … ${hidden} earlier`] : []),
+    ...shown.map((line) => showLine(line, nowMs)),
+    ...calls.map((each) => showCall(each, nowMs)),
+    ...asks.map((each) => showOpen(each, nowMs)),
+  ];
+}
+
+function showLine({ kind, name, place, arrivedAtMs, state, child }: TimelineLine, nowMs: number): string {
+  const task = child === undefined ? "" : `  task ${cleanLine(child)}`;
+  const arrived = arrivedAtMs === undefined ? "" : `  ${moment(arrivedAtMs, nowMs)}`;
+  return `${String(place ?? "·").padStart(9)}  ${cleanLine(KINDS[kind] ?? kind).padEnd(9)} ${cleanLine(name)}  ${state}${arrived}${task}`;
+}
+
+function showCall({ key, tool, child, askedAtMs, deadlineMs }: TimelineCall, nowMs: number): string {
+  return [
+    `${"…".padStart(9)}  call      ${cleanLine(key)}  of ${cleanLine(tool)}, at work  task ${cleanLine(child)}`,
+    `${" ".repeat(21)}called   ${moment(askedAtMs, nowMs)}`,
+    `${" ".repeat(21)}until    ${moment(deadlineMs, nowMs)}, then it is cancelled`,
+  ].join("\n");
+}
+
+function showOpen(ask: TimelineAsk, nowMs: number): string {
+  const { key, askedAtMs, deadlineMs, onTimeout, isPutToOthers, refusals, accepted, quorum, mine } = ask;
+  const others = isPutToOthers ? ", put to others" : "";
+  const tally = accepted === undefined ? "" : `, accepted by ${accepted} of ${quorum} people${mine === true ? ", you among them" : ""}`;
+  const refused = refusals === undefined ? "" : `, ${refusals} answers refused`;
+  return [
+    `${"?".padStart(9)}  question  ${cleanLine(key)}  open${others}${tally}${refused}`,
+    `${" ".repeat(21)}asked    ${moment(askedAtMs, nowMs)}`,
+    `${" ".repeat(21)}until    ${moment(deadlineMs, nowMs)}, then ${cleanLine(onTimeout)}`,
+  ].join("\n");
+}

@@ -1,0 +1,22 @@
+/** Times for people: how long ago, or how long until, in one unit. */
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
+
+const words = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+
+/** `3 minutes ago`, `in 2 days`. A unit is used from two of it on, so that an hour and a half is not told as one hour. */
+export function relative(atMs: number, nowMs: number): string {
+  const ms = atMs - nowMs;
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= 2 * each) ?? (["second", 1_000] as const);
+  const count = Math.trunc(ms / size);
+  return count === 0 ? "now" : words.format(count, unit);
+}
+
+/** `2026-11-23T00:49:12Z, 3 minutes ago`. */
+export function moment(atMs: number, nowMs: number): string {
+  return `${new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z")}, ${relative(atMs, nowMs)}`;
+}

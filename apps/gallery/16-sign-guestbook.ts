@@ -1,0 +1,39 @@
+/**
+ * A module and a limit: each worker opens the guest book once, for all of its runs, and writes one entry at a time to it, whichever of the
+ * workers that is.
+ *
+ * An entry begins with the step's idempotency key, so that a worker which died behind writing it does not make a second one.
+ */
+import { mkdir, open, readFile } from "node:fs/promises";
+import { defineModule, defineTool } from "@parley/sdk";
+import { z } from "zod";
+import { galleryDir } from "./config.ts";
+
+const FILE = ["guestbook", "entries.txt"] as const;
+
+export const guestbook = defineModule({
+  name: "guestbook",
+  async start() {
+    await mkdir(galleryDir("guestbook"), { recursive: true });
+    return await open(galleryDir(...FILE), "a");
+  },
+  stop: (file) => file.close(),
+});
+
+export const signGuestbook = defineTool({
+  name: "sign_guestbook",
+  description: "Asks the user for a line and writes it into the guest book.",
+  input: z.object({ guest: z.string().regex(/^[A-Za-z -]{1,40}$/) }),
+  limit: { concurrency: 1 },
+  async run({ guest }, ctx) {
+    const line = await ctx.text("line", { message: `What shall stand in the guest book, ${guest}?`, minLength: 1, maxLength: 200 });
+    const number = await ctx.step("sign", async ({ idempotencyKey }) => {
+      const entries = (await readFile(galleryDir(...FILE), "utf8")).split("\n").slice(0, -1);
+      const before = entries.findIndex((entry) => entry.startsWith(`${idempotencyKey} `));
+      if (before >= 0) return before + 1;
+      await guestbook.use().appendFile(`${idempotencyKey} ${guest}: ${line.replaceAll("\n", " ")}\n`);
+      return entries.length + 1;
+    });
+    return `Entry ${number} of the guest book is ${guest}'s.`;
+  },
+});

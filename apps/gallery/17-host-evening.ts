@@ -1,0 +1,33 @@
+/**
+ * A tool that calls tools: each is a task of its own with its own journal, and its questions stand beside this one's: `dinner:party-size`, `guestbook:line`.
+ *
+ * The table and the guest book are seen to at once. The evening does not wait for the guest book, whose task is cancelled after a day; a dinner that was
+ * not booked is an answer, too.
+ */
+import { ChildFailed, defineTool, TimedOut } from "@parley/sdk";
+import { z } from "zod";
+import { bookDinner } from "./02-book-dinner.ts";
+import { signGuestbook } from "./16-sign-guestbook.ts";
+
+export const hostEvening = defineTool({
+  name: "host_evening",
+  description: "Prepares an evening with a guest: books a table, and asks for a line in the guest book.",
+  input: z.object({
+    date: z.iso.date(),
+    time: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/),
+    guest: z.string().regex(/^[A-Za-z -]{1,40}$/),
+  }),
+  async run({ date, time, guest }, ctx) {
+    const [dinner, entry] = await Promise.all([
+      ctx.call(bookDinner, { date, time }, { key: "dinner" }).catch((error: unknown) => {
+        if (error instanceof ChildFailed) return `No dinner: ${error.reason}`;
+        throw error;
+      }),
+      ctx.call(signGuestbook, { guest }, { key: "guestbook", timeout: "1 day" }).catch((error: unknown) => {
+        if (error instanceof TimedOut || error instanceof ChildFailed) return "The guest book stays as it is.";
+        throw error;
+      }),
+    ]);
+    return `${dinner}\n${entry}`;
+  },
+});

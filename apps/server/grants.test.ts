@@ -1,0 +1,456 @@
+/** A tool acts in a person's name at a provider: what grants it, what does not, and what is said then. The provider is oidc-provider, over real HTTP. */
+import { hash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createOauthProviders } from "@parley/identity";
+import { catalogue, defineTool } from "@parley/sdk";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createProvider } from "../../deploy/provider/provider.ts";
+import { logIn } from "../../test/support/person.ts";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import { anonymous } from "./front-end/caller.ts";
+import type { Visitors } from "./front-end/visitors.ts";
+import { REDEMPTIONS_MAX } from "./routes/asks/grants.ts";
+import { JOURNEYS_MAX } from "./routes/asks/journeys.ts";
+
+const SCOPES = ["calendar:read", "calendar:write"];
+
+let server: ReturnType<typeof createServer>;
+let issuer: string;
+let client: string;
+let tokenSeconds = 600;
+/** In place of the provider, by path. */
+const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
+
+beforeAll(async () => {
+  server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider = createProvider({ issuer, resource: "https://calendar.example", scopes: SCOPES, tokenSeconds: () => tokenSeconds });
+  server.on("request", (request, response) => {
+    const answer = instead.get(new URL(request.url ?? "/", issuer).pathname);
+    if (answer) answer(request, response);
+    else void provider.callback()(request, response);
+  });
+  const response = await fetch(`${issuer}/reg`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    // Of a native client the port may be any (RFC 8252, 7.3).
+    body: JSON.stringify({
+      application_type: "native",
+      redirect_uris: ["http://127.0.0.1/oauth/callback/calendar"],
+      token_endpoint_auth_method: "none",
+    }),
+  });
+  client = ((await response.json()) as { client_id: string }).client_id;
+});
+
+afterEach(() => {
+  instead.clear();
+  tokenSeconds = 600;
+});
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const hashed = (token: string) => hash("sha256", token);
+
+const tools = catalogue([
+  defineTool({
+    name: "plan",
+    async run(_args, ctx) {
+      const grant = await ctx.oauth("calendar", { provider: "calendar", scopes: ["calendar:read"], message: "To find a <free> evening" });
+      const first = await ctx.step("first", () => grant.use(hashed));
+      await ctx.confirm("again", { message: "Again?" });
+      const both = await ctx.step("both", () => Promise.all([grant.accessToken(), grant.accessToken()]).then((all) => all.map(hashed)));
+      return JSON.stringify({ shown: [String(grant), { grant }], scopes: grant.scopes, first, both });
+    },
+  }),
+  defineTool({
+    name: "greedy",
+    run: (_args, ctx) =>
+      ctx.oauth("mail", { provider: "calendar", scopes: ["calendar:read", "mail:send"], message: "All of it" }).then(() => "yes"),
+  }),
+  defineTool({
+    name: "elsewhere",
+    run: (_args, ctx) => ctx.oauth("mail", { provider: "mail", scopes: ["mail:send"], message: "Mail" }).then(() => "yes"),
+  }),
+]);
+
+function providers(settings: object = {}) {
+  const calendar = {
+    name: "calendar",
+    title: "Cal & Co",
+    issuer,
+    endpoints: undefined,
+    client,
+    secret: undefined,
+    secretIn: "header" as const,
+    scopes: SCOPES,
+    parameters: {},
+    resource: undefined,
+    allowHttp: false,
+  };
+  return createOauthProviders([{ ...calendar, ...settings }], Date.now, 5_000);
+}
+
+/** Who comes is whom the header names, as if they had logged in. */
+const named: Visitors = { authenticate: ({ headers }) => callerNamed(String(headers["x-principal"] ?? "ann")), ticket: undefined };
+
+async function planning(more: Partial<Deploy> = {}, tool = "plan") {
+  const deployment = await deploy({
+    catalogue: tools,
+    fronts: 1,
+    visitors: named,
+    oauth: providers(),
+    ...more,
+    settings: { oauthScopes: { calendar: SCOPES }, showErrors: true },
+  });
+  const [front] = deployment.fronts as [Front];
+  const options = { principal: "ann" };
+  const created = await rpc(front, "tools/call", { name: tool, arguments: {} }, options);
+  const taskId = String(created.result!["taskId"]);
+  const get = async () => (await rpc(front, "tasks/get", { taskId }, options)).result!;
+  await until(async () => (await get())["status"] !== "working");
+  const inputs = (await get())["inputRequests"] as Record<string, { params: { url: string } }> | undefined;
+  const page = inputs?.["calendar"]?.params.url ?? "";
+  const answer = (key: string, reply: object) => rpc(front, "tasks/update", { taskId, inputResponses: { [key]: reply } }, options);
+  return { ...deployment, front, taskId, get, page, answer, asks: async () => Object.keys((await get())["inputRequests"] ?? {}) };
+}
+
+type Planning = Awaited<ReturnType<typeof planning>>;
+
+interface Seen {
+  readonly status: number;
+  readonly title: string | undefined;
+  readonly text: string;
+  readonly cookie: string;
+}
+
+async function look(url: string, init: RequestInit = {}): Promise<Seen> {
+  const response = await fetch(url, { redirect: "manual", ...init });
+  const text = await response.text();
+  const [cookie = ""] = response.headers.getSetCookie();
+  return { status: response.status, title: /<h1>([^<]*)/.exec(text)?.[1], text, cookie: cookie.split(";")[0] ?? "" };
+}
+
+const problemOf = ({ text }: Seen) => /<p class="bad" role="alert">([^<]*)/.exec(text)?.[1];
+const sentenceOf = ({ text }: Seen) => /<p>([^<]*)<\/p>/.exec(text)?.[1];
+
+function fieldsOf({ text }: Seen): Record<string, string> {
+  return Object.fromEntries([...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+}
+
+const send = (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  look(url, { method: "POST", body: new URLSearchParams(fields), headers });
+
+/** To the provider and back, up to the callback. */
+async function away({ page }: Pick<Planning, "page">, person = "alice") {
+  const off = await send(page, { ...fieldsOf(await look(page)), action: "accept" });
+  const url = new URL((/http-equiv="refresh" content="0; url=([^"]+)"/.exec(off.text)?.[1] ?? "").replaceAll("&amp;", "&"));
+  const callback = await logIn(url, person);
+  const come = (to: URL | string = callback, headers: Record<string, string> = {}) =>
+    look(String(to), { headers: { cookie: off.cookie, ...headers } });
+  return { off, url, callback, cookie: off.cookie, come };
+}
+
+describe("access that a person grants", () => {
+  test("reaches steps by the callback, and stands in nothing that is stored in clear, logged or told", async () => {
+    const planned = await planning();
+    const shown = await look(planned.page);
+    expect([shown.status, shown.title]).toEqual([200, "Access to Cal &amp; Co"]);
+    expect(shown.text).toContain("To find a &lt;free&gt; evening");
+    expect(shown.text).toContain("<li>calendar:read</li>");
+    const { url, off, come } = await away(planned);
+    expect(off.cookie).toMatch(/^parley-away-[\w-]{12}=/);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      response_type: "code",
+      code_challenge_method: "S256",
+      scope: "calendar:read",
+      redirect_uri: `${new URL(planned.front.url).origin}/oauth/callback/calendar`,
+    });
+    expect(url.searchParams.get("state")).not.toContain(planned.taskId);
+
+    const deposits: string[] = [];
+    const { answer } = planned.services.store;
+    Object.assign(planned.services.store, {
+      answer: (request: Parameters<typeof answer>[0]) => (deposits.push(request.page?.deposit ?? ""), answer(request)),
+    });
+    const back = await come();
+    expect([back.status, sentenceOf(back)]).toEqual([200, "The access was granted, and the tool continues. You can close this page."]);
+    expect(deposits.join("")).toMatch(/^[\w-]{8}\.[\w-]{200,}$/);
+    await until(async () => (await planned.asks()).includes("again"));
+    await planned.answer("again", { action: "accept", content: { value: true } });
+    await until(async () => (await planned.get())["status"] === "completed");
+    const task = await planned.get();
+    const said = JSON.parse(task["result"]!["content"]![0]!["text"] as string) as { first: string; both: string[] };
+    expect(said).toMatchObject({ shown: ["[grant]", { grant: "[grant]" }], scopes: ["calendar:read"] });
+    // It is good for ten minutes, and needed no renewal.
+    expect(said.both).toEqual([said.first, said.first]);
+    expect(JSON.stringify([task, planned.logged])).not.toMatch(/eyJ[\w-]{20}/);
+    expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
+  });
+
+  test("is renewed before its token ends, once for steps that ask at once", async () => {
+    tokenSeconds = 30;
+    const planned = await planning();
+    let refreshed = 0;
+    server.prependListener("request", ({ url }: IncomingMessage) => void (url === "/token" && (refreshed += 1)));
+    await (await away(planned)).come();
+    await until(async () => (await planned.asks()).includes("again"));
+    // The code, and the token that the first step found too old.
+    expect(refreshed).toBe(2);
+    tokenSeconds = 600;
+    await planned.answer("again", { action: "accept", content: { value: true } });
+    await until(async () => (await planned.get())["status"] === "completed");
+    const said = JSON.parse((await planned.get())["result"]!["content"]![0]!["text"] as string) as {
+      first: string;
+      both: [string, string];
+    };
+    expect(refreshed).toBe(3);
+    expect(said.both[0]).toBe(said.both[1]);
+    expect(said.both[0]).not.toBe(said.first);
+  });
+
+  test("is asked for where the deployment is set up for it, and nowhere else", async () => {
+    const text = async (tool: string, more: Partial<Deploy> = {}) => JSON.stringify(await (await planning(more, tool)).get());
+    expect(await text("greedy")).toContain(
+      "/scopes/1 is not among the scopes that calendar is set up for here: calendar:read, calendar:write",
+    );
+    expect(await text("elsewhere")).toContain("/provider must be one of those that are set up here: calendar (PARLEY_OAUTH)");
+  });
+});
+
+describe("without a window that comes back", () => {
+  test("the tool waits: a client's accept, a closed window and a look change nothing", async () => {
+    const planned = await planning();
+    await planned.answer("calendar", { action: "accept" });
+    await away(planned);
+    for (const method of ["GET", "HEAD"]) await fetch(planned.page, { method });
+    expect((await planned.get())["status"]).toBe("input_required");
+    const { come } = await away(planned);
+    expect((await come()).title).toBe("Thank you");
+    await until(async () => (await planned.asks()).includes("again"));
+  });
+});
+
+describe("who comes back", () => {
+  test.each([
+    ["with a state that was made up", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not begun here"],
+    ["without a state", (url: URL) => url.searchParams.delete("state"), 400, "Not begun here"],
+    ["to the address of no provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not begun here"],
+  ])("%s is told so, and the right one may still come", async (_what, change, status, title) => {
+    const planned = await planning();
+    const { callback, come } = await away(planned);
+    const forged = new URL(callback);
+    change(forged);
+    const seen = await come(forged);
+    expect([seen.status, seen.title, sentenceOf(seen)]).toEqual([status, title, expect.stringContaining("nothing was handed over")]);
+    expect(await planned.asks()).toEqual(["calendar"]);
+    if (forged.pathname === callback.pathname) expect((await come()).title).toBe("Thank you");
+  });
+
+  test.each([
+    ["a code that was made up", (url: URL) => url.searchParams.set("code", "A".repeat(43)), "did not allow it"],
+    ["another provider's name", (url: URL) => url.searchParams.set("iss", "https://evil.example"), "cannot be trusted"],
+    ["no provider's name", (url: URL) => url.searchParams.delete("iss"), "cannot be trusted"],
+    [
+      "a refusal",
+      (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "access_denied")),
+      "Cal &amp; Co says that you did not allow it.",
+    ],
+    [
+      "an error that nobody may read",
+      (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "<script>alert(1)</script>")),
+      "Cal &amp; Co did not allow it.",
+    ],
+  ])("with %s sees the page again, and may continue from there", async (_what, change, sentence) => {
+    const planned = await planning();
+    const { callback, come } = await away(planned);
+    const changed = new URL(callback);
+    change(changed);
+    const seen = await come(changed);
+    expect([seen.status, seen.title, problemOf(seen)]).toEqual([422, "Access to Cal &amp; Co", expect.stringContaining(sentence)]);
+    expect(problemOf(seen)).toContain("Nothing was handed over");
+    expect(seen.text).not.toContain("<script>");
+    // The state is used up, and nothing else.
+    expect(problemOf(await come())).toContain("was answered already");
+    const action = /<form method="post" action="([^"]+)"/.exec(seen.text)?.[1] ?? "";
+    const off = await send(action, { ...fieldsOf(seen), action: "decline" });
+    expect(off.title).toBe("Declined");
+  });
+
+  test("twice is told that it is done, also at once", async () => {
+    const planned = await planning();
+    const { come } = await away(planned);
+    const seen = await Promise.all([come(), come(), come()]);
+    const titles = seen.map(({ title }) => title);
+    expect(titles.filter((title) => title === "Thank you")).toHaveLength(1);
+    expect(titles.every((title) => ["Thank you", "Already done", "Access to Cal &amp; Co"].includes(title ?? ""))).toBe(true);
+    expect((await come()).title).toBe("Already done");
+    await until(async () => (await planned.asks()).includes("again"));
+  });
+
+  test("in another browser, or as another person, is told so", async () => {
+    const planned = await planning();
+    const { callback, come } = await away(planned);
+    expect((await look(callback.href)).title).toBe("Not begun here");
+    const bobs = await come(callback, { "x-principal": "bob" });
+    expect([bobs.status, bobs.title, sentenceOf(bobs)]).toEqual([403, "Not yours", expect.stringContaining("begun by somebody else")]);
+    expect((await come()).title).toBe("Thank you");
+  });
+
+  test("with the cookie of another question is told so", async () => {
+    const [mine, other] = [await planning(), await planning()];
+    const [{ callback }, { cookie }] = [await away(mine), await away(other)];
+    expect((await look(callback.href, { headers: { cookie } })).title).toBe("Not begun here");
+  });
+
+  test("after ten minutes, or when the question is closed, is told so, and no code is redeemed", async () => {
+    const planned = await planning();
+    const { come } = await away(planned);
+    let redeemed = 0;
+    instead.set("/token", (_request, response) => ((redeemed += 1), response.writeHead(500).end()));
+    await planned.answer("calendar", { action: "decline" });
+    await until(async () => (await planned.get())["status"] !== "working");
+    const closed = await come();
+    expect([closed.status, closed.title]).toEqual([410, "No longer open"]);
+
+    const late = await planning();
+    const away2 = await away(late);
+    late.skip(10 * 60_000 + 1);
+    expect((await away2.come()).title).toBe("Not begun here");
+    expect(redeemed).toBe(0);
+    expect(await late.asks()).toEqual(["calendar"]);
+  });
+
+  test("is anyone who was given the address, where there is no identity, and only in the browser that opened it", async () => {
+    const { front: _front, visitors: _named, ...local } = { front: 0, visitors: named };
+    const planned = await planning({ ...local, visitors: undefined as never, authenticate: anonymous });
+    expect(planned.page).toContain("?k=");
+    const { callback, come } = await away(planned);
+    expect((await look(callback.href)).title).toBe("Not begun here");
+    expect((await come()).title).toBe("Thank you");
+  });
+});
+
+test("one browser is on eight journeys at most: with one more, the oldest is forgotten", async () => {
+  const planned = await planning();
+  const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
+  const jar = new Map<string, string>();
+  const leave = async () => {
+    const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
+    const response = await fetch(planned.page, { method: "POST", body: new URLSearchParams(fields), headers: { cookie } });
+    for (const given of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(given) ?? [];
+      if (value === "") jar.delete(name);
+      else jar.set(name, value);
+    }
+  };
+  for (let count = 0; count < JOURNEYS_MAX; count += 1) await leave();
+  const [oldest, second] = jar.keys();
+  expect(jar.size).toBe(JOURNEYS_MAX);
+  await leave();
+  expect([jar.size, jar.has(oldest ?? ""), jar.has(second ?? "")]).toEqual([JOURNEYS_MAX, false, true]);
+});
+
+describe("a provider that", () => {
+  test.each([
+    [
+      "is down",
+      "/token",
+      (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(503).end("<html>"),
+      "cannot be reached",
+    ],
+    ["closes the connection", "/token", ({ socket }: IncomingMessage) => void socket.destroy(), "cannot be reached"],
+    ["never answers", "/token", () => undefined, "cannot be reached"],
+    [
+      "sends on to elsewhere",
+      "/token",
+      (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(307, { location: "https://evil.example" }).end(),
+      "cannot be trusted",
+    ],
+    ["answers no JSON", "/token", answering("no json"), "cannot be trusted"],
+    ["answers without a token", "/token", answering({ token_type: "Bearer" }), "cannot be trusted"],
+    ["gives a token of another type", "/token", answering({ access_token: "a", token_type: "mac" }), "cannot be trusted"],
+    ["gives an endless token", "/token", answering({ access_token: "a".repeat(20_000), token_type: "Bearer" }), "cannot be trusted"],
+    [
+      "gives an endless answer",
+      "/token",
+      answering({ access_token: "a", token_type: "Bearer", more: "a".repeat(300_000) }),
+      "cannot be trusted",
+    ],
+    ["refuses the client", "/token", answering({ error: "invalid_client" }, 401), "did not allow it"],
+  ])("%s leaves the question open, and says so", async (_what, path, answer, sentence) => {
+    const planned = await planning();
+    const { come } = await away(planned);
+    instead.set(path, answer);
+    const seen = await come();
+    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining(sentence)]);
+    expect(await planned.asks()).toEqual(["calendar"]);
+    expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
+    expect(planned.logged.filter(({ message }) => message === "grant failed")).toHaveLength(1);
+    instead.clear();
+    expect((await (await away(planned)).come()).title).toBe("Thank you");
+  });
+
+  test("is down before the person leaves, or names another issuer, says so on the page", async () => {
+    const down = await planning({ oauth: providers({ issuer: "http://127.0.0.1:9" }) });
+    const seen = await send(down.page, { ...fieldsOf(await look(down.page)), action: "accept" });
+    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Cal &amp; Co cannot be reached")]);
+    const lying = await planning({ oauth: providers({ issuer: `${issuer}/other` }) });
+    const told = await send(lying.page, { ...fieldsOf(await look(lying.page)), action: "accept" });
+    expect([told.status, problemOf(told)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
+  });
+
+  test("is slow: so many codes are redeemed at once, and one beyond is told to try again", async () => {
+    const planned = await planning();
+    const waiting: ServerResponse[] = [];
+    instead.set("/token", (_request, response) => void waiting.push(response));
+    const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
+    async function come() {
+      const off = await send(planned.page, fields);
+      const state = /state=([\w-]+)/.exec(off.text)?.[1] ?? "";
+      const query = new URLSearchParams({ state, code: "c", iss: issuer });
+      return {
+        seen: look(`${new URL(planned.page).origin}/oauth/callback/calendar?${query.toString()}`, { headers: { cookie: off.cookie } }),
+      };
+    }
+    const held: Promise<Seen>[] = [];
+    for (let count = 0; count < REDEMPTIONS_MAX; count += 1) held.push((await come()).seen);
+    await until(() => waiting.length === REDEMPTIONS_MAX);
+    const seen = await (await come()).seen;
+    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Too many people are coming back at once")]);
+    for (const response of waiting) response.writeHead(503).end();
+    expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
+  });
+
+  test("the front end does not know is no page", async () => {
+    const planned = await planning({ oauth: createOauthProviders([], Date.now) });
+    const seen = await look(planned.page);
+    expect([seen.status, seen.title]).toEqual([503, "Not available"]);
+  });
+
+  test("ends the access fails the step with GRANT_EXPIRED, and the tool may ask again", async () => {
+    tokenSeconds = 30;
+    const planned = await planning();
+    const { come } = await away(planned);
+    let codes = 0;
+    server.prependListener("request", ({ url }: IncomingMessage) => {
+      if (url === "/token" && (codes += 1) === 2) instead.set("/token", answering({ error: "invalid_grant" }, 400));
+    });
+    expect((await come()).title).toBe("Thank you");
+    await until(async () => (await planned.get())["status"] !== "working" && !(await planned.asks()).includes("calendar"));
+    expect(JSON.stringify(await planned.get())).toContain("the provider calendar refuses: invalid_grant");
+  });
+});
+
+function answering(body: object | string, status = 200) {
+  return (_request: IncomingMessage, response: ServerResponse) =>
+    void response.writeHead(status, { "content-type": "application/json" }).end(typeof body === "string" ? body : JSON.stringify(body));
+}

@@ -1,0 +1,105 @@
+/** What all pages of asks have in common: who may look, what is sent, and what is said when something went wrong. */
+import { type Caller, isCounted, type OpenPage, ParleyError, type Rated, SCOPES } from "@parley/core";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FrontEnd } from "../../front-end/front-end.ts";
+import { requireScopes } from "../../front-end/protected-resource.ts";
+import type { Visitors } from "../../front-end/visitors.ts";
+import type { Signatures } from "../../seals/signatures.ts";
+import { NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
+
+/** For the audit. */
+export const DOOR = "page";
+
+/** Before anything is done: throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
+export async function permit({ resource, rates }: FrontEnd, { caller }: FastifyRequest, rate: Rated): Promise<void> {
+  if (resource) requireScopes(caller, [SCOPES.answer], "the page");
+  if (isCounted(caller)) await rates.take(caller, rate, 1);
+}
+
+/** A page to be shown to this person. */
+export interface ToShow {
+  readonly caller: Caller;
+  readonly taskId: string;
+  readonly page: OpenPage;
+  readonly problem?: string;
+}
+
+/** With the token of its form. */
+export function shownBy(signatures: Signatures, { caller, taskId, page, problem }: ToShow): Shown {
+  const { key, digest } = page.ask;
+  const token = signatures.sign(formOf({ taskId, key, caller }, digest));
+  return { page, caller, token, ...(problem !== undefined && { problem }) };
+}
+
+/** What a form's token is signed for: this person, this ask as it was shown. */
+export function formOf(
+  { taskId, key, caller: { tenant, principal } }: { taskId: string; key: string; caller: Caller },
+  digest: string,
+): string {
+  return ["form", tenant, principal, taskId, key, digest].join("\n");
+}
+
+/** The page, or the page again with what was wrong. */
+export function sendShown(reply: FastifyReply, { problem }: Pick<ToShow, "problem">, text: string): FastifyReply {
+  return sendPage(reply, problem === undefined ? 200 : 422, text);
+}
+
+/** Fastify forgets the type where an error is answered. */
+export function sendPage(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).type("text/html; charset=utf-8").send(text);
+}
+
+export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
+  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
+}
+
+/** One sentence for each error; who is not logged in is sent there. */
+export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, visitors: Visitors): void {
+  scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
+    const name = noticeOf(error);
+    if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
+    if (name !== "broken") {
+      log.info(
+        { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
+        "page refused",
+      );
+      return notice(reply, name);
+    }
+    const defectId = ids.uuid();
+    log.error({ requestId: request.id, defectId, err: error }, "request failed");
+    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator finds it by ${defectId}.`));
+  });
+}
+
+function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
+  if (error instanceof ParleyError) {
+    switch (error.code) {
+      case "TASK_NOT_FOUND":
+        return "unknown";
+      case "SCOPE_INSUFFICIENT":
+        return "refused";
+      case "CREDENTIALS_MISSING":
+        return "strange";
+      case "QUOTA_EXCEEDED":
+        return "busy";
+      case "UNAVAILABLE":
+      case "PROVIDER_UNAVAILABLE":
+      case "PROVIDER_INVALID":
+      case "OVERLOADED":
+      case "FILES_UNAVAILABLE":
+      case "OAUTH_UNAVAILABLE":
+      case "CONTENT_KEY_MISSING":
+        return "away";
+      case "CONTENT_ERASED":
+      case "CONTENT_DAMAGED":
+        return "closed";
+      case "LOGIN_REFUSED":
+        return "not-begun";
+      default:
+        return error.code.startsWith("TOKEN_") ? "refused" : "broken";
+    }
+  }
+  if (error.statusCode === 401) return "strange";
+  if (error.statusCode === 413) return "large";
+  return error.statusCode !== undefined && error.statusCode < 500 ? "unreadable" : "broken";
+}

@@ -1,0 +1,163 @@
+/**
+ * Pages on which people let a tool act in their name at an OAuth provider:
+ *
+ *   page: who, what for ─▶ provider, by a state that is this person's ─▶ callback: code redeemed ─▶ tokens deposited with the answer
+ *
+ * The ask is settled by the callback and by nothing else: a window that is closed, a refusal, a provider that is away or lies leave it open. Tokens are
+ * sealed before they leave this process, and nobody but a step of the tool reads them.
+ */
+import { describeError, leavePage, type OpenPage, type Page, ParleyError, type Services, visitPage } from "@parley/core";
+import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@parley/identity";
+import type { DepositSeal } from "@parley/node";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import type { Signatures } from "../../seals/signatures.ts";
+import { sealedCookies } from "../../seals/sealed-cookies.ts";
+import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
+import { createJourneys, type Journey } from "./journeys.ts";
+import { awayPage, grantPage } from "./views.ts";
+
+export interface Grants {
+  /** The page of such an ask. Throws OAUTH_UNAVAILABLE. */
+  show(reply: FastifyReply, shown: ToShow): FastifyReply;
+  /** Off to the provider. */
+  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "caller">): Promise<FastifyReply>;
+  /** Back from there. */
+  finish(request: FastifyRequest, reply: FastifyReply, provider: string): Promise<FastifyReply>;
+}
+
+export interface GrantsOptions {
+  readonly services: Services;
+  readonly addresses: PageAddresses;
+  readonly seal: DepositSeal;
+  readonly signatures: Signatures;
+  readonly oauth: OauthDirectory | undefined;
+}
+
+/** Codes that one front end redeems at once. */
+export const REDEMPTIONS_MAX = 100;
+
+export function createGrants({ services, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
+  const { log } = services;
+  let redeeming = 0;
+
+  /** Where people reach this server is known once it listens. */
+  const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
+  const callbackOf = ({ name }: OauthProvider) => `${addresses.base()}${OAUTH_CALLBACK_PATH}/${name}`;
+
+  function wantedOf({ page }: OpenPage): Extract<Page, { kind: "oauth" }> {
+    if (page.kind !== "oauth") throw new TypeError(`the page is one for ${page.kind}`);
+    return page;
+  }
+
+  function providerOf(name: string): OauthProvider {
+    const provider = oauth?.find(name);
+    if (provider) return provider;
+    throw new ParleyError("OAUTH_UNAVAILABLE", `the provider ${name} is not set up on this front end (PARLEY_OAUTH)`);
+  }
+
+  function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
+    const { taskId, page } = toShow;
+    const { provider, scopes } = wantedOf(page);
+    const shown = shownBy(signatures, toShow);
+    const text = grantPage({ shown, title: providerOf(provider).title, scopes, action: addresses.urlOf(taskId, page.ask.key) });
+    return sendShown(reply, toShow, text);
+  }
+
+  function logged(error: unknown, { taskId, key, provider }: { taskId: string; key: string; provider: string }): void {
+    log.warn({ taskId, key, provider, ...describeError(error) }, "grant failed");
+  }
+
+  async function redeemed(
+    provider: OauthProvider,
+    journey: Journey,
+    { page, parameters }: { page: OpenPage; parameters: URLSearchParams },
+  ) {
+    if (redeeming >= REDEMPTIONS_MAX) throw new ParleyError("OVERLOADED", `${REDEMPTIONS_MAX} codes are being redeemed`);
+    redeeming += 1;
+    try {
+      const { state, verifier = "" } = journey;
+      const { scopes } = wantedOf(page);
+      return await provider.finish({ parameters, begun: { state, verifier }, scopes, callback: callbackOf(provider) });
+    } finally {
+      redeeming -= 1;
+    }
+  }
+
+  return {
+    show,
+
+    async begin(request, reply, { taskId, page }) {
+      const { caller } = request;
+      const { provider: name, scopes } = wantedOf(page);
+      const provider = providerOf(name);
+      const { key, digest } = page.ask;
+      try {
+        const { url, state, verifier } = await provider.start(scopes, callbackOf(provider));
+        journeys().begin(request, reply, { state, verifier, taskId, key, digest });
+        return await sendPage(reply, 200, awayPage(provider.title, url));
+      } catch (error) {
+        logged(error, { taskId, key, provider: name });
+        return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
+      }
+    },
+
+    async finish(request, reply, name) {
+      const provider = oauth?.find(name);
+      const { caller } = request;
+      const parameters = new URLSearchParams(request.url.split("?")[1] ?? "");
+      const arrival = await journeys().arrive(request, parameters.get("state") ?? "");
+      if (!provider || !arrival.journey) {
+        log.info({ requestId: request.id, provider: name, arrival: arrival.type }, "grant refused");
+        return notice(reply, arrival.type === "borrowed" ? "borrowed" : "astray");
+      }
+      const { journey } = arrival;
+      const { taskId, key, digest } = journey;
+      const ref = { taskId, key, caller, door: DOOR };
+      const visit = await visitPage(services, ref);
+      if (visit.type !== "open") return notice(reply, visit.type);
+      const { page } = visit;
+      // Another provider's address, or a question that is another one by now.
+      if (page.page.kind !== "oauth" || page.page.provider !== name || page.ask.digest !== digest) return notice(reply, "astray");
+      if (arrival.type === "repeated")
+        return show(reply, { caller, taskId, page, problem: `${provider.title} was answered already. Continue once more, or decline.` });
+      try {
+        const tokens = await redeemed(provider, journey, { page, parameters });
+        const deposit = seal.seal(taskId, key, JSON.stringify(tokens));
+        const content = { deposit: key, provider: name, scopes: [...tokens.scopes] };
+        const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", content, deposit } });
+        if (type === "accepted" || type === "duplicate") return await notice(reply, "granted");
+      } catch (error) {
+        if (!(error instanceof ParleyError) || !isTheirs(error)) throw error;
+        logged(error, { taskId, key, provider: name });
+        return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
+      }
+      // Somebody was faster, at this door or another one.
+      const after = await visitPage(services, ref);
+      return notice(reply, after.type === "open" ? "stale" : after.type);
+    },
+  };
+}
+
+function isTheirs({ code }: ParleyError): boolean {
+  return code === "GRANT_REFUSED" || code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
+}
+
+/** For the person. What the provider says in its own words stays in the log. */
+function sentenceOf(error: unknown, title: string): string {
+  if (!(error instanceof ParleyError)) throw error;
+  switch (error.code) {
+    case "GRANT_REFUSED":
+      return error.data?.["reason"] === "access_denied"
+        ? `${title} says that you did not allow it. Nothing was handed over: continue once more, or decline.`
+        : `${title} did not allow it. Nothing was handed over: continue once more, or decline.`;
+    case "PROVIDER_UNAVAILABLE":
+      return `${title} cannot be reached. Nothing was handed over: try again in a moment.`;
+    case "PROVIDER_INVALID":
+      return `${title} gave an answer that cannot be trusted. Nothing was handed over: try again, or tell the operator.`;
+    case "OVERLOADED":
+      return "Too many people are coming back at once. Nothing was handed over: try again in a moment.";
+    default:
+      throw error;
+  }
+}

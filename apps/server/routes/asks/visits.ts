@@ -1,0 +1,93 @@
+/**
+ * Pages of others, from which people come back:
+ *
+ *   page: whose, what for ─▶ other site, told where to send this person back to ─▶ /returns/<state>: the question is settled
+ *
+ * Parley sees who leaves and who comes back, and that it is the same person, in the same browser, once. What they did there the other site knows.
+ */
+import { leavePage, type OpenPage, type Page, type Services, visitPage as lookAt } from "@parley/core";
+import type { DepositSeal } from "@parley/node";
+import { randomBytes } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { sealedCookies } from "../../seals/sealed-cookies.ts";
+import type { Signatures } from "../../seals/signatures.ts";
+import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
+import { createJourneys } from "./journeys.ts";
+import { awayPage, visitPage } from "./views.ts";
+
+export interface Visits {
+  show(reply: FastifyReply, shown: ToShow): FastifyReply;
+  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "caller">): FastifyReply;
+  finish(request: FastifyRequest, reply: FastifyReply, state: string): Promise<FastifyReply>;
+}
+
+export interface VisitsOptions {
+  readonly services: Services;
+  readonly addresses: PageAddresses;
+  readonly seal: DepositSeal;
+  readonly signatures: Signatures;
+}
+
+/** Below the address at which people reach the server. */
+export const RETURNS_PATH = "/returns";
+/** Of what a person comes back with. */
+export const PARAMETERS_MAX = 20;
+export const QUERY_CHARS_MAX = 4_096;
+
+export function createVisits({ services, addresses, seal, signatures }: VisitsOptions): Visits {
+  const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
+
+  function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
+    const { taskId, page } = toShow;
+    const action = addresses.urlOf(taskId, page.ask.key);
+    const text = visitPage(shownBy(signatures, toShow), { host: new URL(wantedOf(page).url).host, action });
+    return sendShown(reply, toShow, text);
+  }
+
+  return {
+    show,
+
+    begin(request, reply, { taskId, page }) {
+      const { url, returnTo } = wantedOf(page);
+      const { key, digest } = page.ask;
+      const state = randomBytes(32).toString("base64url");
+      journeys().begin(request, reply, { state, taskId, key, digest });
+      const there = new URL(url);
+      there.searchParams.set(returnTo, `${addresses.base()}${RETURNS_PATH}/${state}`);
+      return sendPage(reply, 200, awayPage(there.host, there.href));
+    },
+
+    async finish(request, reply, state) {
+      const search = request.url.split("?")[1] ?? "";
+      const query = [...new URLSearchParams(search)];
+      // The person may come back once more, with less.
+      if (search.length > QUERY_CHARS_MAX || query.length > PARAMETERS_MAX) return notice(reply, "large");
+      const arrival = await journeys().arrive(request, state);
+      if (!arrival.journey) return notice(reply, arrival.type === "borrowed" ? "borrowed" : "astray");
+      const { taskId, key, digest } = arrival.journey;
+      const { caller } = request;
+      const ref = { taskId, key, caller, door: DOOR };
+      const visit = await lookAt(services, ref);
+      if (visit.type !== "open") return notice(reply, visit.type);
+      const { page } = visit;
+      if (page.page.kind !== "visit" || page.ask.digest !== digest) return notice(reply, "astray");
+      if (arrival.type === "repeated")
+        return show(reply, { caller, taskId, page, problem: "You came back from there before. Continue once more, or decline." });
+      const { type } = await leavePage(services, {
+        ...ref,
+        digest,
+        answer: { action: "accept", content: { query: Object.fromEntries(query) } },
+      });
+      if (type === "accepted" || type === "duplicate") return notice(reply, "returned");
+      // Somebody was faster, at this door or another one.
+      const after = await lookAt(services, ref);
+      return notice(reply, after.type === "open" ? "stale" : after.type);
+    },
+  };
+}
+
+function wantedOf({ page }: OpenPage): Extract<Page, { kind: "visit" }> {
+  if (page.kind !== "visit") throw new TypeError(`the page is one for ${page.kind}`);
+  return page;
+}

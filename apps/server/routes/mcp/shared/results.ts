@@ -1,9 +1,0 @@
-import { type JsonObject, RpcFailure, type Task } from "@parley/core";
-import { INTERNAL_ERROR } from "@parley/protocol";
-
-/** The result of a finished task, for the call behind which it stands. Throws an RpcFailure with the task's own error, or one for a cancelled task. */
-export function resultOf({ status, outcome, message }: Task, encode: (result: JsonObject) => object): object {
-  if (outcome?.type === "result") return encode(outcome.result);
-  if (outcome?.type === "error") throw new RpcFailure(outcome.error.code, outcome.error.message, outcome.error.data);
-  throw new RpcFailure(INTERNAL_ERROR, message ?? `the call was ${status}`);
-}

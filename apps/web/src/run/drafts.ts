@@ -1,0 +1,75 @@
+/**
+ * What was typed into a question and not sent yet, in this tab's own storage: a question that was put aside, and a page that was loaded again, find
+ * it. It is gone when the question is answered, here or elsewhere, with the end of its call, and with another token. Secrets are never kept.
+ */
+import type { Draft, Input } from "../form/inputs.ts";
+import { sameQuestion } from "../mcp/shared.ts";
+import type { Question } from "../mcp/types.ts";
+
+const DRAFTS = "parley.drafts";
+export const DRAFTS_MAX = 20;
+/** Of all of them together. */
+export const DRAFT_CHARS_MAX = 200_000;
+
+/** By call and question, the one that was typed in last at the end. */
+export type Drafts = readonly (readonly [key: string, draft: Draft])[];
+
+/** `place` is the task or, of a call without one, the tool. */
+export function keptDraft(place: string, question: Question): Draft {
+  const key = keyOf(place, question);
+  return kept().find(([each]) => each === key)?.[1] ?? {};
+}
+
+export function keepDraft(
+  place: string,
+  question: Question,
+  { draft, inputs }: { readonly draft: Draft; readonly inputs: readonly Input[] },
+): void {
+  keep(withDraft(kept(), keyOf(place, question), withoutSecrets(draft, inputs)));
+}
+
+export function forgetDraft(place: string, question: Question): void {
+  const key = keyOf(place, question);
+  keep(kept().filter(([each]) => each !== key));
+}
+
+/** All of a call; without one all there are. */
+export function forgetDrafts(place?: string): void {
+  keep(place === undefined ? [] : kept().filter(([key]) => !key.startsWith(`${place} `)));
+}
+
+/** The oldest go. One that is too large by itself is not kept. */
+export function withDraft(drafts: Drafts, key: string, draft: Draft): Drafts {
+  let all: Drafts = [...drafts.filter(([each]) => each !== key), [key, draft] as const].slice(-DRAFTS_MAX);
+  while (all.length > 0 && JSON.stringify(all).length > DRAFT_CHARS_MAX) all = all.slice(1);
+  return all;
+}
+
+export function withoutSecrets(draft: Draft, inputs: readonly Input[]): Draft {
+  const secret = new Set(
+    inputs.flatMap(({ name, schema }) => (schema["format"] === "password" || schema["writeOnly"] === true ? [name] : [])),
+  );
+  return Object.fromEntries(Object.entries(draft).filter(([name]) => !secret.has(name)));
+}
+
+function kept(): Drafts {
+  return JSON.parse(sessionStorage.getItem(DRAFTS) ?? "[]") as Drafts;
+}
+
+function keep(drafts: Drafts): void {
+  if (drafts.length === 0) return sessionStorage.removeItem(DRAFTS);
+  try {
+    sessionStorage.setItem(DRAFTS, JSON.stringify(drafts));
+  } catch {
+    // More than the browser keeps: a reload finds nothing then.
+    sessionStorage.removeItem(DRAFTS);
+  }
+}
+
+/** A question has another id after a reload, and the same words and fields. They may be long, so that a number stands for them (FNV-1a). */
+function keyOf(place: string, question: Question): string {
+  const text = sameQuestion(question);
+  let hash = 0x81_1c_9d_c5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93);
+  return `${place} ${text.length} ${hash >>> 0}`;
+}

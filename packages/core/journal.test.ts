@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { answerOutcome, COMPENSATION, entryKey, inOrder, isOfCompensation, type JournalLine, occurrenceKey } from "./journal.ts";
+
+const line = (key: string, more: Partial<JournalLine> = {}): JournalLine => ({ key, state: "recorded", ...more });
+
+/** The same, whichever way they come. */
+function orderOf(...lines: JournalLine[]): string[] {
+  const keys = inOrder(lines).map(({ key }) => key);
+  expect(inOrder(lines.toReversed()).map(({ key }) => key)).toStrictEqual(keys);
+  return keys;
+}
+
+describe("a journal is told in the order in which it came about", () => {
+  test("by place, as a number", () => {
+    expect(orderOf(line("step:c", { place: 10 }), line("step:b", { place: 9 }), line("step:a", { place: 100 }))).toStrictEqual([
+      "step:b",
+      "step:c",
+      "step:a",
+    ]);
+  });
+
+  test("then by arrival, what no run has settled yet", () => {
+    const lines = [
+      line("ask:a", { arrivedAtMs: 1_000 }),
+      line("ask:b", { arrivedAtMs: 999 }),
+      line("ask:settled", { place: 5_000 }),
+      line("ask:z", { arrivedAtMs: 0 }),
+    ];
+    expect(orderOf(...lines)).toStrictEqual(["ask:settled", "ask:z", "ask:b", "ask:a"]);
+  });
+
+  test("then by key, what has come to nothing or at the same moment", () => {
+    const lines = [
+      line("step:b", { state: "begun" }),
+      line("ask:a", { state: "closed" }),
+      line("step:a", { state: "begun" }),
+      line("ask:d", { arrivedAtMs: 1 }),
+      line("ask:c", { arrivedAtMs: 1 }),
+    ];
+    expect(orderOf(...lines)).toStrictEqual(["ask:c", "ask:d", "ask:a", "step:a", "step:b"]);
+  });
+
+  test("and last what a compensation did, in an order of its own", () => {
+    const lines = [
+      line("step:compensation:/refund", { place: 2 }),
+      line("now:compensation:/now", { place: 1 }),
+      line("step:compensation:/begun", { state: "begun" }),
+      line("step:charge", { place: 2 }),
+      line("ask:begun", { state: "begun" }),
+      line("ask:first", { place: 1 }),
+    ];
+    expect(orderOf(...lines)).toStrictEqual([
+      "ask:first",
+      "step:charge",
+      "ask:begun",
+      "now:compensation:/now",
+      "step:compensation:/refund",
+      "step:compensation:/begun",
+    ]);
+  });
+
+  test("and the journal itself is left as it was", () => {
+    const lines = [line("step:b"), line("step:a")];
+    inOrder(lines);
+    expect(lines.map(({ key }) => key)).toStrictEqual(["step:b", "step:a"]);
+    expect(inOrder([])).toStrictEqual([]);
+  });
+});
+
+test.each([
+  [entryKey("step", `${COMPENSATION}refund`), true],
+  ["now:compensation:/now#2", true],
+  ["step:compensation", false],
+  ["step:compensation/refund", false],
+  ["step:a/compensation:/refund", false],
+  ["step:refund-compensation:/", false],
+])("the key %s is of a compensation: %s", (key, is) => {
+  expect(isOfCompensation(key)).toBe(is);
+});
+
+test("an answer names who gave it, where that is not the owner", () => {
+  const answer = { action: "accept", content: { n: 1 } } as const;
+  expect(answerOutcome(answer, undefined)).toStrictEqual({ type: "answer", answer });
+  expect(answerOutcome(answer, "bob")).toStrictEqual({ type: "answer", answer, by: "bob" });
+});
+
+test.each([
+  ["round", 1, 0],
+  ["round#2", 2, 0],
+  ["round@1", 1, 1],
+  ["round@1#2", 2, 1],
+  ["round@12#10", 10, 12],
+])("%s is occurrence %i behind %i restarts", (key, occurrence, generation) => {
+  expect(occurrenceKey("round", occurrence, generation)).toBe(key);
+  expect(entryKey("ask", key)).toBe(`ask:${key}`);
+});

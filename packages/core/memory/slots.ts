@@ -1,0 +1,105 @@
+/** Limits of tools in memory: the rules of packages/redis/scripts/limit in the open. */
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../slots.ts";
+
+interface Waiting {
+  readonly taskId: string;
+  readonly run: number;
+  readonly createdAtMs: number;
+  readonly isNew: boolean;
+  untilMs: number;
+}
+
+interface State {
+  /** Task → until when. */
+  readonly held: Map<string, number>;
+  line: Waiting[];
+  bucket: { tokens: number; atMs: number } | undefined;
+}
+
+export function createMemorySlots(): Slots {
+  const states = new Map<string, State>();
+
+  function stateOf({ id }: KeptLimit, nowMs: number): State {
+    const state = states.get(id) ?? { held: new Map(), line: [], bucket: undefined };
+    states.set(id, state);
+    for (const [taskId, untilMs] of state.held) if (untilMs <= nowMs) state.held.delete(taskId);
+    return state;
+  }
+
+  function tokensOf({ bucket }: State, { rate }: KeptLimit, nowMs: number): number {
+    if (!rate) return Infinity;
+    if (!bucket) return rate.count;
+    return Math.min(rate.count, bucket.tokens + (Math.max(0, nowMs - bucket.atMs) * rate.count) / rate.windowMs);
+  }
+
+  const freeOf = ({ held }: State, { concurrency }: KeptLimit) => (concurrency === undefined ? Infinity : concurrency - held.size);
+
+  /** Those that have begun come first, then the older ones. */
+  function inOrder(a: Waiting, b: Waiting): number {
+    return Number(a.isNew) - Number(b.isNew) || a.createdAtMs - b.createdAtMs || (a.taskId < b.taskId ? -1 : 1);
+  }
+
+  function stand(state: State, { taskId, nextRun: run, createdAtMs, isNew, nowMs }: TakeSlot): Waiting | undefined {
+    const known = state.line.find((each) => each.taskId === taskId);
+    state.line = state.line.filter((each) => each !== known && each.untilMs >= nowMs);
+    if (!known && state.line.length >= IN_LINE_MAX) return undefined;
+    const mine = { taskId, run, createdAtMs, isNew, untilMs: nowMs };
+    const behind = state.line.findLastIndex((each) => inOrder(each, mine) < 0) + 1;
+    state.line.splice(behind, 0, mine);
+    return mine;
+  }
+
+  return {
+    async take(request) {
+      const { limit, taskId, nowMs, leaseMs } = request;
+      const { concurrency, rate } = limit;
+      const state = stateOf(limit, nowMs);
+      if (state.held.has(taskId)) {
+        state.held.set(taskId, nowMs + leaseMs);
+        return { type: "taken" };
+      }
+      const mine = stand(state, request);
+      if (!mine) return { type: "wait", by: concurrency === undefined ? "rate" : "concurrency", retryMs: SLOT_RETRY_MAX_MS };
+      const ahead = state.line.indexOf(mine);
+      const free = freeOf(state, limit);
+      const tokens = tokensOf(state, limit, nowMs);
+      const isCharged = rate !== undefined && request.isNew;
+      const newAhead = state.line.slice(0, ahead).filter(({ isNew }) => isNew).length;
+      const lacks = isCharged ? newAhead + 1 - tokens : 0;
+      if (free > ahead && lacks <= 0) {
+        state.line.splice(ahead, 1);
+        state.held.set(taskId, nowMs + leaseMs);
+        if (isCharged) state.bucket = { tokens: tokens - 1, atMs: nowMs };
+        return { type: "taken" };
+      }
+      const slotMs = free > ahead ? 0 : leaseMs * (1 + Math.floor((ahead - free) / (concurrency ?? 1)));
+      const rateMs = rate && lacks > 0 ? Math.ceil((lacks * rate.windowMs) / rate.count) : 0;
+      const retryMs = Math.min(SLOT_RETRY_MAX_MS, Math.max(slotMs, rateMs));
+      mine.untilMs = nowMs + retryMs + SLOT_PATIENCE_MS;
+      return { type: "wait", by: slotMs > 0 ? "concurrency" : "rate", retryMs };
+    },
+    async keep({ limit, taskId, nowMs, leaseMs }) {
+      stateOf(limit, nowMs).held.set(taskId, nowMs + leaseMs);
+    },
+    async give({ limit, taskId, nowMs }) {
+      const state = stateOf(limit, nowMs);
+      state.held.delete(taskId);
+      // What waits for the rate alone knows when to come.
+      if (limit.concurrency === undefined) return [];
+      state.line = state.line.filter(({ untilMs }) => untilMs >= nowMs);
+      let free = freeOf(state, limit);
+      let tokens = tokensOf(state, limit, nowMs);
+      const told = [];
+      for (const each of state.line) {
+        if (free < 1) break;
+        const isCharged = each.isNew && limit.rate !== undefined;
+        if (isCharged && tokens < 1) break;
+        free -= 1;
+        if (isCharged) tokens -= 1;
+        each.untilMs = nowMs + SLOT_PATIENCE_MS;
+        told.push({ taskId: each.taskId, run: each.run });
+      }
+      return told;
+    },
+  };
+}

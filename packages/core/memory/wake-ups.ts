@@ -1,0 +1,40 @@
+import type { Announcement, WakeUps } from "../ports.ts";
+
+export interface MemoryWakeUps extends WakeUps {
+  /** Wakes everybody who watches the task; the memory store calls it after each change that clients can see. */
+  changed(taskId: string): void;
+}
+
+/** Wake-ups within one process. Listeners are called from the microtask queue, so that no writer runs inside another's write. */
+export function createMemoryWakeUps(): MemoryWakeUps {
+  const watchers = new Map<string, Set<() => void>>();
+  const listeners = new Set<(announcement: Announcement) => void>();
+
+  return {
+    changed(taskId) {
+      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(onChange);
+    },
+    async watch(taskId, onChange) {
+      const watching = watchers.get(taskId) ?? new Set();
+      watchers.set(taskId, watching);
+      // A listener of its own, so that one function can watch twice.
+      const listener = () => onChange();
+      watching.add(listener);
+      return () => {
+        watching.delete(listener);
+        if (watching.size === 0 && watchers.get(taskId) === watching) watchers.delete(taskId);
+      };
+    },
+    isWatched: (taskId) => watchers.has(taskId),
+    async announce(announcement) {
+      for (const listener of listeners) queueMicrotask(() => listener(announcement));
+    },
+    async onAnnouncement(onAnnouncement) {
+      const listener = (announcement: Announcement) => onAnnouncement(announcement);
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+  };
+}

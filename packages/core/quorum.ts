@@ -1,0 +1,77 @@
+/**
+ * Asks that several people must accept (`Audience.quorum`), as reviews, four-eyes and two-person rules want it.
+ *
+ *   put ──accept──▶ 1 of 3 ──accept──▶ 2 of 3 ──accept of a third person──▶ accepted
+ *    └───────────────┴─ the first decline or dismissal, the deadline, or the handler ──▶ declined · cancelled · timeout · withdrawn
+ *
+ *   Q1  A person counts once: by issuer and subject, through whichever door or client.
+ *   Q2  Until the ask is settled a person's last word is theirs: another acceptance replaces the first, a decline ends the ask.
+ *   Q3  What settles the ask is recorded once, with everybody who had accepted by then. Nobody is counted who came later.
+ *
+ * `count` is pure. A store writes what it returns only if nobody was counted meanwhile (AnswerRequest.quorum); else the front end looks again.
+ */
+import { canonicalJson } from "./canonical-json.ts";
+import { type Caller, personOf } from "./caller.ts";
+import type { AnswerRequest } from "./ports.ts";
+import type { Acceptance, Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
+
+/** Most people that an ask may need. Each of their answers is kept until the last one is there. */
+export const QUORUM_MAX = 20;
+
+type Asked = Pick<Ask, "audience" | "accepted">;
+type Owner = Pick<CallFacts, "principal" | "person">;
+
+export function hasAccepted(caller: Caller, owner: Owner, { accepted }: Asked): boolean {
+  return accepted?.acceptances.some((each) => acceptedBy(each, owner) === personOf(caller)) === true;
+}
+
+function acceptedBy({ by, person }: Acceptance, owner: Owner): string {
+  return person ?? by ?? personOf(owner);
+}
+
+export type Counted =
+  /** The same person has said the same before. */
+  { readonly type: "repeated" } | { readonly type: "counted"; readonly acceptances: readonly Acceptance[]; readonly missing: number };
+
+/** Counts one more acceptance, or the same person's second one in place of the first. */
+export function count(
+  ask: Asked,
+  {
+    caller,
+    owner,
+    by,
+    content,
+    nowMs,
+  }: {
+    readonly caller: Caller;
+    readonly owner: Owner;
+    readonly by: string | undefined;
+    readonly content: JsonObject;
+    readonly nowMs: number;
+  },
+): Counted {
+  const before = ask.accepted?.acceptances ?? [];
+  const mine = before.find((each) => acceptedBy(each, owner) === personOf(caller));
+  if (mine && canonicalJson(mine.content) === canonicalJson(content)) return { type: "repeated" };
+  const acceptance: Acceptance = {
+    ...(by !== undefined && { by }),
+    ...(caller.person !== undefined && { person: caller.person }),
+    content,
+    atMs: nowMs,
+  };
+  const acceptances = [...before.filter((each) => each !== mine), acceptance];
+  return { type: "counted", acceptances, missing: Math.max(0, (ask.audience?.quorum ?? 1) - acceptances.length) };
+}
+
+/** For what settles the ask in place of its last acceptance: a decline, a deadline. Undefined for an ask that one answer settles. */
+export function settling(ask: Open): AnswerRequest["quorum"] | undefined {
+  if (!("audience" in ask) || ask.audience?.quorum === undefined) return undefined;
+  return { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances: ask.accepted?.acceptances ?? [], missing: 0 };
+}
+
+/** The ask as a caller may see it: how many have accepted, and nothing of what they said. */
+export function tallied(caller: Caller, { call }: Pick<Task, "call">, ask: Ask): Ask {
+  if (ask.audience?.quorum === undefined) return ask;
+  const { accepted, ...shown } = ask;
+  return { ...shown, tally: { accepted: accepted?.acceptances.length ?? 0, mine: hasAccepted(caller, call, ask) } };
+}

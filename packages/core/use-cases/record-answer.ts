@@ -1,0 +1,171 @@
+/**
+ * How an answer that was judged is recorded, and the run behind it added. What the store says of it is the truth (I2).
+ */
+import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../audit.ts";
+import { cut } from "../cut.ts";
+import { ParleyError } from "../errors.ts";
+import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
+import { count, QUORUM_MAX, settling } from "../quorum.ts";
+import type { Settings } from "../settings.ts";
+import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
+import type { Services } from "./services.ts";
+
+/** An answer on its way to what is open. */
+export interface Answering {
+  readonly actor: Actor;
+  readonly task: Task;
+  /** The principal that answers, where that is not the owner. */
+  readonly by?: string | undefined;
+}
+
+/** An answer to what is not open. */
+export interface Comparing extends Omit<Answering, "task"> {
+  readonly taskId: string;
+  readonly key: string;
+}
+
+interface Recording extends Answering {
+  readonly ask: Open;
+  readonly answer: Answer;
+  readonly page?: AnswerRequest["page"];
+}
+
+/** A bare acceptance that claims nothing: what is recorded decides what it is. */
+export function comparedWith({ clock, settings }: Services, { taskId, key, by }: Omit<Comparing, "actor">): AnswerRequest {
+  const answer: Answer = { action: "accept" };
+  return { taskId, key, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs };
+}
+
+/** A journal carries every answer through every run. */
+export function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violation[] {
+  if (JSON.stringify(value).length <= storedValueMax) return [];
+  return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
+}
+
+export function factOf(services: Services, action: AuditFact["action"], task: Task, ask: Open): AuditFact {
+  return { action, taskId: task.id, ...toolOf(task.call), ...boundTo(services, task.id, task.call, ask) };
+}
+
+/** Records the answer that settles an open ask, and adds the next run. */
+export async function recordAnswer(services: Services, recording: Recording): Promise<Receipt> {
+  const quorum = settling(recording.ask);
+  if (!quorum) return { type: counted(await record(services, recording)) };
+  return await untilSeen(services, recording, async (task, ask) => {
+    const receipt = await record(services, { ...recording, task, ask, quorum: settling(ask) });
+    return receipt === "overtaken" ? undefined : { type: receipt };
+  });
+}
+
+/**
+ * Counts one person's acceptance of an ask that several must accept, and settles the ask if it was the last one missing. The receipt says how many
+ * are missing still.
+ */
+export async function acceptWithOthers(
+  services: Services,
+  { content, ...answering }: Answering & { readonly ask: Ask; readonly content: JsonObject },
+): Promise<Receipt> {
+  const { actor, by } = answering;
+  const answer: Answer = { action: "accept", content };
+  return await untilSeen(services, { ...answering, answer }, async (task, ask) => {
+    const next = count(ask, { caller: actor.caller, owner: task.call, by, content, nowMs: services.clock.now() });
+    if (next.type === "repeated") {
+      noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action, verdict: "duplicate" }));
+      return { type: "duplicate" };
+    }
+    const { acceptances, missing } = next;
+    // What all of them say is kept together.
+    const violations = tooLarge(services.settings, acceptances);
+    if (violations.length > 0) return { type: "invalid", violations };
+    const quorum = { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances, missing };
+    const receipt = await record(services, { ...answering, task, ask, answer, quorum });
+    if (receipt === "overtaken") return undefined;
+    return receipt === "accepted" && missing > 0 ? { type: receipt, missing } : { type: receipt };
+  });
+}
+
+/** Each try that is in vain is another person's who was counted, or who changed their mind: no quorum is as large. */
+const TRIES_MAX = 2 * QUORUM_MAX;
+
+/**
+ * Tries to record an answer to an ask that several must accept, and looks at the ask again when somebody else was counted meanwhile: of several at
+ * once one is counted first.
+ */
+async function untilSeen(
+  services: Services,
+  { task: first, ask: asked, answer, by }: Recording,
+  attempt: (task: Task, ask: Ask) => Promise<Receipt | undefined>,
+): Promise<Receipt> {
+  let task = first;
+  let ask: Open | undefined = asked;
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const receipt = await attempt(task, ask as Ask);
+    if (receipt) return receipt;
+    const now = await services.store.load(first.id);
+    ask = now && openOf(now).find(({ key, digest }) => key === asked.key && digest === asked.digest);
+    // Settled meanwhile: what is recorded says whether this person's word is among what counted.
+    if (!now || !ask) return await compareAnswer(services, { taskId: first.id, key: asked.key, answer, by });
+    task = now;
+  }
+  throw new ParleyError("UNAVAILABLE", `too many people answered "${cut(asked.key, KEY_CHARS)}" at once: answer again`);
+}
+
+async function record(
+  services: Services,
+  { actor, task, ask, answer, by, page, quorum }: Recording & { readonly quorum?: AnswerRequest["quorum"] },
+): Promise<AnswerRecorded["receipt"]> {
+  const { store, queue, clock, settings, log } = services;
+  const audit = withAudit(services, actor, () => ({
+    ...factOf(services, "answer", task, ask),
+    did: answer.action,
+    ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
+  }));
+  const { key, digest } = ask;
+  // A worker that listens is told by the store. Else the answer and the run it most likely makes due travel together; the store's word below is
+  // what counts. Where several must accept it may make none due.
+  const likelyRun = quorum ? undefined : task.run + 1;
+  const lane = queue.lane?.({ taskId: task.id, cause: "answered" });
+  const [recorded] = await Promise.all([
+    store.answer({
+      taskId: task.id,
+      key,
+      digest,
+      answer,
+      ...(by !== undefined && { by }),
+      ...(page && { page }),
+      ...(quorum && { quorum }),
+      nowMs: clock.now(),
+      graceMs: settings.graceMs,
+      ...(lane !== undefined && { lane }),
+      ...audit,
+    }),
+    lane === undefined && likelyRun !== undefined && queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
+  ]);
+  if (recorded.nextRun !== undefined && (lane !== undefined || recorded.nextRun !== likelyRun))
+    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
+  log.info({ taskId: task.id, key, receipt: recorded.receipt, ...(quorum && { missing: quorum.missing }) }, "answer received");
+  return recorded.receipt;
+}
+
+/** Only where several must accept is an answer overtaken. */
+function counted(receipt: AnswerRecorded["receipt"]): Exclude<AnswerRecorded["receipt"], "overtaken"> {
+  if (receipt === "overtaken") throw new Error("an answer that settles its ask alone was overtaken");
+  return receipt;
+}
+
+/** In the log. After a restart any key that names no later generation is one of an ask that may have been. */
+export const KEY_CHARS = 200;
+
+/** An answer to what is not open is compared with what was recorded. */
+export async function compareAnswer(
+  services: Services,
+  { taskId, key, answer, by }: Omit<Comparing, "actor"> & { readonly answer: Answer },
+): Promise<Receipt> {
+  const { store, queue, clock, settings, log } = services;
+  const given = by === undefined ? { answer } : { answer, by };
+  const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs });
+  // The front end that recorded it may have died before it added the run: adding it again is adding it once.
+  if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
+  // Names that nothing here has are their sender's, of any length, and changed nothing.
+  if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
+  return { type: counted(recorded.receipt) };
+}

@@ -1,0 +1,103 @@
+/**
+ * A tool that calls a tool: the child is a task of its own, of the same owner, in the same partition, and no client's handle.
+ *
+ *   parent ──callTool──▶ child made, call opened: one change ─▶ parent parks ─▶ child runs … ends: the parent is answered, and due: one change
+ *      └── ends, or gives the call up ─▶ child cancelled: one change
+ *
+ * So there is no moment at which one of them is there without what the other has to know of it.
+ */
+import { type Actor, toolOf, withAudit } from "../audit.ts";
+import { type Caller, DEFAULT_TENANT } from "../caller.ts";
+import type { Catalogue } from "../catalogue.ts";
+import type { ToolCall } from "../effects.ts";
+import { ParleyError } from "../errors.ts";
+import type { ParentDue } from "../ports.ts";
+import { type AwaitedCall, CALL_DEPTH_MAX, type CallFacts, CHILDREN_MAX, type ParentLink, type TaskAtWork } from "../task.ts";
+import { describeCall, keptArguments, quotaOf } from "./create-task.ts";
+import type { RunLease } from "./run-lease.ts";
+import type { Services } from "./services.ts";
+
+export interface StartChild {
+  readonly task: TaskAtWork;
+  readonly lease: Pick<RunLease, "write" | "token">;
+  readonly open: AwaitedCall;
+  readonly request: ToolCall;
+}
+
+/** Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED. */
+export async function startChild(services: Services, catalogue: Catalogue, { task, lease, open, request }: StartChild): Promise<void> {
+  const { store, queue, settings, log, observer } = services;
+  const tool = catalogue.tools.get(request.tool);
+  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `there is no tool ${JSON.stringify(request.tool)} on this worker to call`);
+  const parent = linkTo(task, open.key);
+  const args = await keptArguments(settings, tool, request.arguments);
+  const taskId = open.digest;
+  const call = {
+    ...describeCall(services, tool, { taskId, args, caller: ownerOf(task.call), capabilities: task.call.capabilities, hidden: true }),
+    parent,
+  };
+  let created: Awaited<ReturnType<typeof store.create>> | undefined;
+  await lease.write(async ({ token, nowMs, leaseMs }) => {
+    created = await store.create({
+      taskId,
+      call,
+      graceMs: settings.graceMs,
+      quotas: settings.taskQuotas,
+      parent: { token, open, nowMs, leaseMs },
+      ...withAudit(services, byTool(task), () => ({
+        action: "call",
+        taskId,
+        ...toolOf(call),
+        parent: task.id,
+        ...(call.binding !== undefined && { call: call.binding }),
+      })),
+    });
+    return typeof created === "string" ? created : "over";
+  });
+  if (typeof created === "object") throw quotaOf(created, settings);
+  if (created === "crowded") {
+    throw new ParleyError("CHILD_REFUSED", `${CHILDREN_MAX} tasks are unfinished below one call, and there may be no more`);
+  }
+  if (created !== "created" && created !== "exists") return;
+  // Sent again, as after a lost reply: adding it twice is adding it once.
+  await queue.add({ taskId, run: 1, cause: "created" });
+  if (created === "exists") return;
+  observer?.created(call);
+  log.info({ taskId, tool: tool.name, parentId: task.id }, "child task created");
+}
+
+function linkTo({ id, call }: TaskAtWork, openKey: string): ParentLink {
+  const key = openKey.slice(openKey.indexOf(":") + 1);
+  const above = call.parent;
+  const depth = (above?.depth ?? 0) + 1;
+  if (depth > CALL_DEPTH_MAX) {
+    throw new ParleyError(
+      "CHILD_REFUSED",
+      `tools call each other ${CALL_DEPTH_MAX} deep, and may no deeper: ${above?.path.replaceAll(":", " → ")} → ${key}`,
+    );
+  }
+  return { taskId: id, key, rootId: above?.rootId ?? id, depth, path: above ? `${above.path}:${key}` : key };
+}
+
+/** The child is the owner's, by the parent's word: nobody's credentials are at hand. */
+function ownerOf({ principal, person, tenant = DEFAULT_TENANT }: CallFacts): Caller {
+  return {
+    principal,
+    ...(person !== undefined && { person }),
+    tenant,
+    scopes: [],
+    authenticatedBy: "parent",
+    names: [],
+    groups: [],
+    roles: [],
+  };
+}
+
+function byTool({ call }: TaskAtWork): Actor {
+  return { caller: ownerOf(call), door: `${call.kind} ${call.name}` };
+}
+
+/** The parent's next run, once its child has ended. One that is lost is found by the sweep. */
+export async function wakeParent({ queue }: Pick<Services, "queue">, ended: "finished" | ParentDue): Promise<void> {
+  if (typeof ended === "object") await queue.add({ ...ended.parentRun, cause: "answered" });
+}

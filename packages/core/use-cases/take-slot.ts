@@ -1,0 +1,115 @@
+/**
+ * A run of a tool that has a limit: it takes a slot before its handler starts, and gives it back once its end is written. Without a free one the task
+ * parks, and says in its status what it waits for. A tool without a limit costs nothing.
+ */
+import type { Runnable } from "../catalogue.ts";
+import { describeError } from "../describe-error.ts";
+import { ParleyError } from "../errors.ts";
+import { OVER } from "../over.ts";
+import type { Begun, RunReport } from "../ports.ts";
+import type { KeptLimit, Limit } from "../slots.ts";
+import { type Open, openOf } from "../task.ts";
+import type { RunLease } from "./run-lease.ts";
+import type { Services } from "./services.ts";
+
+export interface SlotWanted {
+  readonly runnable: Runnable;
+  readonly begun: Extract<Begun, { type: "begun" }>;
+  /** Questions that are still open: they keep their deadlines. */
+  readonly asks: readonly Open[];
+  readonly lease: RunLease;
+  /** Ends the task, if the tool cannot say whose limit it is. */
+  readonly fail: (error: unknown) => Promise<RunReport>;
+}
+
+/** Such as an id; not a document. */
+const KEY_CHARS_MAX = 256;
+
+/** With it begins the message of every task that waits for a slot. */
+const WAITING = "Waiting for its turn: ";
+
+export async function withSlot(services: Services, wanted: SlotWanted, work: () => Promise<RunReport>): Promise<RunReport> {
+  const { slots, clock, settings, log } = services;
+  const { runnable, begun, lease } = wanted;
+  const { task } = begun;
+  const { limit: given } = runnable;
+  if (!given || !slots) return await work();
+  let limit: KeptLimit;
+  try {
+    limit = await keptLimit(runnable, given, begun);
+  } catch (error) {
+    return await wanted.fail(error);
+  }
+  const { id: taskId, call } = task;
+  const taken = await slots.take({
+    limit,
+    taskId,
+    nextRun: task.run + 1,
+    createdAtMs: call.createdAtMs,
+    isNew: isNew(begun),
+    nowMs: clock.now(),
+    leaseMs: settings.leaseMs,
+  });
+  if (taken.type === "wait") return await wait(services, wanted, messageOf(runnable, given, taken.by), taken.retryMs);
+  if (task.message?.startsWith(WAITING) === true) await lease.report({ items: [], message: "Running." });
+  const released = new AbortController();
+  void keep(services, { limit, taskId }, released.signal);
+  try {
+    return await work();
+  } finally {
+    released.abort(OVER);
+    // A slot that cannot be given back now is free when its lease has run out.
+    await slots
+      .give({ limit, taskId, nowMs: clock.now() })
+      .then((runs) => Promise.all(runs.map((run) => services.queue.add({ ...run, cause: "overdue" }))))
+      .catch((error: unknown) => log.debug({ taskId, ...describeError(error) }, "slot not given back, its lease runs out"));
+  }
+}
+
+async function keptLimit(
+  { name }: Runnable,
+  { concurrency, rate, keyOf }: Limit,
+  { task: { call } }: SlotWanted["begun"],
+): Promise<KeptLimit> {
+  const key: unknown = await keyOf(call.arguments, call);
+  if (typeof key !== "string" || key.length > KEY_CHARS_MAX) {
+    const what = typeof key === "string" ? `a text of ${key.length} characters` : typeof key;
+    throw new ParleyError(
+      "INVALID_LIMIT",
+      `limit.per of tool ${name} gave ${what}; it must give a text of at most ${KEY_CHARS_MAX} characters`,
+    );
+  }
+  return { id: JSON.stringify([name, key]), ...(concurrency !== undefined && { concurrency }), ...(rate && { rate }) };
+}
+
+/** Nothing of it has been done or asked yet. */
+function isNew({ task, journal, takeovers }: SlotWanted["begun"]): boolean {
+  return task.generation === 0 && takeovers === 0 && journal.size === 0 && openOf(task).length === 0;
+}
+
+function messageOf({ name }: Runnable, { concurrency, rate }: Limit, by: "concurrency" | "rate"): string {
+  if (by === "concurrency") return `${WAITING}${concurrency} of ${name} run at once.`;
+  return `${WAITING}${rate?.count} of ${name} begin within ${(rate?.windowMs ?? 0) / 1_000} s.`;
+}
+
+async function wait({ clock, log }: Services, { begun, asks, lease }: SlotWanted, message: string, retryMs: number): Promise<RunReport> {
+  const { task, attempt } = begun;
+  const dueAtMs = Math.ceil(Math.min(clock.now() + retryMs, ...asks.map(({ deadlineMs }) => deadlineMs)));
+  log.debug({ taskId: task.id, run: task.run, [task.call.kind]: task.call.name, retryMs }, "no slot is free, task waits for its turn");
+  const isTold = task.message === message;
+  const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(!isTold && { message }) });
+  return { type: parked.type === "refused" ? "fenced" : "limited" };
+}
+
+async function keep(
+  { slots, clock, settings }: Services,
+  slot: { readonly limit: KeptLimit; readonly taskId: string },
+  released: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(settings.renewEveryMs, released);
+    if (released.aborted) return;
+    // A store that is away may be back before the slot's lease has run out; that of the run ends it if not.
+    await slots?.keep({ ...slot, nowMs: clock.now(), leaseMs: settings.leaseMs }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,108 @@
+/** Files in a bucket of a real S3 server, on loopback. */
+import { randomUUID } from "node:crypto";
+import { CreateMultipartUploadCommand } from "@aws-sdk/client-s3";
+import type { FileStore } from "@parley/core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { collected, describeFileStore } from "../../test/contract/files-contract.ts";
+import { CREDENTIALS, type LocalS3, startS3 } from "../../test/support/s3.ts";
+import { PART_BYTES, s3Files } from "./s3.ts";
+import { fileStore, filesEnvironment } from "./settings.ts";
+
+const started = await startS3();
+const missing = "missing" in started ? started.missing : undefined;
+const s3 = started as LocalS3;
+
+let files: FileStore;
+
+beforeAll(async () => {
+  for (const [name, value] of Object.entries(CREDENTIALS)) vi.stubEnv(name, value);
+  if (missing !== undefined) return;
+  files = (await fileStore({ PARLEY_FILES: `s3://${s3.bucket}/some/prefix`, PARLEY_FILES_ENDPOINT: s3.url }, "a:deployment"))!;
+});
+
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  if (missing === undefined) await s3.close();
+});
+
+describe.skipIf(missing !== undefined)("a bucket", () => {
+  describeFileStore("a bucket", () => ({ files, left: s3.keys }));
+
+  test("has what is kept below its prefix and the deployment's, and another deployment sees nothing of it", async () => {
+    const [taskId, id] = [`0-${"a".repeat(22)}`, randomUUID()];
+    await files.put(taskId, id, chunks(1));
+    expect(await s3.keys()).toContain(`some/prefix/a_deployment/${taskId}/${id}`);
+    const other = (await fileStore({ PARLEY_FILES: `s3://${s3.bucket}/some/prefix`, PARLEY_FILES_ENDPOINT: s3.url }, "other"))!;
+    await expect(other.open(taskId, id)).rejects.toMatchObject({ code: "FILE_GONE" });
+    expect(await collected(other.idle(-60_000))).toEqual([]);
+    await files.remove(taskId);
+  });
+
+  test("is rid of uploads whose process died, once they are old, and of no others", async () => {
+    const key = `some/prefix/a_deployment/0-${"b".repeat(22)}/${randomUUID()}`;
+    const elsewhere = `elsewhere/${randomUUID()}`;
+    for (const Key of [key, elsewhere]) await s3.client.send(new CreateMultipartUploadCommand({ Bucket: s3.bucket, Key }));
+    // The server dates all of them to 2010.
+    await collected(files.idle(30 * 365 * 24 * 60 * 60_000));
+    expect(await s3.keys()).toEqual(expect.arrayContaining([`${key}.part`, `${elsewhere}.part`]));
+    await collected(files.idle(-60_000));
+    expect((await s3.keys()).filter((each) => each.endsWith(".part"))).toEqual([`${elsewhere}.part`]);
+  });
+
+  test("takes what is much larger than a part without more than a few parts in memory", async () => {
+    const taskId = `0-${"c".repeat(22)}`;
+    const bytes = 40 * PART_BYTES;
+    let most = 0;
+    async function* measured() {
+      for (let sent = 0; sent < bytes; sent += 65_536) {
+        most = Math.max(most, process.memoryUsage().arrayBuffers);
+        yield new Uint8Array(65_536);
+      }
+    }
+    const before = process.memoryUsage().arrayBuffers;
+    await files.put(taskId, randomUUID(), measured());
+    expect(most - before).toBeLessThan(12 * PART_BYTES);
+    await files.remove(taskId);
+  }, 120_000);
+
+  test("that is not there, or away, is said to be unavailable, without a word of credentials", async () => {
+    const settings = { bucket: "nobodys", prefix: "", endpoint: s3.url, region: "us-east-1" };
+    const [taskId, id] = [`0-${"d".repeat(22)}`, randomUUID()];
+    for (const store of [s3Files(settings), s3Files({ ...settings, endpoint: "http://127.0.0.1:9" })]) {
+      const asked = [
+        () => store.put(taskId, id, chunks(1)),
+        () => store.open(taskId, id),
+        () => store.remove(taskId),
+        () => collected(store.idle(0)),
+      ];
+      for (const ask of asked) {
+        const error: unknown = await ask().then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        expect(error).toMatchObject({ code: "FILES_UNAVAILABLE", message: expect.not.stringContaining(CREDENTIALS.AWS_SECRET_ACCESS_KEY) });
+      }
+    }
+  }, 60_000);
+});
+
+describe("where files are kept", () => {
+  const accepts = (value: string) => filesEnvironment.PARLEY_FILES.safeParse(value).success;
+
+  test.each([
+    ["dir:/var/lib/parley", true],
+    ["dir:relative", false],
+    ["s3://bucket", true],
+    ["s3://bucket/a/prefix", true],
+    ["s3://Bucket", false],
+    ["s3://a", false],
+    ["s3://bucket/a?b", false],
+    ["https://bucket", false],
+  ])("is said by %s: %s", (value, isFit) => {
+    expect(accepts(value)).toBe(isFit);
+  });
+});
+
+async function* chunks(count: number): AsyncGenerator<Uint8Array> {
+  for (let n = 0; n < count; n += 1) yield Buffer.from("chunk");
+}

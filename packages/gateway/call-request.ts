@@ -1,0 +1,94 @@
+/** What is sent to an upstream: a call, what can be asked in it, and the answers to what it asks. */
+import { type ClientCapabilities as McpCapabilities, type ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
+import type { Answer, ClientCapabilities, JsonObject } from "@parley/core";
+import { NOT_SUPPORTED, REFUSED } from "./question.ts";
+import type { ElicitationSettings } from "./settings.ts";
+import type { Given } from "./upstream-event.ts";
+import type { Upstream } from "./upstreams.ts";
+
+export interface CallRequest {
+  readonly upstream: Upstream;
+  readonly kind: "tool" | "prompt";
+  /** As the upstream names it. */
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** Whether the tool may run as a task of 2025-11-25. */
+  readonly asTask?: boolean;
+  readonly principal: string;
+  /** What can be asked in this call, and so what the upstream is told. */
+  readonly capabilities: ClientCapabilities;
+  readonly traceparent?: string;
+  readonly questionTimeoutMs: number;
+  /** Questions of this task before this call. */
+  readonly askedBefore: number;
+  /** Answers to a call that was lost, for the same questions of this one. */
+  readonly given: readonly Given[];
+  /** With the answers to what a call required. */
+  readonly round?: Round;
+}
+
+export interface Round {
+  readonly state?: string;
+  readonly responses: Readonly<Record<string, Answer>>;
+  /** The upstream's task to look at; its questions by those ids have been asked. */
+  readonly task?: { readonly id: string; readonly asked: readonly string[] };
+}
+
+export function callParams({ tool, args, traceparent, round }: CallRequest): object {
+  const _meta = traceparent === undefined ? undefined : { traceparent };
+  return {
+    name: tool,
+    arguments: args,
+    ...(_meta && { _meta }),
+    ...(round?.state !== undefined && { requestState: round.state }),
+    ...(round && Object.keys(round.responses).length > 0 && { inputResponses: responses(round.responses) }),
+  };
+}
+
+/** What nobody answered is cancelled here: a response has no other word for it. */
+export function responses(answers: Readonly<Record<string, Answer>>): object {
+  return Object.fromEntries(
+    Object.entries(answers).map(([id, answer]) => {
+      if (answer.action === "reply") return [id, answer.result];
+      if (answer.action === "accept" || answer.action === "decline") return [id, elicited(answer)];
+      return [id, { action: "cancel" }];
+    }),
+  );
+}
+
+export function mcpCapabilities(
+  { capabilities: { elicitation, sampling, roots } }: CallRequest,
+  { isEnabled }: ElicitationSettings,
+): McpCapabilities {
+  if (!isEnabled) return {};
+  return {
+    ...(elicitation && { elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) } }),
+    ...(sampling && { sampling: sampling.tools ? { tools: {} } : {} }),
+    ...(roots && { roots: {} }),
+  };
+}
+
+/** What is sent to the upstream of an answer. A timeout is an error, as nobody has said anything. */
+export function elicited(answer: Answer): ElicitResult {
+  switch (answer.action) {
+    case "accept":
+      return { action: "accept", ...(answer.content && { content: answer.content as NonNullable<ElicitResult["content"]> }) };
+    case "decline":
+    case "cancel":
+      return { action: answer.action };
+    case "timeout":
+      throw new ProtocolError(REFUSED, "nobody answered in time (PARLEY_ELICITATION_TIMEOUT)", { reason: "timeout" });
+    case "unavailable":
+      throw new ProtocolError(NOT_SUPPORTED, "the caller cannot be asked this, and nobody else can", { reason: "unavailable" });
+    case "withdrawn":
+    case "reply":
+      throw new ProtocolError(REFUSED, "the question is not waited for any more", { reason: "withdrawn" });
+  }
+}
+
+export function replied(answer: Answer): JsonObject {
+  if (answer.action === "reply") return answer.result;
+  if (answer.action === "timeout")
+    throw new ProtocolError(REFUSED, "nobody answered in time (PARLEY_ELICITATION_TIMEOUT)", { reason: "timeout" });
+  throw new ProtocolError(REFUSED, `the caller did not answer (${answer.action})`, { reason: answer.action });
+}

@@ -1,0 +1,102 @@
+/** What a call at an upstream came to: its result, its error, what it wants first, or a task of the upstream's own. */
+import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import type { Json, JsonObject } from "@parley/core";
+import type { CallRequest } from "./call-request.ts";
+import { type QuestionMethod, REFUSED } from "./question.ts";
+import type { Questions } from "./questions.ts";
+import { isSessionTask } from "./session-tasks.ts";
+import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
+import type { UpstreamTask } from "./upstream-tasks.ts";
+import { wordFor } from "./word-for.ts";
+
+const URL_REQUIRED = -32042;
+/** When a task of an upstream is looked at again: what the upstream says, else this; never sooner than the least. */
+const POLL_MS = 1_000;
+const POLL_MIN_MS = 100;
+const NO_REASON: UpstreamFailure = { code: -32603, message: "the task of the upstream failed" };
+
+export interface Judging {
+  readonly request: CallRequest;
+  readonly admit: Questions["admit"];
+}
+
+interface Required {
+  readonly inputRequests?: unknown;
+  readonly requestState?: unknown;
+}
+
+export function looked(
+  { taskId, status, pollIntervalMs = POLL_MS, inputRequests, result, error }: UpstreamTask,
+  call: Judging,
+): UpstreamEvent {
+  switch (status) {
+    case "completed":
+      return completed(result ?? {});
+    case "failed":
+      return { type: "error", error: error ? failureOf(new ProtocolError(error.code, error.message, error.data)) : NO_REASON };
+    case "cancelled":
+      return { type: "error", error: { code: REFUSED, message: "the upstream has cancelled its task" } };
+    case "working":
+    case "input_required": {
+      const isNew = ([key]: [string, unknown]) => call.request.round?.task?.asked.includes(key) !== true;
+      const event = required({ inputRequests: Object.fromEntries(Object.entries(inputRequests ?? {}).filter(isNew)) }, call);
+      if (event.type !== "required") return event;
+      // Others tell all of their open questions at each look.
+      const isUnheard = status === "input_required" && isSessionTask(taskId) && Object.keys(inputRequests ?? {}).length === 0;
+      return { ...event, task: { id: taskId, pollMs: Math.max(pollIntervalMs, POLL_MIN_MS), ...(isUnheard && { isUnheard }) } };
+    }
+  }
+}
+
+/** The client, which judges other results, has not seen it. */
+export function completed(result: object): UpstreamEvent {
+  const { content } = result as { content?: unknown };
+  const isResult = Array.isArray(content) && content.every((block) => typeof (block as { type?: unknown } | null)?.type === "string");
+  return isResult
+    ? { type: "result", result: withoutKind(result) }
+    : { type: "invalid", message: "answered with a result that MCP does not allow" };
+}
+
+/** Questions of an upstream that holds nothing, judged as all others are. */
+export function required({ inputRequests = {}, requestState }: Required, { admit }: Judging): UpstreamEvent {
+  try {
+    const questions = Object.entries(inputRequests as Record<string, { method: QuestionMethod; params?: unknown }>).map(
+      ([id, { method, params }]) => ({
+        ...admit(method, params),
+        id,
+      }),
+    );
+    return { type: "required", questions, ...(typeof requestState === "string" && { state: requestState }) };
+  } catch (error) {
+    return { type: "invalid", message: error instanceof Error ? error.message : "its questions cannot be read" };
+  }
+}
+
+/** The upstream wants people to visit pages first, and has done nothing yet. */
+function urlsRequired(error: ProtocolError, { request, admit }: Judging): UpstreamEvent | undefined {
+  const { elicitations } = (error.data ?? {}) as { elicitations?: unknown };
+  if (error.code !== URL_REQUIRED || !Array.isArray(elicitations) || request.capabilities.elicitation?.url !== true) return undefined;
+  try {
+    const questions = elicitations.map((params: object) => admit("elicitation/create", { ...params, mode: "url" }));
+    return { type: "required", questions, refused: failureOf(error) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function failure(error: unknown, call: Judging): UpstreamEvent {
+  if (error instanceof ProtocolError) return urlsRequired(error, call) ?? { type: "error", error: failureOf(error) };
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+    return { type: "invalid", message: "answered with a result that MCP does not allow" };
+  }
+  return { type: "lost", message: `the call did not come to its result (${wordFor(error)})` };
+}
+
+export function withoutKind(result: object): JsonObject {
+  const { resultType: _, ...rest } = result as JsonObject;
+  return rest;
+}
+
+function failureOf({ code, message, data }: ProtocolError): UpstreamFailure {
+  return { code, message, ...(data !== undefined && { data: data as Json }) };
+}

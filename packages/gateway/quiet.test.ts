@@ -1,0 +1,64 @@
+/** What is put off until nobody is disturbed by it. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createQuiet } from "./quiet.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function putOff() {
+  const quiet = createQuiet({ afterMs: 20, atLatestMs: 250 });
+  const done: string[] = [];
+  return { quiet, done, whenQuiet: (name: string) => quiet.whenQuiet(() => void done.push(name)) };
+}
+
+test("it is done a moment after the last run has ended", () => {
+  const { quiet, done, whenQuiet } = putOff();
+  const [first, second] = [quiet.enter(), quiet.enter()];
+  whenQuiet("work");
+  first();
+  first();
+  vi.advanceTimersByTime(100);
+  expect(done).toEqual([]);
+  second();
+  vi.advanceTimersByTime(19);
+  expect(done).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(done).toEqual(["work"]);
+});
+
+test("a run that begins meanwhile comes first", () => {
+  const { quiet, done, whenQuiet } = putOff();
+  whenQuiet("work");
+  vi.advanceTimersByTime(19);
+  const leave = quiet.enter();
+  vi.advanceTimersByTime(100);
+  expect(done).toEqual([]);
+  leave();
+  vi.advanceTimersByTime(20);
+  expect(done).toEqual(["work"]);
+});
+
+test("it is done after a while even if it is never quiet", () => {
+  const { quiet, done, whenQuiet } = putOff();
+  quiet.enter();
+  whenQuiet("one");
+  vi.advanceTimersByTime(200);
+  whenQuiet("two");
+  vi.advanceTimersByTime(49);
+  expect(done).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(done).toEqual(["one", "two"]);
+  whenQuiet("three");
+  vi.advanceTimersByTime(250);
+  expect(done).toEqual(["one", "two", "three"]);
+});
+
+test("at the end it is done at once, and so is what comes later", () => {
+  const { quiet, done, whenQuiet } = putOff();
+  quiet.enter();
+  whenQuiet("one");
+  quiet.close();
+  expect(done).toEqual(["one"]);
+  whenQuiet("two");
+  expect(done).toEqual(["one", "two"]);
+});

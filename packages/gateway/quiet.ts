@@ -1,0 +1,61 @@
+/**
+ * Work that nobody waits for, such as closing a session or opening the one of a later call: it is done when no run has been at work for a moment, so
+ * that it is in the way of none, and after a while in any case.
+ */
+export interface Quiet {
+  /** A run is at work until what this returns is called. */
+  enter(): () => void;
+  whenQuiet(work: () => void): void;
+  /** Does what is put off, and puts off nothing any more. */
+  close(): void;
+}
+
+export interface QuietOptions {
+  readonly afterMs?: number;
+  readonly atLatestMs?: number;
+}
+
+export function createQuiet({ afterMs = 20, atLatestMs = 250 }: QuietOptions = {}): Quiet {
+  let runs = 0;
+  let isClosed = false;
+  let putOff: (() => void)[] = [];
+  let soon: NodeJS.Timeout | undefined;
+  let late: NodeJS.Timeout | undefined;
+
+  function doAll(): void {
+    clearTimeout(soon);
+    clearTimeout(late);
+    late = undefined;
+    const works = putOff;
+    putOff = [];
+    for (const work of works) work();
+  }
+
+  function wait(): void {
+    clearTimeout(soon);
+    if (runs === 0 && putOff.length > 0) soon = setTimeout(doAll, afterMs);
+  }
+
+  return {
+    enter() {
+      runs += 1;
+      clearTimeout(soon);
+      let isIn = true;
+      return () => {
+        if (isIn) runs -= 1;
+        isIn = false;
+        wait();
+      };
+    },
+    whenQuiet(work) {
+      if (isClosed) return work();
+      putOff.push(work);
+      late ??= setTimeout(doAll, atLatestMs);
+      wait();
+    },
+    close() {
+      isClosed = true;
+      doAll();
+    },
+  };
+}

@@ -1,0 +1,202 @@
+/** What front ends have workers read, at a real server over HTTP. The way between them is memory here; packages/redis has the real one. */
+import { randomUUID } from "node:crypto";
+import { EventEmitter, once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { CompleteRequestSchema, McpError, ReadResourceRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { type Asking, createReadThrough, READ_CHARS_MAX, READS_MAX, READS_WAITING_MAX, serveReads } from "./reads.ts";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
+import { createConnector } from "./upstream-session.ts";
+import { parseUpstreams } from "./upstreams.ts";
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+/** A Redis without memory. */
+function hub() {
+  const bus = new EventEmitter({ captureRejections: false }).setMaxListeners(1_000);
+  const claimed = new Set<string>();
+  let lost = 0;
+  const listen = (channel: string, listener: (text: string) => void) => {
+    bus.on(channel, listener);
+    return () => void bus.off(channel, listener);
+  };
+  return {
+    asked: () => bus.listenerCount("asked"),
+    lose: (count: number) => void (lost = count),
+    asking(): Asking {
+      const id = randomUUID();
+      return {
+        id,
+        async ask(text) {
+          if (lost > 0) lost -= 1;
+          else bus.emit("asked", text);
+        },
+        onAsked: async (listener) => listen("asked", listener),
+        async claimAsked(asked) {
+          if (claimed.has(asked)) return false;
+          claimed.add(asked);
+          return true;
+        },
+        reply: async (process, text) => void bus.emit(`replies ${process}`, text),
+        onReply: async (listener) => listen(`replies ${id}`, listener),
+      };
+    },
+  };
+}
+
+interface Behaviour {
+  readonly read?: (uri: string) => object | Promise<object>;
+}
+
+/** A server of the sessions, and how often it was asked to read. */
+async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of ${uri}` }] }) }: Behaviour = {}) {
+  let reads = 0;
+  const build = () => {
+    const server = new Server({ name: "test", version: "1" }, { capabilities: { resources: {}, completions: {} } });
+    server.setRequestHandler(ReadResourceRequestSchema, async ({ params }) => {
+      reads += 1;
+      return (await read(params.uri)) as never;
+    });
+    server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
+      completion: { values: [`${JSON.stringify(params.ref)} ${params.argument.value}`], total: 1, hasMore: false },
+    }));
+    return server;
+  };
+  const http = createServer((request, response) => {
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+    void build()
+      .connect(transport as never)
+      .then(() => transport.handleRequest(request, response));
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  closers.push(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, reads: () => reads };
+}
+
+async function between(url: string, { workers = 1, rest = {} } = {}) {
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, revisions: "sessions", ...rest }] }));
+  const redis = hub();
+  const { fetch, close } = createUpstreamFetch();
+  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  closers.push(close);
+  for (let worker = 0; worker < workers; worker += 1) {
+    closers.push(await serveReads({ asking: redis.asking(), connector, upstreams: () => [upstream!], log }));
+  }
+  const reads = await createReadThrough(redis.asking());
+  closers.push(reads.close);
+  return { upstream: upstream!, redis, reads };
+}
+
+describe("a resource", () => {
+  test("is read by one worker of several, as the upstream has it", async () => {
+    const server = await serving();
+    const { reads, upstream } = await between(server.url, { workers: 3 });
+    for (const uri of ["x:a", "x:b", "x:c", "x:d"]) expect(await reads.read(upstream, uri)).toEqual([{ uri, text: `content of ${uri}` }]);
+    expect(server.reads()).toBe(4);
+  });
+
+  test("is asked for again when nobody has heard it", async () => {
+    const server = await serving();
+    const { reads, upstream, redis } = await between(server.url);
+    redis.lose(1);
+    expect(await reads.read(upstream, "x:a")).toHaveLength(1);
+    expect(server.reads()).toBe(1);
+  });
+
+  test("that is not there is told so in each revision's way; another error is the upstream's own", async () => {
+    for (const [code, data, told] of [
+      [-32002, { uri: "x:a" }, { code: "RESOURCE_NOT_FOUND" }],
+      [-32602, { uri: "x:a" }, { code: "RESOURCE_NOT_FOUND" }],
+      [-32602, { other: 1 }, { code: -32602, data: { other: 1 } }],
+      [-32050, undefined, { code: -32050 }],
+    ] as const) {
+      const server = await serving({
+        read: () => {
+          throw new McpError(code, "no", data);
+        },
+      });
+      const { reads, upstream } = await between(server.url);
+      await expect(reads.read(upstream, "x:a")).rejects.toMatchObject(told);
+    }
+  });
+
+  test("has as many characters as may be read, and one more is refused", async () => {
+    const empty = JSON.stringify({ type: "read", contents: [{ uri: "x:a", text: "" }] }).length;
+    for (const [chars, fits] of [
+      [READ_CHARS_MAX - empty, true],
+      [READ_CHARS_MAX - empty + 1, false],
+    ] as const) {
+      const server = await serving({ read: (uri) => ({ contents: [{ uri, text: "x".repeat(chars) }] }) });
+      const { reads, upstream } = await between(server.url);
+      const read = reads.read(upstream, "x:a");
+      if (fits) expect(await read).toHaveLength(1);
+      else await expect(read).rejects.toMatchObject({ code: "TOO_LARGE" });
+    }
+  });
+
+  test("of an upstream that is away, is slow or answers what is none is refused with what is wrong", async () => {
+    const away = await between("http://127.0.0.1:1");
+    await expect(away.reads.read(away.upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
+    const never = await serving({ read: () => new Promise(() => undefined) });
+    const slow = await between(never.url, { rest: { callTimeout: "50ms" } });
+    await expect(slow.reads.read(slow.upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_TIMEOUT" });
+    const wrong = await serving({ read: () => ({ contents: "none" }) });
+    const invalid = await between(wrong.url);
+    await expect(invalid.reads.read(invalid.upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_INVALID" });
+  });
+
+  test("that no worker reads is given up after a while", async () => {
+    const { reads, upstream } = await between("http://127.0.0.1:1", { workers: 0 });
+    vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
+    const read = reads.read(upstream, "x:a");
+    const refused = read.catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(31_000);
+    expect(await refused).toMatchObject({ code: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("no worker") });
+  });
+});
+
+test("as many readings wait in a front end as may, and one more is told when to come back", async () => {
+  const { reads, upstream } = await between("http://127.0.0.1:1", { workers: 0 });
+  vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
+  const waiting = Array.from({ length: READS_WAITING_MAX }, () => reads.read(upstream, "x:a").catch(() => "given up"));
+  await expect(reads.read(upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_BUSY", data: { retryAfterMs: 1_000 } });
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["given up"]));
+  const again = reads.read(upstream, "x:a").catch(() => "given up");
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(await again).toBe("given up");
+});
+
+test("a worker reads as many at once as it may; one more is asked for again, and read when there is room", async () => {
+  const { promise: opens, resolve: letRead } = Promise.withResolvers<void>();
+  const server = await serving({
+    async read(uri) {
+      await opens;
+      return { contents: [{ uri, text: "" }] };
+    },
+  });
+  const { reads, upstream } = await between(server.url);
+  const all = Array.from({ length: READS_MAX + 1 }, () => reads.read(upstream, "x:a"));
+  await until(() => server.reads() === READS_MAX);
+  letRead();
+  await Promise.all(all);
+  expect(server.reads()).toBe(READS_MAX + 1);
+});
+
+test("an argument is completed by the upstream", async () => {
+  const { reads, upstream } = await between((await serving()).url);
+  const ref = { type: "ref/prompt", name: "p" } as const;
+  expect(await reads.complete(upstream, { ref, argument: { name: "a", value: "v" } })).toEqual([`${JSON.stringify(ref)} v`]);
+});

@@ -1,0 +1,204 @@
+/**
+ * Reading through: front ends have no connection to an upstream and none of its credentials, so what they need of one is asked of the workers.
+ *
+ *   front end ── asked, of all ──▶ a worker with a free place claims it ──▶ upstream
+ *      ▲                                                                      │
+ *      └───────────────── replied, to that front end ◀────────────────────────┘
+ *
+ * Nothing of it is stored: a question or a reply that is lost is asked again, since reading does nothing. What is read is bounded.
+ */
+import { randomUUID } from "node:crypto";
+import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
+import { gate } from "./gate.ts";
+import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
+import type { UpstreamConnector } from "./upstream-session.ts";
+import type { Upstream } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
+
+/** How processes of a deployment ask one another; packages/redis has it. */
+export interface Asking {
+  /** Of this process: replies come to it. */
+  readonly id: string;
+  /** To all workers with a gateway. */
+  ask(text: string): Promise<void>;
+  onAsked(listener: (text: string) => void): Promise<() => void>;
+  reply(process: string, text: string): Promise<void>;
+  onReply(listener: (text: string) => void): Promise<() => void>;
+  /** Whether this process is the one that does what was asked under that id. */
+  claimAsked(id: string, ttlMs: number): Promise<boolean>;
+}
+
+/** Of one reading: characters of JSON; how long it may take at most; at once in one worker, and waiting in one front end. */
+export const READ_CHARS_MAX = 1_048_576;
+const READ_TIMEOUT_MS = 30_000;
+export const READS_MAX = 100;
+export const READS_WAITING_MAX = 1_000;
+/** When it is asked again, should nobody have heard it, or the reply be lost. */
+const ASK_AGAIN_MS = 1_000;
+
+type Wanted = { readonly type: "read"; readonly uri: string } | { readonly type: "complete"; readonly completion: Completion };
+
+interface Asked {
+  readonly id: string;
+  readonly from: string;
+  readonly upstream: string;
+  readonly wanted: Wanted;
+}
+
+type Came =
+  | { readonly type: "read"; readonly contents: readonly ResourceContents[] }
+  | { readonly type: "completed"; readonly values: readonly string[] }
+  /** Of the upstream, as it came. */
+  | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json }
+  | { readonly type: "unavailable" | "invalid" | "large" | "timeout"; readonly message: string };
+
+type Reply = Came & { readonly id: string };
+
+const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_TIMEOUT_MS);
+
+// ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
+  const waiting = new Map<string, (reply: Reply) => void>();
+  const stop = await asking.onReply((text) => {
+    const reply = JSON.parse(text) as Reply;
+    waiting.get(reply.id)?.(reply);
+  });
+
+  async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
+    const { name } = upstream;
+    if (waiting.size >= READS_WAITING_MAX) {
+      const message = `${READS_WAITING_MAX} readings of upstreams wait already`;
+      throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
+    }
+    const id = randomUUID();
+    const text = JSON.stringify({ id, from: asking.id, upstream: name, wanted } satisfies Asked);
+    const { promise, resolve } = Promise.withResolvers<Came>();
+    waiting.set(id, resolve);
+    const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
+    // The worker's own time ends before.
+    const ms = timeoutOf(upstream) + ASK_AGAIN_MS;
+    const late = setTimeout(() => resolve({ type: "unavailable", message: `no worker has read it within ${ms} ms` }), ms);
+    try {
+      await asking.ask(text);
+      return await promise;
+    } finally {
+      waiting.delete(id);
+      clearInterval(again);
+      clearTimeout(late);
+    }
+  }
+
+  return {
+    async read(upstream, uri) {
+      const came = await through(upstream, { type: "read", uri });
+      if (came.type === "read") return came.contents;
+      // −32002 until 2025-11-25, −32602 since: each dialect says it in its own way.
+      const isMissing = came.type === "error" && (came.code === -32002 || (came.code === -32602 && isAbout(came.data, uri)));
+      throw isMissing ? resourceNotFound("no resource of that uri", `${uriPrefix(upstream)}${uri}`) : failureOf(came, upstream, "resource");
+    },
+    async complete(upstream, completion) {
+      const came = await through(upstream, { type: "complete", completion });
+      if (came.type === "completed") return came.values;
+      throw failureOf(came, upstream, "completion");
+    },
+    close: stop,
+  };
+}
+
+function isAbout(data: Json | undefined, uri: string): boolean {
+  return typeof data === "object" && data !== null && !Array.isArray(data) && data["uri"] === uri;
+}
+
+function failureOf(came: Came, { name }: Upstream, what: string): Error {
+  switch (came.type) {
+    case "error":
+      return new RpcFailure(came.code, came.message, came.data);
+    case "read":
+    case "completed":
+      return new Error(`a ${what} was answered with something else`);
+    case "unavailable":
+    case "invalid":
+    case "large":
+    case "timeout": {
+      const codes = {
+        unavailable: "UPSTREAM_UNAVAILABLE",
+        invalid: "UPSTREAM_INVALID",
+        large: "TOO_LARGE",
+        timeout: "UPSTREAM_TIMEOUT",
+      } as const;
+      return new ParleyError(codes[came.type], `${what} of upstream ${name}: ${came.message}`, { data: { upstream: name } });
+    }
+  }
+}
+
+// ── workers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface ServeReads {
+  readonly asking: Asking;
+  readonly connector: UpstreamConnector;
+  readonly upstreams: () => readonly Upstream[];
+  readonly log: Log;
+}
+
+/** Does what front ends ask for. Returns what ends that. */
+export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
+  const places = gate(READS_MAX);
+
+  async function serve({ id, from, upstream: name, wanted }: Asked): Promise<void> {
+    const upstream = upstreams().find((each) => each.name === name);
+    const leave = upstream && places.enter();
+    // Another worker has room, or this one soon: it is asked again.
+    if (!upstream || !leave) return;
+    try {
+      if (!(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
+      await asking.reply(from, JSON.stringify({ id, ...bounded(await readAt(connector, upstream, wanted)) } satisfies Reply));
+    } catch (error) {
+      log.warn({ upstream: name, ...describeError(error) }, "reading of an upstream could not be answered");
+    } finally {
+      leave();
+    }
+  }
+
+  return await asking.onAsked((text) => void serve(JSON.parse(text) as Asked));
+}
+
+function bounded(came: Came): Came {
+  const size = JSON.stringify(came).length;
+  return size <= READ_CHARS_MAX ? came : { type: "large", message: `has ${size} characters of JSON; the limit is ${READ_CHARS_MAX}` };
+}
+
+async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: Wanted, isFresh = false): Promise<Came> {
+  const timeoutMs = timeoutOf(upstream);
+  const cut = new AbortController();
+  const signal = AbortSignal.any([cut.signal, AbortSignal.timeout(timeoutMs)]);
+  let session: Awaited<ReturnType<UpstreamConnector["open"]>>;
+  try {
+    session = await connector.open(upstream, { capabilities: {}, signal, isFresh, onCut: () => cut.abort() });
+  } catch (error) {
+    return { type: "unavailable", message: `cannot be reached (${wordFor(error)})` };
+  }
+  try {
+    const options = { timeout: timeoutMs, signal };
+    if (wanted.type === "read") {
+      const { contents } = await session.client.readResource({ uri: wanted.uri }, options);
+      return { type: "read", contents: contents as readonly ResourceContents[] };
+    }
+    const { completion } = await session.client.complete(wanted.completion, options);
+    return { type: "completed", values: completion.values };
+  } catch (error) {
+    if (error instanceof ProtocolError) {
+      return { type: "error", code: error.code, message: error.message, ...(error.data !== undefined && { data: error.data as Json }) };
+    }
+    // The upstream may have forgotten a session that was prepared.
+    if (session.isPrepared === true && !signal.aborted) return await readAt(connector, upstream, wanted, true);
+    if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+      return { type: "invalid", message: "answered with a result that MCP does not allow" };
+    }
+    if (signal.aborted && !cut.signal.aborted) return { type: "timeout", message: `not read within ${timeoutMs} ms` };
+    return { type: "unavailable", message: `did not answer (${wordFor(error)})` };
+  } finally {
+    void session.close();
+  }
+}

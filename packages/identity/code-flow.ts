@@ -1,0 +1,153 @@
+/**
+ * The authorization code flow with PKCE at one provider, for everything that needs a token of it: people who log in (login.ts) and tools that act in a
+ * person's name (oauth/provider.ts).
+ *
+ *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed
+ *
+ * Source: RFC 6749, 4.1 and 6; RFC 7636; RFC 9207; RFC 9700, 2.1.
+ */
+import { ParleyError } from "@parley/core";
+import * as oauth from "oauth4webapi";
+import { boundedFetch } from "./ask-provider.ts";
+import { discoverAddresses } from "./discover.ts";
+import { refuse, shown } from "./refuse.ts";
+
+/** What a browser keeps while its person is at the provider. */
+export interface FlowBegun {
+  readonly state: string;
+  readonly verifier: string;
+}
+
+export interface CodeFlow {
+  /** Where the person goes. `extra` are further parameters. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  start(asked: Asked): Promise<FlowBegun & { readonly url: string }>;
+  /** What the code is worth. `parameters` are the callback's. Throws oauth4webapi's errors, and ParleyErrors as `start`: see flowError. */
+  redeem(parameters: URLSearchParams, begun: FlowBegun, asked: Pick<Asked, "callback" | "resource">): Promise<oauth.TokenEndpointResponse>;
+  /** Throws as `redeem`. */
+  refresh(refreshToken: string, resource?: string): Promise<oauth.TokenEndpointResponse>;
+}
+
+export interface Asked {
+  readonly callback: string;
+  readonly scopes: readonly string[];
+  /** What the token is to be for (RFC 8707). */
+  readonly resource?: string | undefined;
+  readonly extra?: Readonly<Record<string, string>>;
+}
+
+export interface CodeFlowSettings {
+  /** Undefined for a provider that has none: then it is known by its endpoints, and may not name one. */
+  readonly issuer: string | undefined;
+  readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
+  readonly client: string;
+  readonly secret: string | undefined;
+  /** How the secret is sent. */
+  readonly secretIn?: "header" | "body";
+  readonly timeoutMs: number;
+  readonly allowHttp: boolean;
+  /** For errors: `the login at https://id.example`. */
+  readonly what: string;
+}
+
+export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
+  const { issuer, endpoints, client: clientId, secret, secretIn = "header", timeoutMs, allowHttp, what } = settings;
+  const client: oauth.Client = { client_id: clientId };
+  const authentication =
+    secret === undefined ? oauth.None() : secretIn === "body" ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret);
+  const fetching = {
+    [oauth.customFetch]: boundedFetch(what, timeoutMs),
+    [oauth.allowInsecureRequests]: allowHttp || (issuer ?? endpoints?.token)?.startsWith("http:") === true,
+  };
+  let known: Promise<oauth.AuthorizationServer> | undefined;
+
+  /** Asked for once, and again where that failed. */
+  function provider(): Promise<oauth.AuthorizationServer> {
+    known ??= discover().catch((error: unknown) => {
+      known = undefined;
+      throw error;
+    });
+    return known;
+  }
+
+  async function discover(): Promise<oauth.AuthorizationServer> {
+    if (endpoints)
+      return {
+        issuer: issuer ?? new URL(endpoints.authorization).origin,
+        authorization_endpoint: endpoints.authorization,
+        token_endpoint: endpoints.token,
+      };
+    const name = issuer ?? "";
+    const found = await discoverAddresses({ issuer: name, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
+    const { authorization_endpoint, token_endpoint, metadata } = found;
+    return {
+      issuer: name,
+      authorization_endpoint,
+      token_endpoint,
+      authorization_response_iss_parameter_supported: metadata["authorization_response_iss_parameter_supported"] === true,
+    };
+  }
+
+  return {
+    async start({ callback, scopes, resource, extra = {} }) {
+      const { authorization_endpoint = "" } = await provider();
+      const [state, verifier] = [oauth.generateRandomState(), oauth.generateRandomCodeVerifier()];
+      const url = new URL(authorization_endpoint);
+      const asked = {
+        ...extra,
+        response_type: "code",
+        client_id: clientId,
+        redirect_uri: callback,
+        scope: scopes.join(" "),
+        state,
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
+        ...(resource !== undefined && { resource }),
+      };
+      for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+      return { url: url.href, state, verifier };
+    },
+    async redeem(parameters, { state, verifier }, { callback, resource }) {
+      const as = await provider();
+      const named = parameters.get("iss");
+      // There is nothing to compare it with.
+      if (issuer === undefined && named !== null)
+        throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(named)}, and the settings name none`);
+      const valid = oauth.validateAuthResponse(as, client, parameters, state);
+      const additionalParameters = resource === undefined ? {} : { resource };
+      const response = await oauth.authorizationCodeGrantRequest(as, client, authentication, valid, callback, verifier, {
+        additionalParameters,
+        ...fetching,
+      });
+      return await oauth.processAuthorizationCodeResponse(as, client, response);
+    },
+    async refresh(refreshToken, resource) {
+      const as = await provider();
+      const additionalParameters = resource === undefined ? {} : { resource };
+      const response = await oauth.refreshTokenGrantRequest(as, client, authentication, refreshToken, {
+        additionalParameters,
+        ...fetching,
+      });
+      return await oauth.processRefreshTokenResponse(as, client, response);
+    },
+  };
+}
+
+/** What became of a flow that failed. `reason` is the provider's word, where it can be shown: a forger of the callback may have written it. */
+export type FlowFailure =
+  | { readonly type: "parley"; readonly error: ParleyError }
+  | { readonly type: "refused"; readonly reason: string }
+  | { readonly type: "invalid"; readonly message: string }
+  | { readonly type: "away" };
+
+export function flowFailure(error: unknown): FlowFailure {
+  if (error instanceof ParleyError) return { type: "parley", error };
+  if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)
+    return { type: "refused", reason: /^\w{1,40}$/.test(error.error) ? error.error : "no reason that can be shown" };
+  if (error instanceof oauth.WWWAuthenticateChallengeError) return { type: "refused", reason: "the client was refused" };
+  if (error instanceof oauth.OperationProcessingError) {
+    if (error.cause instanceof Response && error.cause.status >= 500) return { type: "away" };
+    return { type: "invalid", message: error.message.slice(0, 200) };
+  }
+  if (error instanceof oauth.UnsupportedOperationError) return { type: "invalid", message: error.message.slice(0, 200) };
+  return { type: "away" };
+}

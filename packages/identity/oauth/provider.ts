@@ -1,0 +1,117 @@
+/** One OAuth provider at which tools act in a person's name: how a person grants that, and how it is renewed. */
+import { type GrantedTokens, type OauthProviders, ParleyError } from "@parley/core";
+import { createCodeFlow, type FlowBegun, flowFailure } from "../code-flow.ts";
+import { refuse } from "../refuse.ts";
+import type { OauthProviderSettings } from "./providers-file.ts";
+
+export interface OauthProvider {
+  readonly name: string;
+  readonly title: string;
+  /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  start(scopes: readonly string[], callback: string): Promise<FlowBegun & { readonly url: string }>;
+  /** `parameters` are the callback's. Throws GRANT_REFUSED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  finish(finish: FinishGrant): Promise<GrantedTokens>;
+  /** Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
+}
+
+export interface FinishGrant {
+  readonly parameters: URLSearchParams;
+  readonly begun: FlowBegun;
+  readonly scopes: readonly string[];
+  readonly callback: string;
+}
+
+/** How long a provider may take for one answer. */
+export const OAUTH_TIMEOUT_MS = 10_000;
+/** Tokens are kept with their task. */
+export const TOKEN_CHARS_MAX = 16_384;
+
+export function createOauthProvider(settings: OauthProviderSettings, now: () => number, timeoutMs = OAUTH_TIMEOUT_MS): OauthProvider {
+  const { name, title, issuer, endpoints, client, secret, secretIn, parameters: extra, resource, allowHttp } = settings;
+  const what = `the provider ${name}`;
+  const flow = createCodeFlow({ issuer, endpoints, client, secret, secretIn, timeoutMs, allowHttp, what });
+
+  function granted(
+    response: Awaited<ReturnType<typeof flow.redeem>>,
+    before: Pick<GrantedTokens, "scopes" | "refreshToken">,
+  ): GrantedTokens {
+    const {
+      access_token: accessToken,
+      refresh_token: refreshToken = before.refreshToken,
+      expires_in: seconds,
+      scope,
+      token_type,
+    } = response;
+    if (token_type !== "bearer") throw refuse("PROVIDER_INVALID", `${what}: its token is not a bearer's`);
+    if (accessToken.length > TOKEN_CHARS_MAX || (refreshToken?.length ?? 0) > TOKEN_CHARS_MAX)
+      throw refuse("PROVIDER_INVALID", `${what}: its token has more than ${TOKEN_CHARS_MAX} characters`);
+    return {
+      provider: name,
+      accessToken,
+      // What was asked for, where nothing is said (RFC 6749, 5.1).
+      scopes:
+        scope === undefined
+          ? before.scopes
+          : scope
+              .split(/[ ,]+/)
+              .filter((each) => each !== "")
+              .slice(0, 200),
+      ...(seconds !== undefined && { expiresAtMs: now() + seconds * 1_000 }),
+      ...(refreshToken !== undefined && { refreshToken }),
+    };
+  }
+
+  return {
+    name,
+    title,
+    start: (scopes, callback) => flow.start({ callback, scopes, resource, extra }),
+    async finish({ parameters, begun, scopes, callback }) {
+      try {
+        return granted(await flow.redeem(parameters, begun, { callback, resource }), { scopes });
+      } catch (error) {
+        throw failed(what, "GRANT_REFUSED", error);
+      }
+    },
+    async refresh({ refreshToken, scopes }) {
+      if (refreshToken === undefined) throw new ParleyError("GRANT_EXPIRED", `${what}: it gave no refresh token`);
+      try {
+        return granted(await flow.refresh(refreshToken, resource), { scopes, refreshToken });
+      } catch (error) {
+        throw failed(what, "GRANT_EXPIRED", error);
+      }
+    },
+  };
+}
+
+/** The library's error is no cause of ours: it holds the provider's answer. */
+function failed(what: string, refusal: "GRANT_REFUSED" | "GRANT_EXPIRED", error: unknown): ParleyError {
+  const failure = flowFailure(error);
+  switch (failure.type) {
+    case "parley":
+      return failure.error;
+    case "refused":
+      return new ParleyError(refusal, `${what} refuses: ${failure.reason}`, { data: { reason: failure.reason } });
+    case "invalid":
+      return refuse("PROVIDER_INVALID", `${what}: ${failure.message}`);
+    case "away":
+      return refuse("PROVIDER_UNAVAILABLE", `${what}: no answer`);
+  }
+}
+
+export interface OauthDirectory extends OauthProviders {
+  find(name: string): OauthProvider | undefined;
+}
+
+export function createOauthProviders(settings: readonly OauthProviderSettings[], now: () => number, timeoutMs?: number): OauthDirectory {
+  const providers = new Map(settings.map((each) => [each.name, createOauthProvider(each, now, timeoutMs)]));
+  return {
+    find: (name) => providers.get(name),
+    async refresh(tokens) {
+      const provider = providers.get(tokens.provider);
+      if (!provider)
+        throw new ParleyError("OAUTH_UNAVAILABLE", `the provider ${tokens.provider} is not set up on this worker (PARLEY_OAUTH)`);
+      return await provider.refresh(tokens);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/** What is served, as items of the four lists: each member that any revision has. Older revisions leave out what they do not know. */
+import type { Catalogue, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
+import { page } from "./page.ts";
+
+export type ListItem = { readonly [member: string]: unknown };
+
+export interface ListItems {
+  tool(tool: Tool): ListItem;
+  prompt(prompt: Prompt): ListItem;
+  resource(resource: Resource): ListItem;
+  template(template: ResourceTemplate): ListItem;
+}
+
+/** Schemas go out word for word. */
+export const LIST_ITEMS: ListItems = {
+  tool: ({ name, title, description, inputSchema, outputSchema, annotations, icons, meta }) =>
+    present({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta: meta }),
+  prompt: ({ name, title, description, arguments: args, icons, meta }) =>
+    present({
+      name,
+      title,
+      description,
+      arguments: args.map((argument) =>
+        present({ name: argument.name, title: argument.title, description: argument.description, required: argument.required }),
+      ),
+      icons,
+      _meta: meta,
+    }),
+  resource: ({ uri, name, title, description, mimeType, size, annotations, icons, meta }) =>
+    present({ uri, name, title, description, mimeType, size, annotations, icons, _meta: meta }),
+  template: ({ uriTemplate, name, title, description, mimeType, annotations, icons, meta }) =>
+    present({ uriTemplate, name, title, description, mimeType, annotations, icons, _meta: meta }),
+};
+
+/** One page of each list, in the catalogue's order. Throws ParleyError INVALID_CURSOR. */
+export interface Lists {
+  toolList(catalogue: Catalogue, cursor?: string): object;
+  promptList(catalogue: Catalogue, cursor?: string): object;
+  resourceList(catalogue: Catalogue, cursor?: string): object;
+  templateList(catalogue: Catalogue, cursor?: string): object;
+}
+
+export function lists(listItems: ListItems, size: number): Lists {
+  return {
+    toolList({ tools }, cursor) {
+      const { items, ...rest } = page([...tools.values()], { key: ({ name }) => name, size, cursor });
+      return { tools: items.map(listItems.tool), ...rest };
+    },
+    promptList({ prompts }, cursor) {
+      const { items, ...rest } = page([...prompts.values()], { key: ({ name }) => name, size, cursor });
+      return { prompts: items.map(listItems.prompt), ...rest };
+    },
+    resourceList({ resources }, cursor) {
+      const { items, ...rest } = page([...resources.values()], { key: ({ uri }) => uri, size, cursor });
+      return { resources: items.map(listItems.resource), ...rest };
+    },
+    templateList({ templates }, cursor) {
+      const { items, ...rest } = page(templates, { key: ({ uriTemplate }) => uriTemplate, size, cursor });
+      return { resourceTemplates: items.map(listItems.template), ...rest };
+    },
+  };
+}
+
+/** What a server declares of these lists: nothing that is not there. */
+export function servedCapabilities({ prompts, resources, templates }: Catalogue): ListItem {
+  const completes = [...templates, ...[...prompts.values()].flatMap((prompt) => prompt.arguments)].some(
+    (item) => item.complete !== undefined,
+  );
+  return {
+    tools: { listChanged: true },
+    ...(prompts.size > 0 ? { prompts: { listChanged: true } } : {}),
+    ...(resources.size > 0 || templates.length > 0 ? { resources: { listChanged: true, subscribe: true } } : {}),
+    ...(completes ? { completions: {} } : {}),
+    logging: {},
+  };
+}
+
+const COMPLETIONS_MAX = 100;
+
+/** The member `completion` of an answer to completion/complete: the first 100 values, and whether there are more. */
+export function completionOf(values: readonly string[]): object {
+  return { values: values.slice(0, COMPLETIONS_MAX), total: values.length, hasMore: values.length > COMPLETIONS_MAX };
+}
+
+/** Without the members that are undefined, as they would be after JSON. */
+export function present(item: ListItem): ListItem {
+  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined));
+}
+
+export function without(item: ListItem, ...members: readonly string[]): ListItem {
+  return Object.fromEntries(Object.entries(item).filter(([member]) => !members.includes(member)));
+}

@@ -1,0 +1,15 @@
+/** What one process of all may do at a time, or once: a key each, which ends by itself. */
+import type { Claims } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { loadScripts } from "./load-scripts.ts";
+import { reached } from "./unavailable.ts";
+
+/** Throws UNAVAILABLE. */
+export function createClaims({ redis, keys }: { readonly redis: Redis; readonly keys: Pick<Keys, "claim"> }): Claims {
+  const scripts = loadScripts(redis, { names: ["take", "release"], folder: "claim/", keyCount: () => 1 });
+  return {
+    take: async (name, holder, ms) => (await reached(scripts.take([keys.claim(name), holder, Math.ceil(ms)]))) === 1,
+    release: async (name, holder) => void (await reached(scripts.release([keys.claim(name), holder]))),
+  };
+}

@@ -1,0 +1,31 @@
+--[[ give.lua: gives a slot of a tool's limit back.
+
+KEYS  held line facts (see limit.lua)
+ARGV  task_id, now_ms, concurrency (0: any), count (0: any) and window_ms of the rate, patience_ms
+
+Returns {task_id, run, …}: those whose turn it is now. They stay in line until they come, and lose their place if they do not. ]]
+local task_id, now_ms, concurrency = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local count, window_ms, patience_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+
+redis.call('ZREM', held, task_id)
+-- What waits for the rate alone knows when to come.
+if concurrency == 0 then return {} end
+
+local free = free_slots(now_ms, concurrency)
+if free < 1 then return {} end
+drop_absent(now_ms)
+local tokens = tokens_at(now_ms, count, window_ms)
+local told = {}
+for _, next_id in ipairs(redis.call('ZRANGE', line, 0, math.min(free, 100) - 1)) do
+  if count > 0 and tonumber(redis.call('ZSCORE', line, next_id)) >= NEW then
+    if tokens < 1 then break end
+    tokens = tokens - 1
+  end
+  local run = string.match(redis.call('HGET', facts, next_id) or '', '^(%d+) ')
+  if run then
+    redis.call('HSET', facts, next_id, string.format('%s %.0f', run, now_ms + patience_ms))
+    told[#told + 1] = next_id
+    told[#told + 1] = tonumber(run)
+  end
+end
+return told

@@ -1,0 +1,42 @@
+--[[ What the scripts of a tool's limit share.
+
+KEYS  held   zset   task -> until when its slot is leased
+      line   zset   task that waits -> when it was made, and 1e13 more for one that has not begun: those that have begun come first
+      facts  hash   task that waits -> "run until_ms"; ':bucket' -> "tokens at_ms"
+
+A task is in `line` and in `facts`, or in neither. ]]
+local held, line, facts = KEYS[1], KEYS[2], KEYS[3]
+local NEW = 1e13
+
+local function leave(task_id)
+  redis.call('ZREM', line, task_id)
+  redis.call('HDEL', facts, task_id)
+end
+
+--[[ Takes those out of the front of the line that should have come and did not. Those behind are dropped when they are near. ]]
+local function drop_absent(now_ms, except)
+  for _, task_id in ipairs(redis.call('ZRANGE', line, 0, 99)) do
+    local until_ms = string.match(redis.call('HGET', facts, task_id) or '', ' (%d+)$')
+    if task_id ~= except and (not until_ms or tonumber(until_ms) < now_ms) then leave(task_id) end
+  end
+end
+
+local function tokens_at(now_ms, count, window_ms)
+  if count == 0 then return math.huge end
+  local tokens, at_ms = string.match(redis.call('HGET', facts, ':bucket') or '', '^(%S+) (%S+)$')
+  if not tokens then return count end
+  return math.min(count, tonumber(tokens) + math.max(0, now_ms - tonumber(at_ms)) * count / window_ms)
+end
+
+local function free_slots(now_ms, concurrency)
+  redis.call('ZREMRANGEBYSCORE', held, '-inf', now_ms)
+  if concurrency == 0 then return math.huge end
+  return concurrency - redis.call('ZCARD', held)
+end
+
+--[[ Long enough for the bucket to be full, and for everybody in line to have come or to be gone. ]]
+local function keep_for(ms)
+  for _, key in ipairs({ held, line, facts }) do
+    if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end
+  end
+end

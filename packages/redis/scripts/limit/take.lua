@@ -1,0 +1,50 @@
+--[[ take.lua: takes a slot of a tool's limit for a run, or a place in its line.
+
+KEYS  held line facts (see limit.lua)
+ARGV  task_id, next_run, created_at_ms, is_new (1: counts for the rate), now_ms, lease_ms, concurrency (0: any), count (0: any) and window_ms of
+      the rate, in_line_max, retry_max_ms, patience_ms
+
+Returns {'taken'} | {'wait', 'concurrency' | 'rate', retry_ms}.
+
+Settles who of many workers gets the last slot. A run may take one only if there is one more than tasks stand before it, so nobody overtakes; a task that
+has begun waits for no token, and so not for those before which it stands that do. Twice is once, since clients send a script again. ]]
+local task_id, run, created_at_ms, is_new = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local now_ms, lease_ms, concurrency = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local count, window_ms = tonumber(ARGV[8]), tonumber(ARGV[9])
+local in_line_max, retry_max_ms, patience_ms = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
+
+local free = free_slots(now_ms, concurrency)
+if redis.call('ZSCORE', held, task_id) then
+  redis.call('ZADD', held, now_ms + lease_ms, task_id)
+  return { 'taken' }
+end
+
+drop_absent(now_ms, task_id)
+if not redis.call('ZSCORE', line, task_id) and redis.call('ZCARD', line) >= in_line_max then
+  return { 'wait', concurrency == 0 and 'rate' or 'concurrency', retry_max_ms }
+end
+redis.call('ZADD', line, created_at_ms + (is_new and NEW or 0), task_id)
+
+local ahead = redis.call('ZRANK', line, task_id)
+local is_charged = is_new and count > 0
+local tokens = tokens_at(now_ms, count, window_ms)
+local lacks = 0
+if is_charged then lacks = ahead - redis.call('ZCOUNT', line, '-inf', '(' .. string.format('%.0f', NEW)) + 1 - tokens end
+local for_ms = math.max(2 * (retry_max_ms + patience_ms), window_ms)
+
+if free > ahead and lacks <= 0 then
+  leave(task_id)
+  redis.call('ZADD', held, now_ms + lease_ms, task_id)
+  if is_charged then redis.call('HSET', facts, ':bucket', string.format('%.6f %.0f', tokens - 1, now_ms)) end
+  keep_for(for_ms)
+  return { 'taken' }
+end
+
+local slot_ms, rate_ms = 0, 0
+-- A slot that is given back tells the next in line. This is for one whose worker died, and the farther back, the less it can matter.
+if free <= ahead then slot_ms = lease_ms * (1 + math.floor((ahead - free) / concurrency)) end
+if lacks > 0 then rate_ms = math.ceil(lacks * window_ms / count) end
+local retry_ms = math.min(retry_max_ms, math.max(slot_ms, rate_ms))
+redis.call('HSET', facts, task_id, string.format('%s %.0f', run, now_ms + retry_ms + patience_ms))
+keep_for(for_ms)
+return { 'wait', slot_ms > 0 and 'concurrency' or 'rate', retry_ms }

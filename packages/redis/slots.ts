@@ -1,0 +1,43 @@
+/**
+ * Limits of tools, kept in Redis for all workers together (ADR 19).
+ *
+ *   parley:limit:{<digest>}:held    who holds a slot, and until when
+ *   parley:limit:{<digest>}:line    who waits, the older first
+ *   parley:limit:{<digest>}:facts   their runs, and the bucket of the rate
+ *
+ * The digest is of tool and key: arguments belong in no key's name.
+ */
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type SlotTaken } from "@parley/core";
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.ts";
+import { loadScripts } from "./load-scripts.ts";
+import { reached } from "./unavailable.ts";
+
+export interface SlotsOptions {
+  readonly redis: Redis;
+  readonly keys: Pick<Keys, "limit">;
+}
+
+export function createSlots({ redis, keys }: SlotsOptions): Slots {
+  const scripts = loadScripts(redis, { names: ["take", "keep", "give"], folder: "limit/", shared: "limit", keyCount: () => 3 });
+  const rateOf = ({ rate }: KeptLimit) => [rate?.count ?? 0, rate?.windowMs ?? 0] as const;
+  return {
+    async take({ limit, taskId, nextRun, createdAtMs, isNew, nowMs, leaseMs }) {
+      const facts = [taskId, nextRun, createdAtMs, isNew ? 1 : 0, Math.floor(nowMs), leaseMs, limit.concurrency ?? 0];
+      const bounds = [IN_LINE_MAX, SLOT_RETRY_MAX_MS, SLOT_PATIENCE_MS];
+      const reply = await reached(scripts.take([...keys.limit(limit.id), ...facts, ...rateOf(limit), ...bounds]));
+      const [type, by, retryMs] = reply as ["taken"] | ["wait", "concurrency" | "rate", number];
+      return (type === "taken" ? { type } : { type, by, retryMs }) as SlotTaken;
+    },
+    async keep({ limit, taskId, nowMs, leaseMs }) {
+      await reached(
+        scripts.keep([...keys.limit(limit.id), taskId, Math.floor(nowMs + leaseMs), 2 * (SLOT_RETRY_MAX_MS + SLOT_PATIENCE_MS)]),
+      );
+    },
+    async give({ limit, taskId, nowMs }) {
+      const bounds = [limit.concurrency ?? 0, ...rateOf(limit), SLOT_PATIENCE_MS];
+      const told = (await reached(scripts.give([...keys.limit(limit.id), taskId, Math.floor(nowMs), ...bounds]))) as (string | number)[];
+      return Array.from({ length: told.length / 2 }, (_, index) => ({ taskId: String(told[2 * index]), run: Number(told[2 * index + 1]) }));
+    },
+  };
+}

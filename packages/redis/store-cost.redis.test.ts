@@ -1,0 +1,65 @@
+/**
+ * How many commands each step of a plain task's life is for Redis, those within scripts included: what quorums, children, limits and events
+ * cost is paid by tasks that have them.
+ */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { aLife, anAsk, newTaskId } from "../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
+
+let server: SharedRedis;
+let look: Redis;
+let opened: OpenRedis;
+
+beforeAll(async () => {
+  server = await startOwnRedis();
+  look = new Redis(server.url);
+  opened = await openRedis({ url: server.url });
+});
+afterAll(async () => {
+  await opened.close();
+  look.disconnect();
+  await server.close();
+});
+
+/** Of its caller's own, by name: `hget 2`. The clock is looked at now and then, by nobody's task. */
+async function commandsOf(work: () => Promise<unknown>): Promise<string> {
+  await look.config("RESETSTAT");
+  await work();
+  const stats = await look.info("commandstats");
+  const counts = [...stats.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(([, name = "", calls]) => [name, Number(calls)] as const);
+  const own = counts.filter(([name]) => !["config|resetstat", "info", "time", "client|setinfo"].includes(name));
+  return own
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, calls]) => `${name} ${calls}`)
+    .join(", ");
+}
+
+test("a plain task's life", async () => {
+  await live(); // scripts are loaded
+  expect(await live()).toEqual({
+    create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, zadd 1",
+    begin: "evalsha 1, hget 2, hgetall 2, hset 1, zadd 1",
+    park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 1, hsetnx 1, publish 1, zadd 1",
+    load: "hgetall 1",
+    answer: "evalsha 1, hdel 2, hget 2, hkeys 1, hset 2, publish 1, zadd 1",
+    "begin again": "evalsha 1, hget 2, hgetall 2, hset 1, zadd 1",
+    finish: "del 1, evalsha 1, hget 2, hkeys 1, hset 2, pexpireat 3, publish 1, zrem 1",
+  });
+});
+
+async function live(): Promise<Readonly<Record<string, string>>> {
+  const taskId = newTaskId();
+  const life = aLife(opened.store, () => taskId);
+  let token = "";
+  return {
+    create: await commandsOf(() => life.create()),
+    begin: await commandsOf(async () => (token = await life.begin({ taskId, run: 1 }))),
+    park: await commandsOf(() => life.park(taskId, token, [anAsk("name")])),
+    load: await commandsOf(() => life.load(taskId)),
+    answer: await commandsOf(() => life.answer(taskId, "name", "Ann")),
+    "begin again": await commandsOf(async () => (token = await life.begin({ taskId, run: 2 }))),
+    finish: await commandsOf(() => life.finish(taskId, token)),
+  };
+}

@@ -1,0 +1,83 @@
+/** `ctx.call`: another tool as a task of its own, over core's `callTool`. */
+import {
+  type CallOptions as CoreOptions,
+  type ChildEnd,
+  type Duration,
+  type Effects,
+  type JsonObject,
+  ParleyError,
+  parseDuration,
+  type Tool,
+} from "@parley/core";
+import { ChildFailed, TimedOut, Withdrawn } from "./failures.ts";
+import { plainJson } from "./plain-data.ts";
+import { present } from "./present.ts";
+
+declare const TYPES: unique symbol;
+
+/** A tool that knows what it takes and gives, for `ctx.call`. Nothing of this is there at run time. */
+export type TypedTool<Args, Result> = Tool & { readonly [TYPES]?: (args: Args) => Result };
+
+/** What a call of the tool takes: what its `input` reads. */
+export type ArgumentsOf<T extends Tool | string> =
+  T extends TypedTool<infer Args, infer _> ? (unknown extends Args ? JsonObject : Args) : JsonObject;
+
+/** What a call of the tool gives: what its `output` describes, a text for a tool without; unknown for a tool by name. */
+export type ResultOf<T extends Tool | string> = T extends TypedTool<infer _, infer Result> ? Result : unknown;
+
+/** Options of `ctx.call`. */
+export interface CallOptions {
+  /**
+   * Tells calls apart, and is in front of what the child asks, where clients see it: `hotel:dates`. The tool's name unless said otherwise; further calls
+   * of one key get `#2`, `#3` …
+   */
+  readonly key?: string;
+  /** How long the child may take in all, its waiting for people included. By default as long as anything may be waited for (PARLEY_ASK_TIMEOUT_MAX). */
+  readonly timeout?: Duration;
+  /** Aborting it cancels the child, and `call` throws Withdrawn. */
+  readonly signal?: AbortSignal;
+}
+
+export function createCall(effects: Pick<Effects, "callTool">) {
+  return async (tool: Tool | string, args: object = {}, { key, timeout, signal }: CallOptions = {}): Promise<unknown> => {
+    const name = typeof tool === "string" ? tool : tool.name;
+    const own = key ?? name.replaceAll("/", ".");
+    if (RESERVED.has(own)) {
+      throw new ParleyError(
+        "INVALID_NAME",
+        `the call of ${name} cannot have the key "${own}", which has a meaning of its own: give it another key`,
+      );
+    }
+    const given = plainJson(`the arguments of the call of ${name}`, args) as JsonObject;
+    const options: CoreOptions = present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), signal });
+    return resultOf({ name, key: own }, await effects.callTool(own, { tool: name, arguments: given }, options));
+  };
+}
+
+/** In front of keys of the engine's own. */
+const RESERVED: ReadonlySet<string> = new Set(["event", "call", "compensation"]);
+
+function resultOf({ name, key }: { readonly name: string; readonly key: string }, end: ChildEnd): unknown {
+  switch (end.type) {
+    case "result": {
+      const { structuredContent, isError } = end.result;
+      const text = textOf(end.result);
+      if (isError === true) throw new ChildFailed(key, name, "failed", text);
+      return structuredContent ?? text;
+    }
+    case "error":
+      throw new ChildFailed(key, name, "failed", end.error.message);
+    case "cancelled":
+      throw new ChildFailed(key, name, "cancelled", "it was cancelled");
+    case "timeout":
+      throw new TimedOut(key, `The tool ${name} did not come to its end in time, and was cancelled.`);
+    case "withdrawn":
+      throw new Withdrawn(key, `The tool gave up calling ${name}.`);
+  }
+}
+
+function textOf({ content }: JsonObject): string {
+  if (!Array.isArray(content)) return "";
+  const texts = content.flatMap((block) => (typeof block === "object" && block !== null && "text" in block ? [block["text"]] : []));
+  return texts.filter((text) => typeof text === "string").join("\n");
+}

@@ -1,0 +1,313 @@
+/** What a generator waits for besides answers and steps: the table of docs/generator-tools.md, row by row. */
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  type SamplingReply,
+  type TaskEvent,
+  type ToolGenerator,
+  TimedOut,
+  Withdrawn,
+  defineTool,
+  call,
+  dryRun,
+  event,
+  received,
+  sleep,
+} from "../index.ts";
+import { accept, decline, runTool, startTool, timeout } from "../testing.ts";
+
+const PAID = z.object({ reference: z.string() });
+
+describe("a call", () => {
+  const double = defineTool({
+    name: "double",
+    input: z.object({ n: z.number() }),
+    output: z.object({ n: z.number() }),
+    run: ({ n }) => ({ n: 2 * n }),
+  });
+  const ask = defineTool({ name: "ask", run: (_args, ctx) => ctx.text("word", { message: "Which word?" }) });
+
+  test("of another tool gets what it gives, alone and beside others, wherever the worker dies", async () => {
+    const tool = defineTool({
+      name: "caller",
+      *run() {
+        const { n }: { n: number } = yield { call: double, args: { n: 2 } };
+        const typed = yield* call(double, { n });
+        expectTypeOf(typed).toEqualTypeOf<{ n: number }>();
+        const [word, more]: [string, { n: number }] = yield [{ call: "ask" }, { call: double, args: { n: typed.n }, key: "more" }];
+        return `${n} ${typed.n} ${more.n} ${word}`;
+      },
+    });
+    const run = await runTool(tool, {}, { tools: [double, ask], answers: { "ask:word": "end" }, crashAt: "every" });
+    expect(run.text).toBe("4 8 16 end");
+    expect(run.journal.toSorted()).toEqual(["ask:call:ask", "ask:call:double", "ask:call:double#2", "ask:call:more"]);
+  });
+
+  test("that has lost a race is cancelled, and its question is gone", async () => {
+    const tool = defineTool({
+      name: "caller",
+      *run() {
+        const won: { name: string } = yield { race: { slow: { call: ask }, soon: { sleep: "nap", for: "1 minute" } } };
+        yield { ask: "confirm", id: "after", message: won.name };
+        return won.name;
+      },
+    });
+    const running = await startTool(tool, {}, { tools: [ask] });
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["slow/ask:word"]);
+    await running.advance("1 minute");
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["after"]);
+  });
+
+  test("of what is no tool ends the task with what was yielded", async () => {
+    const tool = defineTool({
+      name: "caller",
+      *run() {
+        yield { call: 7 } as never;
+      },
+    });
+    expect((await runTool(tool)).error?.message).toMatch(/a call of what is neither a tool nor its name/);
+  });
+});
+
+describe("an event", () => {
+  const urls: string[] = [];
+  const pay = defineTool({
+    name: "pay",
+    *run() {
+      const paid: TaskEvent<{ reference: string }> = yield { event: "paid", schema: PAID, timeout: "1 day" };
+      yield { step: "checkout", run: () => void urls.push(paid.url) };
+      const { reference }: { reference: string } = yield paid;
+      return reference;
+    },
+  });
+
+  test("is there at once, for a step to hand over, and is waited for by yielding it", async () => {
+    const running = await startTool(pay);
+    expect(running.task.status).toBe("working");
+    await running.tell("paid", { reference: "R-1" });
+    expect(running.text).toBe("R-1");
+    expect(new Set(urls).size).toBe(1);
+    expect(running.journal).toEqual(["step:checkout", "ask:event:paid"]);
+  });
+
+  test("does all of this once, wherever the worker dies", async () => {
+    urls.length = 0;
+    const run = await runTool(pay, {}, { events: { paid: { reference: "R-2" } }, crashAt: "every" });
+    expect([run.text, urls.length]).toEqual(["R-2", 1]);
+  });
+
+  test("throws at its yield when nobody tells of it", async () => {
+    const caught = defineTool({
+      name: "caught",
+      *run() {
+        const paid = yield* event("paid", { schema: PAID, timeout: "1 day" });
+        expectTypeOf(paid).toEqualTypeOf<TaskEvent<{ reference: string }>>();
+        try {
+          const told = yield* received(paid);
+          expectTypeOf(told).toEqualTypeOf<{ reference: string }>();
+          return told.reference;
+        } catch (error) {
+          return error instanceof TimedOut ? "too late" : "?";
+        }
+      },
+    });
+    expect((await runTool(caught, {}, { events: { paid: timeout } })).text).toBe("too late");
+  });
+
+  test("completes a page, whose ask gets what was told", async () => {
+    const visit = defineTool({
+      name: "visit",
+      *run() {
+        const paid: TaskEvent<{ reference: string }> = yield { event: "paid", schema: PAID };
+        const told: { reference: string } = yield {
+          ask: "url",
+          id: "pay",
+          message: "Pay",
+          url: "https://pay.example/1",
+          completedBy: paid,
+        };
+        return told.reference;
+      },
+    });
+    const running = await startTool(visit);
+    await running.answer({ pay: accept });
+    expect(running.task.status).toBe("input_required");
+    await running.tell("paid", { reference: "R-3" });
+    expect(running.text).toBe("R-3");
+  });
+});
+
+test("a sleep is for so long, or until then", async () => {
+  const tool = defineTool({
+    name: "tool",
+    *run(_args, ctx) {
+      yield { sleep: "a", for: "2 hours" };
+      yield* sleep("b", "1 hour");
+      yield { sleep: "c", until: "2026-01-02T00:00:00Z" };
+      return ctx.now().toISOString();
+    },
+  });
+  const running = await startTool(tool);
+  await running.advance("3 hours");
+  expect(running.task.status).toBe("working");
+  await running.advance("21 hours");
+  expect(running.text).toBe("2026-01-02T00:00:00.000Z");
+  expect(running.journal).toEqual(["sleep:a", "sleep:b", "now:c", "sleep:c", "now:now"]);
+});
+
+describe("a race", () => {
+  const seen: string[] = [];
+  function* deputy(): ToolGenerator<boolean> {
+    yield { sleep: "patience", for: "1 day" };
+    try {
+      const isApproved: boolean = yield { ask: "confirm", id: "approve", message: "Nobody has answered. Do you approve?" };
+      return isApproved;
+    } catch (error) {
+      seen.push((error as Error).name);
+      throw error;
+    }
+  }
+  const approve = defineTool({
+    name: "approve",
+    *run() {
+      const { name, value }: { name: string; value: boolean } = yield {
+        race: { manager: { ask: "confirm", id: "approve", message: "Do you approve?" }, deputy: deputy() },
+      };
+      yield { step: "note", run: () => name };
+      yield { ask: "confirm", id: "seen", message: `${name}: ${value}` };
+      return `${name}: ${value}`;
+    },
+  });
+
+  test("gives the first value with its name, and gives the others up", async () => {
+    const running = await startTool(approve);
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["manager/approve"]);
+    await running.answer({ "manager/approve": true });
+    await running.advance("3 days");
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["seen"]);
+  });
+
+  test("is won by whom it was won by, in every replay", async () => {
+    for (const first of ["manager", "deputy"] as const) {
+      seen.length = 0;
+      const running = await startTool(approve, {}, { crashAt: "every" });
+      await running.advance("1 day");
+      await running.answer({ [`${first}/approve`]: first === "deputy" });
+      expect(running.task.asks.map(({ key }) => key)).toEqual(["seen"]);
+      await running.answer({ seen: true });
+      expect(running.text).toBe(`${first}: ${first === "deputy"}`);
+      expect(new Set(seen)).toEqual(new Set(first === "manager" ? [Withdrawn.name] : []));
+    }
+  });
+
+  test("in a list gives the value alone, and throws the error of one that fails first", async () => {
+    const list = defineTool({
+      name: "list",
+      *run() {
+        const size: number = yield {
+          race: [
+            { ask: "number", id: "a", message: "?" },
+            { sleep: "s", for: "1 hour" },
+          ],
+        };
+        return String(size);
+      },
+    });
+    expect((await runTool(list, {}, { answers: { a: 7 } })).text).toBe("7");
+    expect((await runTool(list, {}, { answers: { a: timeout } })).text).toBe("undefined");
+    expect((await runTool(list, {}, { answers: { a: decline } })).text).toContain("declined");
+  });
+
+  test("gives up an event that has lost", async () => {
+    const either = defineTool({
+      name: "either",
+      *run() {
+        const paid: TaskEvent<{ reference: string }> = yield { event: "paid", schema: PAID };
+        const { name }: { name: string } = yield { race: { paid, person: { ask: "confirm", id: "skip", message: "Skip it?" } } };
+        yield { ask: "confirm", id: "seen", message: "?" };
+        return name;
+      },
+    });
+    const running = await startTool(either);
+    await running.answer({ "person/skip": true });
+    await expect(running.tell("paid", { reference: "late" })).rejects.toMatchObject({ code: "EVENT_LATE" });
+    await running.answer({ seen: true });
+    expect(running.text).toBe("person");
+  });
+});
+
+test("the model and the client's folders are asked, too", async () => {
+  const tool = defineTool({
+    name: "tool",
+    *run() {
+      const reply: SamplingReply = yield {
+        sample: "summary",
+        request: { messages: [{ role: "user", content: { type: "text", text: "Hello" } }], maxTokens: 10 },
+      };
+      const folders: { uri: string }[] = yield { roots: "folders" };
+      return JSON.stringify([reply.content, folders]);
+    },
+  });
+  const run = await runTool(tool, {}, { answers: { summary: "Hi", folders: ["file:///tmp"] }, crashAt: "every" });
+  expect(JSON.parse(run.text)).toEqual([{ type: "text", text: "Hi" }, [{ uri: "file:///tmp" }]]);
+});
+
+test("a restart begins anew with its arguments", async () => {
+  const tool = defineTool({
+    name: "tool",
+    input: z.object({ round: z.int() }),
+    *run({ round }) {
+      yield { ask: "confirm", id: "more", message: "?" };
+      if (round < 3) yield { restart: { round: round + 1 } };
+      return String(round);
+    },
+  });
+  const run = await runTool(tool, { round: 1 }, { answers: { more: true, "more@1": true, "more@2": true } });
+  expect(run.text).toBe("3");
+});
+
+test("a dry run goes through them", async () => {
+  const tool = defineTool({
+    name: "tool",
+    *run() {
+      const paid: TaskEvent<unknown> = yield { event: "paid" };
+      yield paid;
+      yield { sleep: "s", for: "2 days" };
+      yield {
+        race: [
+          { ask: "confirm", id: "q", message: "?" },
+          { sleep: "t", for: "1 day" },
+        ],
+      };
+      return "done";
+    },
+  });
+  expect(await dryRun(tool)).toMatchObject({ asks: [{ name: "q" }] });
+});
+
+test.each<[string, unknown, string]>([
+  ["an event without a name", { event: 5 }, "an event without a name"],
+  ["a sleep of no length", { sleep: "s" }, 'for: "2 days"'],
+  ["a sleep of two lengths", { sleep: "s", for: "1 day", until: 0 }, 'for: "2 days"'],
+  ["a sleep of a length that is none", { sleep: "s", for: "soon" }, "soon"],
+  ["a sleep until no time", { sleep: "s", until: "soon" }, "soon"],
+  ["a race of nothing", { race: [] }, "a race of nothing"],
+  ["a race of data", { race: 5 }, "race with neither"],
+  ["a race with something else within", { race: [1] }, "no ask, step"],
+  ["a sample of nothing", { sample: "s" }, "request: { messages"],
+  ["roots without a name", { roots: true }, "roots without a name"],
+  ["a restart without arguments", { restart: null }, "restart: { … }"],
+])("%s is thrown at its yield, with what to do", async (_what, yielded, message) => {
+  const tool = defineTool({
+    name: "tool",
+    *run() {
+      try {
+        yield yielded as never;
+        return "nothing";
+      } catch (error) {
+        return (error as Error).message;
+      }
+    },
+  });
+  expect((await runTool(tool)).text).toContain(message);
+});

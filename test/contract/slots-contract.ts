@@ -1,0 +1,180 @@
+/** What every keeper of tools' limits does: the memory and the Redis one alike. */
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "@parley/core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+interface UnderTest {
+  readonly slots: Slots;
+  close(): Promise<void>;
+}
+
+const LEASE_MS = 7_000;
+const START_MS = 1_700_000_000_000;
+
+export function describeSlots(where: string, open: () => Promise<UnderTest>): void {
+  describe(`slots ${where}`, () => {
+    let under: UnderTest;
+    let nowMs = START_MS;
+    beforeEach(async () => {
+      nowMs = START_MS;
+      under = await open();
+    });
+    afterEach(() => under.close());
+
+    const two: KeptLimit = { id: "two", concurrency: 2 };
+    const taskId = (task: string) => `0-${task.padStart(22, "0")}`;
+    /** Tasks are made in the order of their names: `1` before `2`. */
+    const asked = (limit: KeptLimit, task: string, more: Partial<TakeSlot> = {}): TakeSlot => ({
+      limit,
+      taskId: taskId(task),
+      nextRun: 2,
+      createdAtMs: START_MS + Number(task),
+      isNew: true,
+      nowMs,
+      leaseMs: LEASE_MS,
+      ...more,
+    });
+    const take = (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) => under.slots.take(asked(limit, task, more));
+    const took = async (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) => (await take(limit, task, more)).type === "taken";
+    const give = async (limit: KeptLimit, task: string) =>
+      (await under.slots.give({ limit, taskId: taskId(task), nowMs })).map(({ taskId: id, run }) => `${Number(id.slice(2))}.${run}`);
+
+    test("as many as there may be take one, one more waits, and taking twice is taking once", async () => {
+      expect(await took(two, "1")).toBe(true);
+      expect(await took(two, "1")).toBe(true);
+      expect(await took(two, "2")).toBe(true);
+      expect(await take(two, "3")).toEqual({ type: "wait", by: "concurrency", retryMs: LEASE_MS });
+    });
+
+    test("of many who ask at once exactly as many take one as there are", async () => {
+      const all = await Promise.all(Array.from({ length: 50 }, (_, task) => took(two, String(task + 1))));
+      expect(all.filter(Boolean)).toHaveLength(2);
+    });
+
+    test("each key has its own", async () => {
+      for (const id of ["a", "b"]) expect(await took({ id, concurrency: 1 }, "1")).toBe(true);
+      expect(await took({ id: "a", concurrency: 1 }, "2")).toBe(false);
+    });
+
+    test("what is given back is told to the oldest that waits, with its run, and nobody overtakes it", async () => {
+      for (const task of ["1", "2", "4", "3"]) await take(two, task);
+      expect(await give(two, "1")).toEqual(["3.2"]);
+      expect(await took(two, "4")).toBe(false);
+      expect(await took(two, "5")).toBe(false);
+      expect(await took(two, "3")).toBe(true);
+      expect(await give(two, "2")).toEqual(["4.2"]);
+      expect(await give(two, "3")).toEqual(["4.2", "5.2"]);
+    });
+
+    test("what has begun comes before what has not, however old that is", async () => {
+      for (const task of ["1", "2", "3"]) await take(two, task);
+      await take(two, "9", { isNew: false, nextRun: 5 });
+      expect(await give(two, "1")).toEqual(["9.5"]);
+      expect(await took(two, "3")).toBe(false);
+      expect(await took(two, "9", { isNew: false })).toBe(true);
+    });
+
+    test("a slot whose worker died is free when its lease has run out, and not before", async () => {
+      await take(two, "1");
+      await take(two, "2");
+      nowMs += LEASE_MS - 1;
+      expect(await took(two, "3")).toBe(false);
+      nowMs += 1;
+      expect(await took(two, "3")).toBe(true);
+    });
+
+    test("a slot that is kept is not", async () => {
+      await take(two, "1");
+      await take(two, "2");
+      nowMs += LEASE_MS - 1;
+      for (const task of ["1", "2"]) await under.slots.keep({ limit: two, taskId: taskId(task), nowMs, leaseMs: LEASE_MS });
+      nowMs += LEASE_MS - 1;
+      expect(await took(two, "3")).toBe(false);
+    });
+
+    test("what was told and does not come is passed over, and so is what should have come by itself", async () => {
+      for (const task of ["1", "2", "3", "4"]) await take(two, task);
+      await give(two, "1");
+      // The third was cancelled, say.
+      nowMs += SLOT_PATIENCE_MS;
+      for (const task of ["2"]) await under.slots.keep({ limit: two, taskId: taskId(task), nowMs, leaseMs: LEASE_MS });
+      expect(await took(two, "4")).toBe(false);
+      nowMs += 1;
+      expect(await took(two, "4")).toBe(true);
+    });
+
+    test("who waits far back looks less often, and nobody less often than every five minutes", async () => {
+      const one: KeptLimit = { id: "one", concurrency: 1 };
+      await take(one, "1");
+      const retries: number[] = [];
+      for (let task = 2; task <= 100; task += 1) {
+        const taken = await take(one, String(task));
+        if (taken.type === "wait") retries.push(taken.retryMs);
+      }
+      expect(retries.slice(0, 3)).toEqual([LEASE_MS, 2 * LEASE_MS, 3 * LEASE_MS]);
+      expect(retries.at(-1)).toBe(SLOT_RETRY_MAX_MS);
+    });
+
+    describe("of a rate", () => {
+      const rated: KeptLimit = { id: "rated", rate: { count: 3, windowMs: 60_000 } };
+
+      test("are as many as the bucket holds, and the next says when it is its turn", async () => {
+        for (const task of ["1", "2", "3"]) expect(await took(rated, task)).toBe(true);
+        expect(await take(rated, "4")).toEqual({ type: "wait", by: "rate", retryMs: 20_000 });
+        expect(await take(rated, "5")).toEqual({ type: "wait", by: "rate", retryMs: 40_000 });
+        nowMs += 20_000;
+        expect(await took(rated, "5")).toBe(false);
+        expect(await took(rated, "4")).toBe(true);
+        nowMs += 20_000;
+        expect(await took(rated, "5")).toBe(true);
+      });
+
+      test("do not count what has begun, nor make it wait", async () => {
+        for (const task of ["1", "2", "3", "4"]) await take(rated, task);
+        for (let run = 0; run < 5; run += 1) {
+          expect(await took(rated, "1", { isNew: false })).toBe(true);
+          expect(await give(rated, "1")).toEqual([]);
+        }
+      });
+
+      test("and of slots as well need both", async () => {
+        const both: KeptLimit = { id: "both", concurrency: 1, rate: { count: 2, windowMs: 60_000 } };
+        expect(await took(both, "1")).toBe(true);
+        expect(await take(both, "2")).toMatchObject({ by: "concurrency" });
+        expect(await give(both, "1")).toEqual(["2.2"]);
+        expect(await took(both, "2")).toBe(true);
+        expect(await take(both, "3")).toEqual({ type: "wait", by: "concurrency", retryMs: 30_000 });
+        // A slot is free, and no token: nobody is told in vain, and what has begun is not kept by what waits for a token.
+        expect(await give(both, "2")).toEqual([]);
+        expect(await take(both, "3")).toEqual({ type: "wait", by: "rate", retryMs: 30_000 });
+        expect(await took(both, "1", { isNew: false })).toBe(true);
+      });
+
+      test("are not more after a clock went back", async () => {
+        for (const task of ["1", "2", "3"]) await take(rated, task);
+        nowMs -= 60_000;
+        expect(await took(rated, "4")).toBe(false);
+      });
+    });
+
+    test("a line has an end: what comes then waits without a place", async () => {
+      const one: KeptLimit = { id: "one", concurrency: 1 };
+      await take(one, "1");
+      const batch = 500;
+      for (let from = 2; from < IN_LINE_MAX + 2; from += batch) {
+        await Promise.all(
+          Array.from({ length: Math.min(batch, IN_LINE_MAX + 2 - from) }, (_, task) =>
+            take(one, String(from + task), { createdAtMs: START_MS }),
+          ),
+        );
+      }
+      // The oldest of all, and still it has no place.
+      expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({
+        type: "wait",
+        by: "concurrency",
+        retryMs: SLOT_RETRY_MAX_MS,
+      });
+      // One that stands in it keeps its place.
+      expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs: LEASE_MS });
+    }, 60_000);
+  });
+}

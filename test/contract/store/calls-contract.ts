@@ -1,0 +1,423 @@
+/** Tools that call tools: parent and child know of each other in every change, or in none. */
+import { type AwaitedCall, callKey, childId, CHILDREN_MAX, type Json, type ParentLink, type TaskQuotas } from "@parley/core";
+import { hash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { accept, aCall, anAsk, anEvent, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+const digest = (text: string) => hash("sha256", text, "base64url").slice(0, 22);
+
+export function calls({ store, life, begin, journalOf, newTaskId, partitions, overdueAt, countWakes }: UnderTest): void {
+  interface Above {
+    readonly taskId: string;
+    readonly token: string;
+    readonly link?: ParentLink;
+  }
+
+  interface Calling {
+    readonly compensates?: boolean;
+    readonly principal?: string;
+    readonly quotas?: TaskQuotas;
+  }
+
+  async function call(
+    { taskId, token, link }: Above,
+    name: string,
+    { compensates = false, principal = "anonymous", quotas }: Calling = {},
+  ) {
+    const id = childId(digest, { id: taskId, seed: "seed" }, name, { tool: "child", arguments: {} });
+    const key = callKey(name);
+    const { askedAtMs, deadlineMs } = anAsk(name);
+    const open: AwaitedCall = {
+      key,
+      digest: id,
+      calledAt: "0",
+      request: { type: "call", tool: "child" },
+      askedAtMs,
+      deadlineMs,
+      onTimeout: "cancel",
+    };
+    const parent: ParentLink = {
+      taskId,
+      key: name,
+      rootId: link?.rootId ?? taskId,
+      depth: (link?.depth ?? 0) + 1,
+      path: link ? `${link.path}:${name}` : name,
+    };
+    const created = await store.create({
+      taskId: id,
+      call: aCall({ hidden: true, principal, parent, ...(compensates && { compensates: true }) }),
+      graceMs: GRACE_MS,
+      ...(quotas && { quotas }),
+      parent: { token, open, nowMs: Date.now(), leaseMs: LEASE_MS },
+    });
+    return { id, open, created, parent };
+  }
+
+  /** A parent at work, with a child that has not begun. */
+  async function family(name = "hotel", options: Parameters<typeof call>[2] = {}) {
+    const taskId = await life.create();
+    const token = await life.begin({ taskId, run: 1 });
+    const { id, open, created, parent } = await call({ taskId, token }, name, options);
+    expect(created).toBe("created");
+    return { taskId, token, childId: id, open, link: parent };
+  }
+
+  const finishChild = (taskId: string, token: string, parent: ParentLink, text = "done") =>
+    store.finish({
+      taskId,
+      token,
+      nowMs: Date.now(),
+      entries: [],
+      outcome: { type: "result", result: { content: [{ type: "text", text }] } },
+      parent,
+    });
+
+  describe("a call of a tool by a tool", () => {
+    test("makes the child and opens the call in one change; the parent stays working (I3)", async () => {
+      const { taskId, childId: id, open, link } = await family();
+
+      expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [], calls: [open] });
+      expect(await life.load(id)).toMatchObject({ status: "working", call: { parent: link, hidden: true } });
+      expect(await overdueAt(Date.now() + GRACE_MS, id)).toBe(1);
+      expect(await store.child(taskId, "hotel")).toBe(id);
+      expect(await store.child(taskId, "flight")).toBeUndefined();
+    });
+
+    test("sent twice makes one child", async () => {
+      const { taskId, token, childId: id } = await family();
+
+      expect(await call({ taskId, token }, "hotel")).toMatchObject({ id, created: "exists" });
+    });
+
+    test("I5: by a run that no longer holds its task makes none", async () => {
+      const taskId = await life.create();
+      const old = await life.begin({ taskId, run: 1 });
+      await life.takeOver({ taskId, run: 1 });
+
+      const { created, id } = await call({ taskId, token: old }, "hotel");
+
+      expect(created).toBe("refused");
+      expect(await store.load(id)).toBeUndefined();
+      expect((await life.load(taskId)).calls).toBeUndefined();
+    });
+
+    test("by a run whose task was cancelled makes none, and says so", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await life.cancel(taskId);
+
+      const { created, id } = await call({ taskId, token }, "hotel");
+
+      expect([created, await store.load(id)]).toEqual(["cancelled", undefined]);
+    });
+
+    test("that the parent gave up before makes none", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aWithdrawal("call:hotel", 1)] });
+
+      const { created, id } = await call({ taskId, token }, "hotel");
+
+      expect([created, await store.load(id)]).toEqual(["settled", undefined]);
+    });
+
+    test("beyond the most that may be unfinished below one root makes none; one that ends makes room", async () => {
+      const { taskId, token, childId: first } = await family("first");
+      const child = await life.begin({ taskId: first, run: 1 });
+      const { parent: link } = await call({ taskId, token }, "spare");
+      const below = { taskId: first, token: child, link: { ...link, taskId, key: "first", path: "first" } };
+      for (let count = 2; count < CHILDREN_MAX; count += 1) await call(below, `one-${count}`);
+
+      expect((await call({ taskId, token }, "more")).created).toBe("crowded");
+      await life.cancel((await call(below, "one-2")).id);
+      expect((await call({ taskId, token }, "more")).created).toBe("created");
+      expect((await call(below, "yet-more")).created).toBe("crowded");
+    }, 60_000);
+
+    test("is counted by quotas where its parent is, until it ends", async () => {
+      const principal = `p-${crypto.randomUUID()}`;
+      const quotas: TaskQuotas = { principal: { tasks: 2, bytes: 1e6 }, tenant: { tasks: 1e6, bytes: 1e9 } };
+      const taskId = newTaskId();
+      await store.create({ taskId, call: aCall({ principal }), graceMs: GRACE_MS, quotas });
+      const token = await life.begin({ taskId, run: 1 });
+      const over = { over: "tasks", of: "principal" };
+
+      const one = await call({ taskId, token }, "one", { principal, quotas });
+      expect(one.created).toBe("created");
+      if (partitions > 1) return;
+      expect((await call({ taskId, token }, "two", { principal, quotas })).created).toEqual(over);
+      await life.cancel(one.id);
+      expect((await call({ taskId, token }, "two", { principal, quotas })).created).toBe("created");
+
+      const uncounted = await family();
+      expect((await call({ taskId: uncounted.taskId, token: uncounted.token }, "two", { principal, quotas })).created).toBe("created");
+    });
+  });
+
+  describe("the end of a child", () => {
+    test("answers the parent's call and makes the parent due, in one change", async () => {
+      const { taskId, token, childId: id, open, link } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+
+      expect(await finishChild(id, child, link, "booked")).toEqual({ parentRun: { taskId, run: 2 } });
+
+      expect((await life.load(taskId)).calls).toBeUndefined();
+      expect(await overdueAt(Date.now(), taskId)).toBe(2);
+      expect(await store.child(taskId, "hotel")).toBe(id);
+      const content = { result: { content: [{ type: "text", text: "booked" }] } } as Json;
+      expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({
+        digest: id,
+        outcome: { type: "answer", answer: { action: "accept", content } },
+        arrived: {},
+      });
+    });
+
+    test("before its parent parks makes the parent due as it parks, and the call is not opened again", async () => {
+      const { taskId, token, childId: id, open, link } = await family();
+      const child = await life.begin({ taskId: id, run: 1 });
+      expect(await finishChild(id, child, link)).toBe("finished");
+
+      expect(await life.park(taskId, token, [open])).toEqual({ type: "due", run: 2 });
+      expect((await life.load(taskId)).calls).toBeUndefined();
+    });
+
+    test("that was cancelled by somebody is told as that", async () => {
+      const { taskId, token, childId: id, open } = await family();
+      await life.park(taskId, token, [open]);
+
+      expect(await life.cancel(id)).toEqual({ parentRun: { taskId, run: 2 } });
+      expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({ digest: id, outcome: { type: "cancelled" } });
+    });
+
+    test("whose call was given up changes nothing at the parent", async () => {
+      const { taskId, token, childId: id, link } = await family();
+      const child = await life.begin({ taskId: id, run: 1 });
+      await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [withdrawal(id, "hotel")] });
+
+      expect(await finishChild(id, child, link)).toBe("refused");
+      expect((await life.load(id)).status).toBe("cancelled");
+      expect((await life.load(taskId)).calls).toBeUndefined();
+    });
+  });
+
+  describe("the end of a parent", () => {
+    test("cancels its children, and theirs, in one change", async () => {
+      const { taskId, token, childId: id, link } = await family();
+      const child = await life.begin({ taskId: id, run: 1 });
+      const grandchild = await call({ taskId: id, token: child, link }, "room");
+      expect(grandchild.parent).toMatchObject({ rootId: taskId, depth: 2, path: "hotel:room" });
+      const { onChange, stop } = await countWakes(id);
+
+      await life.finish(taskId, token);
+
+      expect([(await life.load(id)).status, (await life.load(grandchild.id)).status]).toEqual(["cancelled", "cancelled"]);
+      expect(await overdueAt(Date.now() + HOUR_MS, id)).toBeUndefined();
+      await expect.poll(() => onChange.mock.calls.length).toBeGreaterThan(0);
+      stop();
+      // The run that was at it learns of it.
+      expect(await store.renew({ taskId: id, token: child, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
+    });
+
+    test("by its cancellation does the same, and leaves children that have ended as they are", async () => {
+      const { taskId, token, childId: id, link } = await family();
+      const other = await call({ taskId, token }, "flight");
+      await finishChild(id, await life.begin({ taskId: id, run: 1 }), link);
+
+      await life.cancel(taskId);
+
+      expect([(await life.load(id)).status, (await life.load(other.id)).status]).toEqual(["completed", "cancelled"]);
+    });
+
+    test("leaves a child that has to be compensated due, once it has run", async () => {
+      const { taskId, token, childId: id } = await family("hotel", { compensates: true });
+      const other = await call({ taskId, token }, "flight", { compensates: true });
+      await life.park(id, await life.begin({ taskId: id, run: 1 }), [anAsk("nights")]);
+
+      await life.cancel(taskId);
+
+      expect(await life.load(id)).toMatchObject({ status: "cancelled", owed: "cancelled" });
+      expect(await life.load(other.id)).not.toHaveProperty("owed");
+    });
+
+    test("that begins anew does the same, and the child of its next round is another one", async () => {
+      const { taskId, token, childId: id } = await family();
+      await store.park({
+        taskId,
+        token,
+        nowMs: Date.now(),
+        entries: [],
+        asks: [],
+        dueAtMs: 0,
+        attempt: 0,
+        graceMs: GRACE_MS,
+        restart: { arguments: {} },
+      });
+
+      expect((await life.load(id)).status).toBe("cancelled");
+      expect((await life.load(taskId)).calls).toBeUndefined();
+    });
+
+    test("at the call's deadline cancels the child", async () => {
+      const { taskId, childId: id, open } = await family();
+
+      await store.answer({ taskId, key: open.key, digest: id, answer: { action: "timeout" }, nowMs: Date.now(), graceMs: GRACE_MS });
+
+      expect((await life.load(id)).status).toBe("cancelled");
+    });
+  });
+
+  describe("what a child asks", () => {
+    async function asked(...names: string[]) {
+      const { taskId, token, childId: id, open, link } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+      await life.park(
+        id,
+        child,
+        names.map((name) => anAsk(name)),
+      );
+      return { taskId, childId: id, link };
+    }
+
+    test("is open at the root too, as the child puts it, until it is answered there (I3)", async () => {
+      const { taskId, childId: id } = await asked("nights", "beds");
+      const shown = await life.load(taskId);
+      expect(shown).toMatchObject({
+        status: "input_required",
+        asks: [
+          { key: "hotel:nights", digest: "digest-of-nights", route: { taskId: id, key: "nights" }, request: anAsk("nights").request },
+          { key: "hotel:beds", route: { taskId: id, key: "beds" } },
+        ],
+      });
+      expect(shown.asks.map(({ since }) => since?.position)).toEqual([0, 1]);
+
+      await life.answer(id, "nights", "3");
+      expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "hotel:beds" }] });
+      await life.answer(id, "beds", "2");
+      expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
+    });
+
+    test("wakes those who follow the root, each time", async () => {
+      const { taskId, token, childId: id, open } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+      const { onChange, stop } = await countWakes(taskId);
+      const before = (await life.load(taskId)).revision;
+
+      await life.park(id, child, [anAsk("nights")]);
+      await expect.poll(() => onChange.mock.calls.length).toBe(1);
+      const put = await life.load(taskId);
+      expect([put.revision, put.asks[0]?.since?.revision]).toEqual([before + 1, before + 1]);
+
+      const refused = {
+        taskId: id,
+        key: "nights",
+        digest: "digest-of-nights",
+        violations: [{ path: "/n", message: "must" }],
+        nowMs: Date.now(),
+      };
+      expect(await store.refuse(refused)).toBe(1);
+      await expect.poll(() => onChange.mock.calls.length).toBe(2);
+      expect((await life.load(taskId)).asks).toMatchObject([{ refused: { count: 1 }, since: { revision: before + 2 } }]);
+
+      await store.agree({ taskId: id, key: "nights", digest: "digest-of-nights", nowMs: Date.now() });
+      await expect.poll(() => onChange.mock.calls.length).toBe(3);
+      expect((await life.load(taskId)).asks).toMatchObject([{ agreed: true, since: { revision: before + 2 } }]);
+      stop();
+    });
+
+    test("and several must accept, is told at the root with each who has", async () => {
+      const { taskId, childId: id } = await asked("nights");
+      const before = (await life.load(taskId)).revision;
+      const quorum = { acceptances: [{ by: "eve", content: { value: "yes" }, atMs: 5 }], missing: 1 };
+      const given = {
+        taskId: id,
+        key: "nights",
+        digest: "digest-of-nights",
+        answer: accept("yes"),
+        by: "eve",
+        nowMs: Date.now(),
+        graceMs: GRACE_MS,
+      };
+      expect(await store.answer({ ...given, quorum })).toMatchObject({ receipt: "accepted" });
+
+      const shown = await life.load(taskId);
+      expect([shown.revision, shown.status]).toEqual([before + 1, "input_required"]);
+      expect(shown.asks).toMatchObject([{ key: "hotel:nights", accepted: { acceptances: quorum.acceptances } }]);
+    });
+
+    test("stands beside what the root asks itself, under a key of its own", async () => {
+      const { taskId, token, childId: id, open } = await family();
+      await life.park(taskId, token, [open, anAsk("nights")]);
+      await life.park(id, await life.begin({ taskId: id, run: 1 }), [anAsk("nights"), anEvent("paid")]);
+      expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["nights", "hotel:nights"]);
+
+      expect(await life.answer(taskId, "nights", "1")).toMatchObject({ receipt: "accepted" });
+      expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "hotel:nights" }] });
+      expect((await life.load(id)).asks).toMatchObject([{ key: "nights" }]);
+    });
+
+    test("of a grandchild is shown by the root, and gone when anything between them ends", async () => {
+      const { taskId, token, childId: id, link, open } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+      const below = await call({ taskId: id, token: child, link }, "room");
+      await life.park(id, child, [below.open]);
+      await life.park(below.id, await life.begin({ taskId: below.id, run: 1 }), [anAsk("view")]);
+      expect(await life.load(taskId)).toMatchObject({
+        status: "input_required",
+        asks: [{ key: "hotel:room:view", route: { taskId: below.id } }],
+      });
+      expect((await life.load(id)).asks).toEqual([]);
+
+      await life.cancel(id);
+
+      expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
+      expect((await life.load(below.id)).status).toBe("cancelled");
+    });
+
+    test("is gone with a root that gives the call up while it waits for something else", async () => {
+      const { taskId, childId: id } = await asked("nights");
+      const token = await life.begin({ taskId, run: 2 });
+
+      await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [withdrawal(id, "hotel")] });
+
+      expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
+      expect((await life.load(id)).status).toBe("cancelled");
+    });
+
+    test("is shown by the thousand, the oldest, and the next ones as those are answered", async () => {
+      const { taskId, token, childId: first } = await family();
+      const asks = Array.from({ length: 251 }, (_, number) => anAsk(`q${number}`));
+      const others = [await call({ taskId, token }, "b"), await call({ taskId, token }, "c"), await call({ taskId, token }, "d")];
+      for (const id of [first, ...others.map((each) => each.id)]) await life.park(id, await life.begin({ taskId: id, run: 1 }), asks);
+
+      const shown = (await life.load(taskId)).asks;
+      expect([shown.length, shown.at(-1)?.key]).toEqual([1_000, "d:q246"]);
+      await life.answer(first, "q0", "yes");
+      expect((await life.load(taskId)).asks.at(-1)?.key).toBe("d:q247");
+    });
+
+    test("is no ask of the root's own runs, and leaves no trace in its journal", async () => {
+      const { taskId, childId: id } = await asked("nights");
+      await life.answer(id, "nights", "3");
+      const begun = await begin(taskId, 2);
+      expect(begun).toMatchObject({ type: "begun", task: { asks: [], calls: [{ digest: id }] } });
+      await life.cancel(taskId);
+      expect((await store.journal(taskId)).map(({ key, child, state }) => [key, child, state])).toEqual([["ask:call:hotel", id, "closed"]]);
+    });
+
+    test("is accepted at the child alone: nothing of the root's is answered by its key there", async () => {
+      const { taskId } = await asked("nights");
+      const answer = { taskId, key: "hotel:nights", answer: accept("3"), nowMs: Date.now(), graceMs: GRACE_MS };
+      expect(await store.answer(answer)).toEqual({ receipt: "unknown" });
+    });
+  });
+
+  function withdrawal(id: string, name: string) {
+    const { key, entry } = aWithdrawal(callKey(name), 1);
+    return { key, entry: { ...entry, digest: id } };
+  }
+}

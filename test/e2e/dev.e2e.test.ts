@@ -1,0 +1,144 @@
+/** `parley dev`: files that change under a server, as editors change them. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
+import { parley } from "../support/parley.ts";
+import { MAIN } from "../support/pipe.ts";
+import { until } from "../support/until.ts";
+
+/** Inside the repository: the modules import packages of it. */
+const OUT = resolve(import.meta.dirname, "../../out");
+
+let folder: string;
+let child: ChildProcess;
+let printed = "";
+let url: string;
+
+const greeting = (word: string, asks = "who") => `
+  import { defineTool } from "@parley/sdk";
+  import { z } from "zod";
+  import { mark } from "./mark.ts";
+  export const greet = defineTool({
+    name: "greet",
+    input: z.object({}),
+    async run(_args, ctx) {
+      const { name } = await ctx.elicit("${asks}", { message: "Who are you?", schema: z.object({ name: z.string() }) });
+      return "${word}, " + name + mark;
+    },
+  });`;
+
+/** As editors save: another file in its place. */
+async function save(name: string, text: string): Promise<void> {
+  await writeFile(join(folder, `${name}.draft`), text);
+  await rename(join(folder, `${name}.draft`), join(folder, name));
+}
+
+async function says(text: string | RegExp, after = 0): Promise<string> {
+  return await until(() => {
+    const since = printed.slice(after);
+    return (typeof text === "string" ? since.includes(text) : text.test(since)) ? since : undefined;
+  }).catch((error: unknown) => {
+    throw new Error(`parley dev does not say ${String(text)}:\n${printed}`, { cause: error });
+  });
+}
+
+beforeAll(async () => {
+  await mkdir(OUT, { recursive: true });
+  folder = await mkdtemp(join(OUT, "dev-"));
+  await save("tools.ts", greeting("Hello"));
+  await save("mark.ts", `export const mark = "!";`);
+  const { REDIS_URL: _shared, ...env } = process.env;
+  child = spawn(process.execPath, [MAIN, "dev", "--port", "0", "--tools", "./tools.ts", "--data-dir", "redis"], {
+    cwd: folder,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  url = /Parley serves (\S+)/.exec(await says(/Parley serves \S+\n/))?.[1] ?? "";
+});
+
+afterAll(async () => {
+  child?.kill("SIGKILL");
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+async function waitingTask(): Promise<string> {
+  const client = createClient(url, 1);
+  try {
+    const { taskId } = await client.call("greet", {});
+    await until(async () => (await client.get(taskId)).status === "input_required");
+    return taskId;
+  } finally {
+    client.close();
+  }
+}
+
+const answer = async (taskId: string, key = "who") =>
+  (await parley(["answer", taskId, key, "--set", "name=Ann", "--wait", "--url", url], { cwd: folder })).stdout;
+
+describe("parley dev", () => {
+  test("prints where the playground is", async () => {
+    const page = /Playground: (\S+)/.exec(await says("Playground: "))?.[1] ?? "";
+    expect((await fetch(page)).status).toBe(200);
+  });
+
+  test("a waiting task continues with changed code, also where a file that the tools import was changed", async () => {
+    const taskId = await waitingTask();
+    let at = printed.length;
+    await save("mark.ts", `export const mark = "?";`);
+    await says(`Restarted, ${url}`, at);
+    expect(printed.slice(at)).toContain("1 of 1 waiting tasks continue with the changed tools");
+    at = printed.length;
+    await save("tools.ts", greeting("Good morning"));
+    await says(`Restarted, ${url}`, at);
+    expect(await answer(taskId)).toBe("Good morning, Ann?\n");
+  });
+
+  test("a module that does not load is told, what ran before still serves, and the next change is taken", async () => {
+    const taskId = await waitingTask();
+    let at = printed.length;
+    await save("tools.ts", greeting("Good evening").replace("export const", "export konst"));
+    await says("The tools do not load, what was loaded before still serves: ", at);
+    expect(await answer(taskId)).toBe("Good morning, Ann?\n");
+    at = printed.length;
+    await save("tools.ts", greeting("Good evening"));
+    await says(`Restarted, ${url}`, at);
+    expect(await answer(await waitingTask())).toBe("Good evening, Ann?\n");
+  });
+
+  test("a file that is imported before it is there is waited for", async () => {
+    let at = printed.length;
+    await save("tools.ts", greeting("Good night").replace("./mark.ts", "./new.ts"));
+    await says("The tools do not load", at);
+    at = printed.length;
+    await save("new.ts", `export const mark = ".";`);
+    await says(`Restarted, ${url}`, at);
+    expect(await answer(await waitingTask())).toBe("Good night, Ann.\n");
+  });
+
+  test("changes in quick succession are one restart", async () => {
+    const at = printed.length;
+    for (const word of ["A", "B", "C", "D"]) await save("tools.ts", greeting(word));
+    await says(`Restarted, ${url}`, at);
+    expect(await answer(await waitingTask())).toBe("D, Ann?\n");
+    expect(printed.slice(at).match(/Restarted/g)).toHaveLength(1);
+  });
+
+  test("a task that cannot continue is named, with what is different", async () => {
+    const taskId = await waitingTask();
+    const at = printed.length;
+    await save("tools.ts", greeting("Hello", "person"));
+    const said = await says(`Restarted, ${url}`, at);
+    expect(said).toContain(`✗ ${taskId}  greet  diverges: `);
+    expect(said).toContain("0 of 1 waiting tasks continue");
+  });
+
+  test("Ctrl-C ends it with 0, and nothing answers any more", async () => {
+    child.kill("SIGINT");
+    expect(await once(child, "exit")).toEqual([0, null]);
+    await expect(fetch(url)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,220 @@
+/**
+ * A person lets a tool act in their name: at a real provider, with two front ends behind a proxy without affinity, so that page, departure and return are
+ * each another front end's; a worker that dies with the grant; and what a thief of Redis, logs or exports would find.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { execFile } from "node:child_process";
+import { hash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient, type TaskState } from "../../bench/client.ts";
+import { createProvider } from "../../deploy/provider/provider.ts";
+import { findChromium, startChromium } from "../support/chromium.ts";
+import { logIn } from "../support/person.ts";
+import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
+import { type Proxy, startProxy } from "../support/proxy.ts";
+import { openTestRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const command = findChromium();
+const run = promisify(execFile);
+
+let redis: TestRedis;
+let proxy: Proxy;
+let fronts: readonly FrontEnd[] = [];
+let worker: Launched;
+let server: Server;
+let folder: string;
+let env: Record<string, string>;
+/** Tokens that the provider gave out. */
+const given: string[] = [];
+
+beforeAll(async () => {
+  const targets = ["", ""];
+  proxy = await startProxy(targets);
+  server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  // Shorter than the margin: each step renews.
+  const provider = createProvider({ issuer, resource: "https://calendar.example", scopes: ["calendar:read"], tokenSeconds: () => 30 });
+  provider.use(async (context, next) => {
+    await next();
+    const { access_token, refresh_token } = (context.path === "/token" ? context.body : {}) as Record<string, string | undefined>;
+    given.push(...[access_token, refresh_token].filter((token) => token !== undefined));
+  });
+  server.on("request", (request, response) => void provider.callback()(request, response));
+  const registered = await fetch(`${issuer}/reg`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      redirect_uris: [`${proxy.url}/oauth/callback/calendar`],
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["authorization_code", "refresh_token"],
+    }),
+  });
+  const { client_id: client, client_secret: secret } = (await registered.json()) as { client_id: string; client_secret: string };
+  folder = await mkdtemp(join(tmpdir(), "parley-grants-"));
+  const providers = join(folder, "parley.oauth.json");
+  const calendar = {
+    name: "calendar",
+    title: "Calendar",
+    issuer,
+    client,
+    secret: { environment: "CALENDAR_SECRET" },
+    scopes: ["calendar:read"],
+  };
+  await writeFile(providers, JSON.stringify({ providers: [calendar] }));
+
+  redis = openTestRedis();
+  env = {
+    REDIS_URL: redis.url,
+    PARLEY_PREFIX: redis.prefix,
+    PARLEY_TOOLS: join(import.meta.dirname, "tools/calendar.ts"),
+    PARLEY_SECRET: "s".repeat(40),
+    PARLEY_PUBLIC_URL: proxy.url,
+    PARLEY_OAUTH: providers,
+    CALENDAR_SECRET: secret,
+    PARLEY_LOG_LEVEL: "debug",
+  };
+  const [here, there, back] = await Promise.all([startFrontEnd(env), startFrontEnd(env), startWorkerProcess(env)]);
+  fronts = [here, there];
+  worker = back;
+  targets.splice(0, 2, here.url, there.url);
+});
+
+afterAll(async () => {
+  await proxy?.close();
+  server?.closeAllConnections();
+  server?.close();
+  await Promise.all([...fronts, worker].map((each) => each?.kill()));
+  await redis?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
+  const client = createClient(`${proxy.url}/mcp`, 1);
+  try {
+    let task = await client.get(taskId);
+    await until(async () => done((task = await client.get(taskId))));
+    return task;
+  } finally {
+    client.close();
+  }
+}
+
+async function asked(): Promise<{ taskId: string; page: string }> {
+  const client = createClient(`${proxy.url}/mcp`, 1);
+  const { taskId } = await client.call("calendar", {});
+  client.close();
+  const { inputRequests } = await reaches(taskId, (task) => task.inputRequests?.["calendar"] !== undefined);
+  return { taskId, page: (inputRequests as { calendar: { params: { url: string } } }).calendar.params.url };
+}
+
+async function dump(): Promise<string> {
+  const dumped = await Promise.all((await redis.keys()).map((key) => redis.redis.dumpBuffer(key)));
+  return dumped.map((bytes) => bytes?.toString("latin1")).join();
+}
+
+test("what a person grants is used by a worker and by the one after it, and no token is found in Redis, logs, exports or answers", async () => {
+  const { taskId, page } = await asked();
+  const shown = await (await fetch(page)).text();
+  const fields = [...shown.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
+    ([, name = "", value = ""]) => [name, value] as [string, string],
+  );
+  const off = await fetch(page, { method: "POST", body: new URLSearchParams([...fields, ["action", "accept"]]) });
+  const [cookie = ""] = (off.headers.getSetCookie()[0] ?? "").split(";");
+  const away = new URL((/url=([^"]+)"/.exec(await off.text())?.[1] ?? "").replaceAll("&amp;", "&"));
+  const callback = await logIn(away, "alice");
+  const back = await fetch(callback, { headers: { cookie } });
+  expect([back.status, await back.text()]).toEqual([200, expect.stringContaining("The access was granted")]);
+  const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
+
+  expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);
+  const dumped = await dump();
+  const cli = [join(import.meta.dirname, "../../apps/cli/main.ts"), "export", "--with-content", taskId];
+  const exported = (await run(process.execPath, cli, { env: { ...process.env, ...env } })).stdout;
+  expect(exported).toContain("ask:calendar");
+
+  await worker.kill();
+  worker = await startWorkerProcess(env);
+  const client = createClient(`${proxy.url}/mcp`, 1);
+  await client.answer(taskId, { again: { action: "accept", content: { value: true } } });
+  client.close();
+  const done = await reaches(taskId, ({ status }) => status === "completed");
+  const [grant, before, after] = done.result?.content?.[0]?.text?.split(" ") ?? [];
+  expect(grant).toBe("[grant]");
+  // A refresh token is good for one use there: the second worker had what the first one left.
+  expect(given.length).toBeGreaterThanOrEqual(6);
+  expect(given.map((token) => hash("sha256", token))).toEqual(expect.arrayContaining([before, after]));
+  expect(before).not.toBe(after);
+
+  const found = [
+    dumped,
+    await dump(),
+    exported,
+    JSON.stringify([waiting, done]),
+    JSON.stringify([...fronts, worker].map(({ logs }) => logs)),
+  ];
+  expect(found[0]).toContain(before);
+  expect(found[4]).toContain("token refreshed");
+  const secrets = [
+    ...given,
+    callback.searchParams.get("code") ?? "",
+    callback.searchParams.get("state") ?? "",
+    env["CALENDAR_SECRET"] ?? "",
+  ];
+  for (const secret of secrets) {
+    expect(secret.length).toBeGreaterThan(20);
+    for (const text of found) expect(text.includes(secret)).toBe(false);
+  }
+  expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toEqual([]);
+});
+
+test.skipIf(command === undefined)(
+  "a person in a browser without script grants it, and closing the window before that grants nothing",
+  async () => {
+    const { taskId, page: address } = await asked();
+    const browser = await startChromium(command ?? "");
+    try {
+      const context = await browser.newContext({ javaScriptEnabled: false });
+      const closed = await context.newPage();
+      await closed.goto(address);
+      await closed.getByRole("button", { name: "Continue to Calendar" }).click();
+      await closed.getByPlaceholder("Enter any login").waitFor();
+      await closed.close();
+      expect((await reaches(taskId, () => true)).status).toBe("input_required");
+
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("console", (message) => complaints.push(message.text()));
+      await page.goto(address);
+      await page.getByRole("button", { name: "Continue to Calendar" }).click();
+      await page.getByPlaceholder("Enter any login").fill("alice");
+      await page.getByPlaceholder("and password").fill("any");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("heading", { name: "Thank you" }).waitFor();
+      await page.reload();
+      await page.getByRole("heading", { name: "Already done" }).waitFor();
+      // The provider's pages complain about themselves.
+      expect(complaints.join("\n")).not.toContain("Content Security Policy");
+    } finally {
+      await browser.close();
+    }
+    await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
+  },
+);
+
+test("a process is not started without what would seal the tokens", async () => {
+  const { PARLEY_SECRET: _secret, ...without } = env;
+  for (const kind of ["server", "worker"]) {
+    const main = join(import.meta.dirname, `../../apps/${kind}/main.ts`);
+    const ended = run(process.execPath, [main], { env: { PATH: process.env["PATH"], ...without } });
+    await expect(ended).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("PARLEY_OAUTH: set PARLEY_SECRET") });
+  }
+});

@@ -1,0 +1,90 @@
+/**
+ * 12. Testing with the kit
+ *
+ * `@parley/sdk/testing` runs a tool by the engine that runs it in production, without a server and without waiting. You have seen `runTool`,
+ * which answers by a script, and `startTool`, which lets a test decide what happens when. This file is what they can do besides.
+ */
+import { seenBy } from "@parley/protocol/testing";
+import { ToolError, defineTool } from "@parley/sdk";
+import { runTool, startTool } from "@parley/sdk/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+const done: string[] = [];
+
+const release = defineTool({
+  name: "release",
+  input: z.object({ version: z.string() }),
+  async run({ version }, ctx) {
+    await ctx.step("build", () => void done.push(`build ${version}`));
+    const approval = ctx.elicit("approve", {
+      message: `Release ${version}?`,
+      schema: z.object({ approved: z.boolean() }),
+      to: { groups: ["release"] },
+      not: "caller",
+      timeout: "2 days",
+    });
+    const { approved } = await approval;
+    if (!approved) throw new ToolError("It was not approved.");
+    await ctx.sleep("tonight", "6 hours");
+    await ctx.step("publish", () => void done.push(`publish ${version}`));
+    return `Released ${version}.`;
+  },
+});
+
+test("a worker that dies after any record leaves nothing out and does nothing twice", async () => {
+  const answers = { approve: { approved: true } };
+  const { journal } = await runTool(release, { version: "1" }, { answers });
+  for (let record = 1; record <= journal.length; record += 1) {
+    done.length = 0;
+    const run = await runTool(release, { version: "1" }, { answers, crashAt: record });
+    expect(run.text).toBe("Released 1.");
+    expect(done).toEqual(["build 1", "publish 1"]);
+  }
+});
+
+describe("time and people", () => {
+  test("pass as the test says", async () => {
+    const running = await startTool(release, { version: "2" });
+    await running.advance("47 hours");
+    // To those who may not answer there is no such task.
+    await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("no task");
+    await running.answer({ approve: { approved: true } }, { groups: ["release"] });
+    expect(running.task.status).toBe("working");
+    await running.advance("6 hours");
+    expect(running.text).toBe("Released 2.");
+  });
+
+  test("run out at the question's deadline", async () => {
+    const running = await startTool(release, { version: "3" });
+    await running.advance("2 days");
+    expect(running.result).toMatchObject({ isError: true });
+  });
+});
+
+test("a script may look at the question before it answers", async () => {
+  const run = await runTool(
+    release,
+    { version: "4" },
+    { answers: { approve: ({ request }) => ({ approved: "message" in request && request.message === "Release 4?" }) } },
+  );
+  expect(run.text).toBe("Released 4.");
+});
+
+test("what the tool has no answer for is said, with the question", async () => {
+  await expect(runTool(release, { version: "5" })).rejects.toThrow('the tool asks "approve" and the script has no answer: Release 5?');
+});
+
+test("what a client reads can be seen as it is on the wire, in each revision of MCP", async () => {
+  const asking = defineTool({
+    name: "asking",
+    run: async (_args, ctx) => String(await ctx.number("size", { message: "How many?", default: 2 })),
+  });
+  const running = await startTool(asking);
+  const field = (version: string) =>
+    (seenBy(version, running) as unknown as { params: { requestedSchema: { properties: { value: object } } } }[])[0]?.params.requestedSchema
+      .properties.value;
+  expect(field("2025-11-25")).toEqual({ type: "number", title: "Size", default: 2 });
+  // Forms of this revision have no defaults for numbers, so the description says it.
+  expect(field("2025-06-18")).toEqual({ type: "number", title: "Size", description: "Default: 2." });
+});
