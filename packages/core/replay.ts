@@ -476,6 +476,8 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   /** A side effect like a step's, but for its record: the store makes the child and opens the call in one change. */
   async function startChild({ id }: Call, { open, made }: NewCall, request: ToolCall): Promise<void> {
+    // The open call says what had settled before it: a next run that did not find that settled could never call again.
+    records.mustBeSavedIfNoted();
     await Promise.race([settling.live, ended]);
     // Other branches settle while this one waits: each wait is followed by another look (R3).
     while (!isOver() && !(settling.isCalm() && records.isSaved())) {

@@ -105,8 +105,9 @@ function deployment(
     await step("book", effect(`book ${Number(n)}`));
     return text(`${Number(n)} ${answer.action}`);
   });
-  const parent = toolNamed("parent", async (_args, { step, callTool }) => {
+  const parent = toolNamed("parent", async (_args, { step, ask, callTool }) => {
     await step("begin", effect("begin"));
+    await ask("may", ok);
     const ends = await Promise.all([1, 2].map((n) => callTool("child", { tool: "child", arguments: { n } })));
     await step("end", effect("end"));
     return { ...text(ends.map(said).join(", ")) };

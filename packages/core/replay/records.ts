@@ -19,6 +19,8 @@ export interface Records {
   note(entry: KeyedEntry): void;
   /** What was noted could come out differently in another run, or a side effect can see it. */
   mustBeSaved(): void;
+  /** The same where anything was noted: what is to be recorded without a write of the run stands on it. */
+  mustBeSavedIfNoted(): void;
   /** Whether nothing of that is left to be written, or on its way. */
   isSaved(): boolean;
   saved(): Promise<void>;
@@ -75,6 +77,7 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
       unsaved.push(entry);
     },
     mustBeSaved: () => void (mustSave = true),
+    mustBeSavedIfNoted: () => void (mustSave ||= unsaved.length > 0),
     isSaved: () => !mustSave && saving === undefined,
     saved() {
       if (mustSave) {
