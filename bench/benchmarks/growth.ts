@@ -156,9 +156,9 @@ async function fill(
 ): Promise<void> {
   let written = 0;
   await inParallel(TOGETHER, count, async () => {
-    written += 1;
+    const number = (written += 1);
     const taskId = await ids.taskId();
-    if (written % SAMPLE_EVERY === 1) taskIds.push(taskId);
+    if (number % SAMPLE_EVERY === 1) taskIds.push(taskId);
     const token = ids.token();
     const nowMs = now();
     const dueAtMs = nowMs + WAITS_MS;

@@ -588,15 +588,27 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     await landed();
     await reports.told();
     if (!("entries" in end)) return end;
-    // A run that was stopped may not be able to write: what was settled goes with the write that is on its way.
+    // A run that was stopped may not be able to write, and what rests on a write that never came could not be replayed.
     if (end.type !== "aborted") await writing;
+    else if (!(await isWritten())) return end;
     // They have settled for no handler: the next run finds them like answers that came.
     const arrived = { atMs: clock.now(), revision: 0 };
     const left = [...settling.leftOver(), ...outlived].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
-    return { ...end, entries: [...end.entries, ...left] };
+    return { ...end, entries: [...end.entries, ...records.take(), ...left] };
   } finally {
     over.abort(OVER);
     signal.removeEventListener("abort", onAbort);
+  }
+
+  /** Whether every write has come through. One that is on its way is waited for, for a while. */
+  async function isWritten(): Promise<boolean> {
+    const waited = new AbortController();
+    const written = writing.then(
+      () => true,
+      () => false,
+    );
+    void written.then(() => waited.abort(OVER));
+    return await Promise.race([written, clock.sleep(HEED_SIGNAL_MS, waited.signal).then(() => false)]);
   }
 
   /** Waits for what is in flight. Work that does not heed its signal is waited for while the run has time, and then left behind. */

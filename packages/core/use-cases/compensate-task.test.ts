@@ -9,6 +9,7 @@ import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock } from "../ports.ts";
 import { RunStopped } from "../run-stopped.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
+import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
@@ -70,6 +71,7 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
       const { stopping: _, ...others } = services;
       return runTask(others, catalogue([tool]), { taskId, run });
     },
+    answer: (key: string) => answerTask(services, { taskId, caller, replies: { [key]: { action: "accept", content: {} } } }),
     cancel: () => cancelTask(services, { taskId, caller }),
     load: async () => {
       const task = await services.store.load(taskId);
@@ -197,6 +199,28 @@ describe("the reason of a step's signal", () => {
     // The next worker need not wait for the lease.
     expect(await elsewhere(2)).toMatchObject({ type: "finished" });
     expect(runs).toEqual(["done in run 1", "done in run 1"]);
+  });
+
+  test("is the worker's end behind an answer: another one finds the answer where the step found it", async () => {
+    const stopping = new AbortController();
+    const slow = stoppable(() => "done all the same");
+    const seen: unknown[] = [];
+    const { work, answer, elsewhere } = await started({
+      stopping: stopping.signal,
+      run: async ({ ask, step }) => {
+        await ask("may", { type: "form", message: "May I?", schema: { type: "object", properties: {} } });
+        seen.push(await step("slow", slow.work));
+      },
+      settings: { divergenceWaitMs: 20 },
+    });
+    expect(await work(1)).toEqual({ type: "parked" });
+    await answer("may");
+    const running = work(2);
+    await slow.begun;
+    stopping.abort();
+    expect(await running).toEqual({ type: "fenced" });
+    expect(await elsewhere(3)).toMatchObject({ type: "finished", status: "completed" });
+    expect(seen).toEqual(["done all the same"]);
   });
 
   test("is another worker that has the task", async () => {
