@@ -76,9 +76,11 @@ function optionsOf(world: World, plan: Plan): Option[] {
   workers.forEach(mayReply);
   mayReply(frontEnd);
   if (queue.waiting.length > 0) {
-    const free = workers.filter((process) => !process.isPaused && atWork(world, process) < RUNS_PER_WORKER);
+    const free = workers.filter((process) => !process.isPaused && !isStopping(process) && atWork(world, process) < RUNS_PER_WORKER);
     if (free.length > 0) may(8, () => take(world, free));
   }
+  const stopped = workers.find((process) => isStopping(process) && process.operations.length === 0 && atWork(world, process) === 0);
+  if (stopped) may(8, () => kill(world, stopped));
   const isBusy = options.length > 0;
   for (const work of witness.works) if (!work.process.isPaused) may(4, () => finishWork(world, work));
   const timer = nextTimer(world);
@@ -99,6 +101,10 @@ function optionsOf(world: World, plan: Plan): Option[] {
     may(0.5, () => deploy(world));
   if (plan.trouble > 0 && options.length > 0) may(plan.trouble, () => disturb(world, plan));
   return options;
+}
+
+function isStopping({ stop }: Process): boolean {
+  return stop.signal.aborted;
 }
 
 function atWork({ jobs }: World, process: Process): number {
@@ -166,6 +172,7 @@ function disturb(world: World, plan: Plan): void {
     { weight: shown.length > 0 && world.requests < REQUESTS_MAX ? 8 : 0, act: () => answerKey(world, pick(world, shown), "well") },
     { weight: shown.length > 0 && world.requests < REQUESTS_MAX ? 4 : 0, act: () => answerKey(world, pick(world, shown), "wrongly") },
     { weight: 5, act: () => pause(world, pick(world, workers)) },
+    { weight: 5, act: () => stop(world, pick(world, workers)) },
     { weight: plan.mayCancel ? 5 : 0, act: () => cancel(world) },
   ];
   troubles[choices.weighted(troubles.map(({ weight }) => weight))]?.act();
@@ -196,6 +203,14 @@ function pause(world: World, process: Process): void {
   for (const job of world.jobs) {
     if (job.process === process && !job.isOver) world.queue.stalled({ taskId: job.taskId, run: job.run });
   }
+}
+
+/** As every worker is when a deployment is rolled. */
+function stop({ time, tell }: World, process: Process): void {
+  if (isStopping(process)) return;
+  tell?.(`-- ${process.name} is told to stop`);
+  process.stoppedAtMs = time.nowMs;
+  process.stop.abort();
 }
 
 function resume(world: World, process: Process): void {

@@ -10,6 +10,9 @@ export interface Process {
   isAlive: boolean;
   /** Stopped as by SIGSTOP: time passes, and nothing happens in it. */
   isPaused: boolean;
+  /** Aborted as by SIGTERM: its runs are stopped and let go of their tasks, it takes no more, and another process takes its place. */
+  readonly stop: AbortController;
+  stoppedAtMs: number;
   /** How often it was disturbed: paused, cut off from Redis, left behind by the clock. */
   disturbed: number;
   /** What was sent to Redis on its connection and has no reply yet, in order. */
@@ -41,7 +44,16 @@ export interface Time {
 }
 
 export function createProcess(name: string): Process {
-  return { name, isAlive: true, isPaused: false, disturbed: 0, operations: [], seen: new Set() };
+  return {
+    name,
+    isAlive: true,
+    isPaused: false,
+    stop: new AbortController(),
+    stoppedAtMs: Infinity,
+    disturbed: 0,
+    operations: [],
+    seen: new Set(),
+  };
 }
 
 export function forever(): Promise<never> {

@@ -62,8 +62,12 @@ interface Try {
   readonly job: Job;
   readonly attempt: number;
   readonly data: number;
-  state: "running" | "done" | "failed" | "aborted";
+  /** Of a worker that was told to stop, one that takes too long to heed is left behind. */
+  state: "running" | "done" | "failed" | "aborted" | "left";
 }
+
+/** For so long a run that was stopped waits for what is in flight (core's HEED_SIGNAL_MS), ms. */
+const HEED_MS = 5_000;
 
 /** Work of a handler that is on its way somewhere outside. */
 export interface Work {
@@ -190,7 +194,7 @@ export function createWitness({
             over("failed");
             reject(new Error(`failed at ${path}`));
           } else {
-            over("done");
+            over(own.state === "left" || nowMs() - job.process.stoppedAtMs >= HEED_MS ? "left" : "done");
             resolve({ from: path, result: (results += 1) });
           }
         },
@@ -198,6 +202,8 @@ export function createWitness({
       works.push(entry);
       const abort = () => {
         if (own.state !== "running") return;
+        // It was all but done.
+        if (hash(path) % 3 === 0) return entry.finish();
         over("aborted");
         reject(new Error(`aborted at ${path}`));
       };
@@ -359,13 +365,17 @@ export function createWitness({
     if (outcome.type === "error" && outcome.message.startsWith("failed at ")) recorded.add(outcome.message.slice("failed at ".length));
   }
 
-  function endRun(job: Job, how: string): void {
+  function endRun(job: Job, how: string, wroteNothing = false): void {
+    const isStopped = job.process.stop.signal.aborted;
     for (const [path, all] of tries) {
-      if (all.some((each) => each.job === job && each.state === "running") && isUndisturbed(job)) {
-        broke("leftover", `run ${job.run} ${how} while a try of ${path} is at work`);
+      for (const each of all) {
+        if (each.job !== job || each.state !== "running") continue;
+        if (isStopped) each.state = "left";
+        else if (isUndisturbed(job)) broke("leftover", `run ${job.run} ${how} while a try of ${path} is at work`);
       }
     }
-    keepDurable(job);
+    // What could not be written is seen again, in any order.
+    if (!(isStopped && wroteNothing)) keepDurable(job);
     holder = undefined;
   }
 
@@ -377,8 +387,9 @@ export function createWitness({
     open.clear();
     for (const ask of asks) show(ask);
     for (const ask of waitedIn(request.asks)) keyOfAsk.set(pathOf(ask.request), ask.key);
-    // A handler that is to be tried again, or starts anew, has let go of its questions; what becomes of them is not for this run to say.
-    const waiting = request.attempt === 0 && !("restart" in request) ? job.trace?.waiting : undefined;
+    // A handler that is to be tried again, starts anew or was stopped has let go of its questions; what becomes of them is not for this run to say.
+    const isLetGo = request.attempt > 0 || "restart" in request || job.process.stop.signal.aborted;
+    const waiting = isLetGo ? undefined : job.trace?.waiting;
     if (isPure && waiting) {
       for (const [path, key] of paths) if (!waiting.has(path)) broke("shown", `${key} of ${path} is asked, and nothing waits for it`);
       for (const path of waiting) {
@@ -387,7 +398,7 @@ export function createWitness({
           broke("shown", `${path} waits for an answer, and nobody is asked`);
       }
     }
-    endRun(job, "parks");
+    endRun(job, "parks", request.entries.length === 0);
   }
 
   function show(ask: Waited): void {

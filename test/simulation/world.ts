@@ -128,6 +128,7 @@ function servicesOf(world: World, process: Process): Services {
     settings: SETTINGS,
     scope,
     eventTokens: EVENT_TOKENS,
+    stopping: process.stop.signal,
   };
   world.services.set(process, services);
   return services;

@@ -168,6 +168,13 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["failure"],
   },
   {
+    name: "a stopped run leaves results without what they followed from",
+    file: "packages/core/replay.ts",
+    find: "entries: [...end.entries, ...records.take(), ...left]",
+    replace: "entries: [...end.entries, ...left]",
+    breaks: ["failure"],
+  },
+  {
     name: "a live holder is displaced",
     finding: 12,
     file: "packages/core/memory/store.ts",
