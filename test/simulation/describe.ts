@@ -1,8 +1,8 @@
 /** A program as the handler that its author would have written. */
 import { type Effect, isEffect, type Node, type Program } from "./program.ts";
 
-export function describeProgram({ kind, attempts, body, limited, compensates }: Program): string {
-  const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}\nasync (ctx) => {`;
+export function describeProgram({ kind, attempts, body, limited, compensates, hurried }: Program): string {
+  const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}${hurried ? ", runTimeout: 3 s" : ""}\nasync (ctx) => {`;
   return [head, ...body.map((node, index) => indent(describe(node, `0/${index}`))), "}"].join("\n");
 }
 

@@ -24,6 +24,7 @@ export function generate(seed: string): Program {
     ...program,
     ...(others.chance(0.3) && { body: answeredByOthers(program.body, others) }),
     ...(undone && { compensates: true }),
+    ...(createRandom(`hurried ${seed}`).chance(0.05) && { hurried: true }),
   };
 }
 

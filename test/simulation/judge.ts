@@ -1,5 +1,5 @@
 /** Holds a task that has come to its end to its program. */
-import { type Ended, type Job, messageOf, type Witness } from "./witness.ts";
+import { codeOf, type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
 import { mayRejectUnheard, type Program, settlesUnseen } from "./program.ts";
 import { LOUD, type Rule, SILENT, type Violation } from "./rules.ts";
@@ -8,7 +8,7 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
   const found = [...witness.violations];
   const broke = (rule: Rule, what: string) => found.push({ rule, what });
   const ended = witness.ended();
-  const code = codeOf(ended);
+  const code = codeOf(ended?.outcome);
   const isLoud = code !== undefined && LOUD.has(code);
 
   if (code !== undefined && !mayFail(program, code)) broke("failure", `the task fails with ${code}: ${messageOfOutcome(ended)}`);
@@ -27,6 +27,9 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
 /** Whether the engine may end a task of this program with that error. */
 function mayFail(program: Program, code: string): boolean {
   if (code === "UNHANDLED_REJECTION") return mayRejectUnheard(program);
+  if (code === "RUN_TIMEOUT") return program.hurried === true;
+  // What is awaited outside may take longer than the run has, and its time is over before recorded work was called again.
+  if (code === "REPLAY_DIVERGED" && program.hurried && program.kind === "delayed") return true;
   return LOUD.has(code) && (program.kind === "outside" || program.kind === "changed");
 }
 
@@ -47,13 +50,6 @@ async function compare(program: Program, ended: Ended, job: Job, broke: (rule: R
     if (!text?.includes(JSON.stringify(message).slice(1, -1)))
       broke("equal", `the task ends with ${text}, and would with the error ${message}`);
   }
-}
-
-/** The engine's own word for why the task failed. */
-function codeOf(ended: Ended | undefined): string | undefined {
-  if (ended?.outcome?.type !== "error") return undefined;
-  const { code } = (ended.outcome.error.data ?? {}) as { code?: string };
-  return code ?? "an error without a code";
 }
 
 function messageOfOutcome(ended: Ended | undefined): string {

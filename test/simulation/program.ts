@@ -26,6 +26,8 @@ export interface Program {
   readonly limited?: true;
   /** Its tool undoes each recorded step once the task has ended without its result. */
   readonly compensates?: true;
+  /** Its runs have little time: a step may outlast it. */
+  readonly hurried?: true;
 }
 
 /** With `each` an item of a map adds its number to the name. */

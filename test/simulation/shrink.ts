@@ -80,7 +80,7 @@ function withoutCalmEnd(choices: readonly number[]): readonly number[] {
 function* smaller(program: Program): Generator<Program> {
   for (const body of smallerLists(program.body, 0)) yield { ...program, body };
   if (program.attempts > 1) yield { ...program, attempts: program.attempts - 1 };
-  for (const member of ["limited", "compensates"] as const) if (program[member]) yield without(program, member);
+  for (const member of ["limited", "compensates", "hurried"] as const) if (program[member]) yield without(program, member);
 }
 
 function* smallerLists(nodes: readonly Node[], least: number): Generator<Node[]> {

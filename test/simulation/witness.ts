@@ -112,7 +112,7 @@ export function createWitness({
   const violations: Violation[] = [];
   const works: Work[] = [];
   const tries = new Map<string, Try[]>();
-  const keyOfPath = new Map<string, string>();
+  const keyOfPath = new Map<string, { readonly key: string; readonly isChanged: boolean }>();
   const pathOfKey = new Map<string, string>();
   const recorded = new Set<string>();
   /** Generation → the longest durable trace. */
@@ -175,7 +175,7 @@ export function createWitness({
       const before = tries.get(path) ?? [];
       tries.set(path, before);
       tell?.(`   ${job.process.name} run ${job.run}: try ${before.length + 1} of ${path} with key ${idempotencyKey}`);
-      judgeTry(job, { path, data, idempotencyKey }, before);
+      judgeTry(job, { path, data, idempotencyKey, isChanged }, before);
       if (generation >= 0) judgeTelling(trace, path);
       if (generation === UNDOING) judgeUndoing(job, path);
       keepDurable(job);
@@ -249,13 +249,23 @@ export function createWitness({
     };
   }
 
-  function judgeTry(job: Job, { path, data, idempotencyKey }: { path: string; data: number; idempotencyKey: string }, before: Try[]): void {
+  interface Tried {
+    readonly path: string;
+    readonly data: number;
+    readonly idempotencyKey: string;
+    readonly isChanged: boolean;
+  }
+
+  function judgeTry(job: Job, { path, data, idempotencyKey, isChanged }: Tried, before: Try[]): void {
     if (job.isOver) broke("leftover", `a try of ${path} starts after the end of its run`);
-    const key = keyOfPath.get(path);
+    const known = keyOfPath.get(path);
     const other = pathOfKey.get(idempotencyKey);
-    if (key !== undefined && key !== idempotencyKey) broke("key", `${path} is tried with key ${idempotencyKey}, and was with ${key}`);
+    // What older code tried and did not record, newer code may come to on another way.
+    const isComparable = program.kind !== "patched" || known?.isChanged === isChanged;
+    if (known && known.key !== idempotencyKey && isComparable)
+      broke("key", `${path} is tried with key ${idempotencyKey}, and was with ${known.key}`);
     if (other !== undefined && other !== path) broke("key", `${path} is tried with the key ${idempotencyKey} of ${other}`);
-    keyOfPath.set(path, idempotencyKey);
+    keyOfPath.set(path, { key: idempotencyKey, isChanged });
     pathOfKey.set(idempotencyKey, path);
     if (program.kind === "pure" && before.some((each) => each.data !== data))
       broke("input", `${path} is tried with other data than before`);
@@ -365,12 +375,13 @@ export function createWitness({
     if (outcome.type === "error" && outcome.message.startsWith("failed at ")) recorded.add(outcome.message.slice("failed at ".length));
   }
 
-  function endRun(job: Job, how: string, wroteNothing = false): void {
+  /** `isCut`: its time was over. */
+  function endRun(job: Job, how: string, { wroteNothing = false, isCut = false } = {}): void {
     const isStopped = job.process.stop.signal.aborted;
     for (const [path, all] of tries) {
       for (const each of all) {
         if (each.job !== job || each.state !== "running") continue;
-        if (isStopped) each.state = "left";
+        if (isStopped || isCut) each.state = "left";
         else if (isUndisturbed(job)) broke("leftover", `run ${job.run} ${how} while a try of ${path} is at work`);
       }
     }
@@ -398,7 +409,7 @@ export function createWitness({
           broke("shown", `${path} waits for an answer, and nobody is asked`);
       }
     }
-    endRun(job, "parks", request.entries.length === 0);
+    endRun(job, "parks", { wroteNothing: request.entries.length === 0 });
   }
 
   function show(ask: Waited): void {
@@ -473,7 +484,7 @@ export function createWitness({
         if (result === "refused" || !job) return;
         const { entries, outcome, owes } = request as { entries: readonly KeyedEntry[]; outcome: Outcome; owes?: Owed };
         wrote(entries);
-        endRun(job, "ends the task");
+        endRun(job, "ends the task", { isCut: codeOf(outcome) === "RUN_TIMEOUT" });
         end({ status: outcome.type === "result" ? "completed" : "failed", outcome, job });
         const isWithout = outcome.type !== "result" || outcome.result["isError"] === true;
         if (program.compensates && isWithout !== (owes !== undefined))
@@ -632,6 +643,13 @@ function questionOf(request: Waited["request"]): string {
 /** The question names who asks (interpret.ts). */
 export function pathOf(request: Waited["request"]): string {
   return questionOf(request).split(" ")[0] ?? "";
+}
+
+/** The engine's own word for why a task failed. */
+export function codeOf(outcome: Outcome | undefined): string | undefined {
+  if (outcome?.type !== "error") return undefined;
+  const { code } = (outcome.error.data ?? {}) as { code?: string };
+  return code ?? "an error without a code";
 }
 
 function resultText(value: unknown): string {

@@ -37,6 +37,7 @@ export const TASK_ID = "0-task";
 const START_MS = 1_000_000;
 const HOUR = 3_600_000;
 const RUN_TIMEOUT_MS = 600_000;
+const HURRIED_MS = 3_000;
 const OUTSIDE_MS = [1, 40, 400, 3_000];
 const WORKERS = 2;
 
@@ -307,7 +308,7 @@ async function takeSlot({ slots, time: { nowMs } }: World): Promise<void> {
   await slots.take({ limit, taskId: STRANGER, nextRun: 2, createdAtMs: 0, isNew: true, nowMs, leaseMs: SETTINGS.leaseMs });
 }
 
-function toolOf({ attempts, limited, compensates }: Program): Tool {
+function toolOf({ attempts, limited, compensates, hurried }: Program): Tool {
   return {
     kind: "tool",
     name: "subject",
@@ -316,7 +317,7 @@ function toolOf({ attempts, limited, compensates }: Program): Tool {
     askFirst: false,
     needs: {},
     ...NEW_TOOL,
-    settings: { attempts, backoffMs: 5_000, runTimeoutMs: RUN_TIMEOUT_MS, retentionMs: HOUR },
+    settings: { attempts, backoffMs: 5_000, runTimeoutMs: hurried ? HURRIED_MS : RUN_TIMEOUT_MS, retentionMs: HOUR },
     ...(limited && { limit: LIMIT }),
     ...(compensates && { compensate: () => Promise.resolve() }),
     readArguments: (args) => ({ ok: true, args }),

@@ -108,11 +108,11 @@ export function programsFrom(seed: number, count: number): Seeded[] {
   return programs;
 }
 
-/** The same program with shorter sleeps and deadlines, of one tool, which undoes nothing: nobody cancels here, and few programs fail. */
+/** The same program with shorter sleeps and deadlines, of one tool with all the time it wants, which undoes nothing: nobody cancels here, and few programs fail. */
 function inHaste(program: Program): Program {
   const hasten = (key: string, value: unknown): unknown => {
     if ((key === "ms" || key === "timeoutMs") && typeof value === "number") return Math.ceil(value / TIME_SCALE);
-    if (key === "compensates") return undefined;
+    if (key === "compensates" || key === "hurried") return undefined;
     return key === "op" && value === "child" ? "step" : value;
   };
   return JSON.parse(JSON.stringify(program, hasten)) as Program;
