@@ -31,6 +31,12 @@ describe("images of a release", () => {
     expect(text).not.toContain("secrets.");
   });
 
+  test("are built by actions that nobody can move: each is named by its commit, with the version that this was", () => {
+    const uses = text.split("\n").filter((line) => /^\s*(- )?uses:/.test(line));
+    expect(uses.length).toBeGreaterThan(5);
+    for (const line of uses) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
   test("are for both platforms, with an SBOM and full provenance, under the version alone", () => {
     const pushed = step(build, "docker/build-push-action");
     expect(pushed).toMatchObject({ platforms: "linux/amd64,linux/arm64", push: true, sbom: true, provenance: "mode=max" });
