@@ -34,6 +34,22 @@ test("waits for its runs as long as the settings say, and leaves longer ones to 
 
   expect((await client.get(short)).status).toBe("completed");
   expect((await client.get(long)).status).toBe("working");
-  await deployment.addWorker();
+  const next = await deployment.addWorker();
   await until(async () => (await client.get(long)).status === "completed", { everyMs: 50 });
+  expect(await next.stop()).toBe(0);
+});
+
+test("leaves a step that came to its result all the same, with the answer that it followed from", async () => {
+  const leaving = await deployment.addWorker();
+  const { taskId } = await client.call("finish_up", {});
+  await until(async () => (await client.get(taskId)).status === "input_required");
+  await client.answer(taskId, { name: { action: "accept", content: { name: "Ada" } } });
+  await until(async () => (await client.get(taskId)).statusMessage === "busy");
+  expect(await leaving.stop()).toBe(0);
+  await deployment.addWorker();
+  const { result } = await until(async () => {
+    const task = await client.get(taskId);
+    return task.status !== "working" && task;
+  });
+  expect(result?.content?.[0]?.text).toBe("done for Ada, all the same");
 });

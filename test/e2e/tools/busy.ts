@@ -12,3 +12,18 @@ export const busy = defineTool({
     return "done";
   },
 });
+
+/** Asks, and then works until it is told to stop. */
+export const finishUp = defineTool({
+  name: "finish_up",
+  input: z.object({}),
+  async run(_args, ctx) {
+    const { name } = await ctx.elicit("name", { message: "For whom?", schema: z.object({ name: z.string() }) });
+    ctx.status("busy");
+    const left = await ctx.step(
+      "work",
+      ({ signal }) => new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("all the same"))),
+    );
+    return `done for ${name}, ${left}`;
+  },
+});
