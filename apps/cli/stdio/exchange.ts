@@ -1,4 +1,5 @@
 /** Requests of the client that are not answered yet. One message may hold several: a batch. */
+import { cut } from "@parley/core";
 import type { RequestId, RpcRequest } from "@parley/protocol";
 
 export interface Exchange {
@@ -79,6 +80,9 @@ export function isListen({ requests }: Exchange): boolean {
   return requests.length === 1 && requests[0]?.method === "subscriptions/listen";
 }
 
+/** In errors: a method is whatever its caller made up. */
+const NAMES_CHARS = 200;
+
 export function namesOf({ requests }: Exchange): string {
-  return [...new Set(requests.map(({ method }) => method))].join(", ");
+  return cut([...new Set(requests.map(({ method }) => method))].join(", "), NAMES_CHARS);
 }

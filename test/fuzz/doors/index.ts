@@ -8,6 +8,7 @@ import { sessions } from "./sessions.ts";
 import { socket } from "./socket.ts";
 import { state } from "./state.ts";
 import { stateless } from "./stateless.ts";
+import { stdio } from "./stdio.ts";
 import { streams } from "./streams.ts";
 import { web } from "./web.ts";
 
@@ -24,4 +25,5 @@ export const DOORS = [
   pages,
   web,
   cli,
+  stdio,
 ] as unknown as readonly Door<unknown>[];
