@@ -49,7 +49,7 @@ interface Due {
 }
 
 const NONE: Due = { ids: [], refusals: 0 };
-const ID_CHARS_MAX = 256;
+const ID_CHARS_MAX = 1_024;
 /** As the server, the process ends within this. */
 const END_MS = 10_000;
 
