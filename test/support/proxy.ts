@@ -84,6 +84,8 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: UR
     response.on("aborted", () => outgoing.destroy());
   });
   onward.on("error", () => {
+    // What is still to come of a body that was refused unread stands ahead of the connection's next request.
+    incoming.unpipe(onward).resume();
     if (outgoing.headersSent) outgoing.destroy();
     else outgoing.writeHead(502).end();
   });

@@ -113,7 +113,11 @@ function judge(output: readonly string[], due: readonly Due[], broken: (rule: Re
   for (const id of new Set(answered)) {
     const times = answered.filter((each) => each === id).length;
     const most = wanted.filter((each) => each === id).length;
-    if (times > most) throw broken("effect", `${times} answers to ${id}, which ${most} requests have`);
+    if (times > most)
+      throw broken(
+        "effect",
+        `${times} answers to ${id}, which ${most} requests have: ${output.find((line) => line.includes(id))?.slice(0, 500)}`,
+      );
   }
   if (refusals !== undefined && refused !== refusals)
     throw broken(refused < refusals ? "hang" : "wrongly-refused", `${refused} refusals without an id, and ${refusals} are due`);
