@@ -186,8 +186,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   };
 }
 
-/** How much of the drain timeout runs may work on for. */
-const STOP_SHARE = 0.75;
+/** How much of the drain timeout runs may work on for. Of the 20 s by default it leaves more than the 5 s that a step has to heed its signal, and time to write what it came to. */
+const STOP_SHARE = 2 / 3;
 /** How much of the drain timeout calls of upstreams are held for. */
 const HOLD_SHARE = 0.75;
 
