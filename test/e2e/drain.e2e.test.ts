@@ -13,7 +13,7 @@ beforeAll(async () => {
     frontEnds: 1,
     workers: 0,
     tools: [join(import.meta.dirname, "tools/busy.ts")],
-    workerEnv: { PARLEY_DRAIN_TIMEOUT: "1s", PARLEY_LEASE: "3s", PARLEY_RENEW_EVERY: "1s" },
+    workerEnv: { PARLEY_DRAIN_TIMEOUT: "3s", PARLEY_LEASE: "3s", PARLEY_RENEW_EVERY: "1s" },
   });
   client = createClient(deployment.url, 4);
 });
@@ -26,7 +26,7 @@ afterAll(async () => {
 test("waits for its runs as long as the settings say, and leaves longer ones to another", async () => {
   const leaving = await deployment.addWorker();
   const { taskId: short } = await client.call("busy", { ms: 600 });
-  const { taskId: long } = await client.call("busy", { ms: 3_000 });
+  const { taskId: long } = await client.call("busy", { ms: 8_000 });
   await until(async () => (await client.get(short)).statusMessage === "busy" && (await client.get(long)).statusMessage === "busy");
 
   // Not all had ended: the exit code says so.
