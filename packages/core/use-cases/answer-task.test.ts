@@ -316,10 +316,11 @@ describe("what a task shows of its children", () => {
   });
 
   test("is late where the child has answered or is gone, and unknown where there was none", async () => {
-    const { services, real, putWithChild } = inMemory();
+    const { services, real, putWithChild, requestsOf } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     const send = (key: string, reply: unknown = yes) => receiptsOf(services, { taskId, caller: alice, replies: { [key]: reply } });
     await send("book:date");
+    expect(requestsOf("load")).toStrictEqual([taskId, child]);
     expect(await send("book:date")).toStrictEqual({ "book:date": { type: "duplicate" } });
     expect(await send("book:date", { action: "decline" })).toStrictEqual({ "book:date": { type: "late" } });
     expect(await send("other:date")).toStrictEqual({ "other:date": { type: "unknown" } });
