@@ -120,11 +120,12 @@ describe("who may answer", () => {
     ]);
   });
 
-  test("the owner's own answer has no name", async () => {
+  test("the owner's own answer has no name, and is not counted where one settles the ask", async () => {
     const { services, put, requestsOf } = inMemory();
     const taskId = await put([forBoth("ours")]);
     await answerTask(services, { taskId, caller: alice, replies: { ours: yes } });
     expect(requestsOf("answer")[0]).not.toHaveProperty("by");
+    expect(requestsOf("answer")[0]).not.toHaveProperty("quorum");
   });
 
   test("an ask that several must accept counts acceptances, and takes one without content as one that fills in nothing", async () => {
@@ -141,6 +142,9 @@ describe("who may answer", () => {
       { quorum: { acceptances: [{ content: {} }], missing: 1 } },
       { by: "bob", answer: { action: "decline" }, quorum: { missing: 0 } },
     ]);
+    const form = await put([anAsk("form", { audience: { to: "tenant", quorum: 2 } })]);
+    await answerTask(services, { taskId: form, caller: bob, replies: { form: yes } });
+    expect(requestsOf("answer").at(-1)).toMatchObject({ quorum: { acceptances: [{ by: "bob", content: { n: 4 } }] } });
   });
 });
 

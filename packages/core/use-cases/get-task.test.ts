@@ -85,6 +85,7 @@ describe("a read that gives a task a moment to come to rest", () => {
   test("takes one that rests, or has worked for longer, as it is", async () => {
     const { services, put, requests, stand, taskId } = await working();
     const resting = await put([anAsk("size")]);
+    Object.assign(services.wakeUps, { watch: () => Promise.reject(new Error("watched")) });
     expect(await getSettledTask(services, { ...ref, taskId: resting })).toMatchObject({ status: "input_required" });
     stand(30);
     expect(await getSettledTask(services, ref)).toMatchObject({ status: "working" });
@@ -131,10 +132,11 @@ describe("a read that gives a task a moment to come to rest", () => {
   });
 
   test("reads a task that is watched already once", async () => {
-    const { services, requests, stand } = await working();
+    const { services, requests, pass } = await working();
     await services.wakeUps.watch("0-1", () => undefined);
-    stand(30);
-    expect(await getSettledTask(services, ref)).toMatchObject({ status: "working" });
+    const { came } = watched(getSettledTask(services, ref));
+    await pass(30);
+    expect(came).toMatchObject([{ status: "working" }]);
     expect(requests).toStrictEqual([["load", "0-1"]]);
   });
 

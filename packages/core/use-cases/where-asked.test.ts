@@ -16,7 +16,8 @@ test.each([
 describe("where it is asked", () => {
   test("is the task itself for what is its own, without a look at the store", async () => {
     const { services, requests } = inMemory();
-    expect(await whereAsked(services, { taskId: "0-1", key: "size" })).toStrictEqual({ taskId: "0-1", key: "size" });
+    for (const key of ["size", "event:paid"])
+      expect(await whereAsked(services, { taskId: "0-1", key })).toStrictEqual({ taskId: "0-1", key });
     expect(requests).toStrictEqual([]);
   });
 
