@@ -11,4 +11,7 @@ test("a character that takes two places stays whole", () => {
   expect(cut("a😀", 3)).toBe("a😀");
   expect(cut("a😀b", 3)).toBe("a😀…");
   expect(cut("a😀b", 2)).toBe("a…");
+  // The first and the last that come first of two, and their neighbours.
+  for (const half of ["\ud800", "\udbff"]) expect(cut(`a${half}bc`, 2)).toBe("a…");
+  for (const whole of ["\ud7ff", "\udc00"]) expect(cut(`a${whole}bc`, 2)).toBe(`a${whole}…`);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { durationSetting, parseDuration } from "./duration.ts";
+import { durationSetting, LONGEST_TIMER_MS, parseDuration } from "./duration.ts";
 
 describe("parseDuration", () => {
   test.each([
@@ -8,6 +8,10 @@ describe("parseDuration", () => {
     ["250ms", 250],
     ["30s", 30_000],
     ["1.5h", 5_400_000],
+    ["0.25s", 250],
+    ["10.125 s", 10_125],
+    [0.5, 1],
+    ["0.5ms", 1],
     ["2d", 172_800_000],
     ["2 days", 172_800_000],
     ["1 hour", 3_600_000],
@@ -17,12 +21,36 @@ describe("parseDuration", () => {
     expect(parseDuration(duration)).toBe(ms);
   });
 
-  test.each(["", "soon", "5", "-3s", "5 weeks", "1h30m", "constructor", "1 constructor", -1, Number.NaN, Infinity])(
-    "refuses %j and shows it",
-    (duration) => {
-      expect(() => parseDuration(duration)).toThrow(/is not a duration: give milliseconds/);
-    },
-  );
+  test.each([
+    "",
+    "soon",
+    "5",
+    "-3s",
+    "1.s",
+    "5 S",
+    "a 5s",
+    "5s!",
+    "5  s",
+    "5 weeks",
+    "1h30m",
+    "constructor",
+    "1 constructor",
+    -1,
+    Number.NaN,
+    Infinity,
+  ])("refuses %j and shows it", (duration) => {
+    expect(() => parseDuration(duration)).toThrow(/is not a duration: give milliseconds/);
+  });
+});
+
+test("what is no duration is shown as it was given", () => {
+  const says = 'is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"';
+  expect(() => parseDuration("soon")).toThrow(new RangeError(`"soon" ${says}`));
+  expect(() => parseDuration(-1)).toThrow(new RangeError(`-1 ${says}`));
+});
+
+test("the longest timer is the longest that fires in its time", () => {
+  expect(LONGEST_TIMER_MS).toBe(2_147_483_647);
 });
 
 describe("durationSetting", () => {

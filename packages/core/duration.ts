@@ -34,10 +34,8 @@ export function parseDuration(duration: Duration | string): number {
   if (typeof duration === "number") {
     if (Number.isFinite(duration) && duration >= 0) return Math.round(duration);
   } else {
-    const [, amount, unit] = DURATION.exec(duration.trim()) ?? [];
-    if (amount !== undefined && unit !== undefined && Object.hasOwn(UNIT_MS, unit)) {
-      return Math.round(Number(amount) * UNIT_MS[unit as Unit]);
-    }
+    const [, amount, unit = ""] = DURATION.exec(duration.trim()) ?? [];
+    if (Object.hasOwn(UNIT_MS, unit)) return Math.round(Number(amount) * UNIT_MS[unit as Unit]);
   }
   throw new RangeError(
     `${JSON.stringify(duration) ?? String(duration)} is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"`,

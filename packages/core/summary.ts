@@ -54,8 +54,7 @@ export function problemOf(outcome: Outcome): string | undefined {
 function firstText(content: unknown): string {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   for (const block of blocks) {
-    if (typeof block !== "object" || block === null) continue;
-    const { type, text } = block as { readonly type?: unknown; readonly text?: unknown };
+    const { type, text } = (block ?? {}) as { readonly type?: unknown; readonly text?: unknown };
     if (type === "text" && typeof text === "string") return text;
   }
   return "";

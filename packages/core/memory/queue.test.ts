@@ -1,3 +1,4 @@
+import { systemClock } from "@parley/node";
 import { describe, expect, test, vi } from "vitest";
 import type { RunRef } from "../ports.ts";
 import { createMemoryQueue } from "./queue.ts";
@@ -21,5 +22,56 @@ describe("the queue in memory", () => {
     await worker.close();
     expect(run.mock.calls).toMatchObject([[next], [next]]);
     expect(queue.waiting).toEqual([]);
+  });
+
+  test("hands out runs in their order, so many at once, and the next as one ends, however it ends", async () => {
+    const queue = createMemoryQueue();
+    const ends: PromiseWithResolvers<void>[] = [];
+    const begun: string[] = [];
+    await queue.add({ taskId: "a", run: 1 });
+    const worker = queue.consume({
+      concurrency: 2,
+      run({ taskId, run }) {
+        begun.push(`${taskId}.${run}`);
+        const end = Promise.withResolvers<void>();
+        ends.push(end);
+        return end.promise;
+      },
+    });
+    for (const [taskId, run] of [
+      ["a", 2],
+      ["b", 1],
+      ["c", 1],
+    ] as const)
+      await queue.add({ taskId, run });
+    // Known while it waits and while it is at work.
+    for (const run of [1, 2]) await queue.add({ taskId: "a", run });
+    await systemClock.idle();
+    expect([begun, queue.waiting]).toStrictEqual([
+      ["a.1", "a.2"],
+      [
+        { taskId: "b", run: 1 },
+        { taskId: "c", run: 1 },
+      ],
+    ]);
+    ends[1]?.reject(new Error("broken"));
+    await systemClock.idle();
+    expect(begun).toStrictEqual(["a.1", "a.2", "b.1"]);
+    // What has ended may be added again.
+    await queue.add({ taskId: "a", run: 2 });
+    ends[0]?.resolve();
+    ends[2]?.resolve();
+    await systemClock.idle();
+    expect(begun).toStrictEqual(["a.1", "a.2", "b.1", "c.1", "a.2"]);
+
+    let isClosed = false;
+    const closing = worker.close().then(() => (isClosed = true));
+    await queue.add({ taskId: "d", run: 1 });
+    ends[3]?.resolve();
+    await systemClock.idle();
+    expect([isClosed, begun.length]).toStrictEqual([false, 5]);
+    ends[4]?.resolve();
+    await closing;
+    expect([begun.length, queue.waiting]).toStrictEqual([5, [{ taskId: "d", run: 1 }]]);
   });
 });

@@ -158,14 +158,16 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
-  if (read.ok && violations.length === 0 && read.answer.action === "accept" && isOnPage(ask))
-    return await agree(services, { actor, task, ask, by });
-  if (read.ok && violations.length === 0 && read.answer.action === "accept" && ask.audience?.quorum !== undefined)
-    return await acceptWithOthers(services, { actor, task, ask, by, content: read.answer.content ?? {} });
-  if (read.ok && violations.length === 0) return await recordAnswer(services, { actor, task, ask, answer: read.answer, by });
-  if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
-  noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
-  return { type: "invalid", violations };
+  if (!read.ok || violations.length > 0) {
+    if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
+    noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
+    return { type: "invalid", violations };
+  }
+  const { answer } = read;
+  if (answer.action === "accept" && isOnPage(ask)) return await agree(services, { actor, task, ask, by });
+  if (answer.action === "accept" && ask.audience?.quorum !== undefined)
+    return await acceptWithOthers(services, { actor, task, ask, by, content: answer.content ?? {} });
+  return await recordAnswer(services, { actor, task, ask, answer, by });
 }
 
 /** What a client says about such an ask is that the person agreed to go there. The page has the rest (visit-page.ts). */

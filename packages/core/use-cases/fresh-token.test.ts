@@ -14,6 +14,7 @@ function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: Granted
   const stored = { text: JSON.stringify({ ...GRANT, ...grant }) as string | undefined };
   const seen: string[] = [];
   const logged: string[] = [];
+  const lines: [level: string, message: string, fields: object][] = [];
   let nowMs = NOW_MS;
   const clock = {
     now: () => nowMs,
@@ -24,13 +25,16 @@ function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: Granted
   };
   const claims = createMemoryClaims({ clock });
   let drawn = 0;
-  const log = (fields: object, message: string) => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const log = (level: string) => (fields: object, message: string) => {
+    logged.push(`${message} ${JSON.stringify(fields)}`);
+    lines.push([level, message, fields]);
+  };
   const worker = (): Services =>
     ({
       clock,
       claims,
       ids: { uuid: () => `holder ${(drawn += 1)}` },
-      log: { debug: log, info: log, warn: log, error: log },
+      log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
       deposits: {
         async open() {
           if (stored.text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", "gone");
@@ -52,7 +56,7 @@ function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: Granted
         },
       },
     }) as unknown as Services;
-  return { stored, seen, logged, worker, claims, wanted: { taskId: "0-task", key: "calendar" } };
+  return { stored, seen, logged, lines, worker, claims, passedMs: () => nowMs - NOW_MS, wanted: { taskId: "0-task", key: "calendar" } };
 }
 
 describe("a token", () => {
@@ -127,5 +131,111 @@ describe("a token", () => {
       const error: unknown = await freshToken(worker(), wanted).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "DEPOSIT_UNREADABLE", message: expect.not.stringContaining("hunter2") });
     }
+  });
+
+  test("that is renewed is told of, and what is told names no token", async () => {
+    const renewed = deployed();
+    await freshToken(renewed.worker(), renewed.wanted);
+    const facts = { ...renewed.wanted, provider: "calendar" };
+    expect(renewed.lines).toStrictEqual([["info", "token refreshed", { ...facts, kept: true }]]);
+
+    const raced = deployed({}, async (tokens) => {
+      raced.stored.text = JSON.stringify({ ...GRANT, accessToken: "theirs" });
+      return tokens;
+    });
+    await freshToken(raced.worker(), raced.wanted);
+    expect(raced.lines).toStrictEqual([["info", "token refreshed", { ...facts, kept: false }]]);
+
+    const away = deployed({}, () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer")));
+    await freshToken(away.worker(), away.wanted);
+    expect(away.lines).toMatchObject([["warn", "token not refreshed", { ...facts, code: "PROVIDER_UNAVAILABLE" }]]);
+  });
+
+  test("is used to its last millisecond while the provider is away, unless the service refused it or nobody knows what went wrong", async () => {
+    const away = () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer"));
+    const last = deployed({ expiresAtMs: NOW_MS + 1 }, away);
+    expect(await freshToken(last.worker(), last.wanted)).toBe("old");
+    const refused = deployed({}, away);
+    await expect(freshToken(refused.worker(), { ...refused.wanted, refused: "old" })).rejects.toMatchObject({
+      code: "PROVIDER_UNAVAILABLE",
+    });
+    const defect = new TypeError("x is undefined");
+    const broken = deployed({}, () => Promise.reject(defect));
+    const services = broken.worker();
+    for (const tries of [1, 2]) {
+      await expect(freshToken(services, broken.wanted)).rejects.toBe(defect);
+      expect(broken.seen).toHaveLength(tries);
+    }
+  });
+
+  test.each([{}, { oauth: undefined }])("without means to renew it says so once it has ended (%j)", async (without) => {
+    const { worker, wanted } = deployed(
+      "oauth" in without ? { expiresAtMs: NOW_MS } : { expiresAtMs: NOW_MS, refreshToken: undefined as never },
+    );
+    await expect(freshToken({ ...worker(), ...without } as Services, wanted)).rejects.toMatchObject({
+      code: "GRANT_EXPIRED",
+      message: "the access to calendar that was granted has ended, and calendar gave no refresh token",
+    });
+  });
+
+  test("cannot be read by a worker that reads no deposits", async () => {
+    const { worker, wanted } = deployed();
+    const { deposits: _, ...without } = worker();
+    await expect(freshToken(without, wanted)).rejects.toMatchObject({
+      code: "DEPOSIT_UNREADABLE",
+      message: "this worker reads nothing that was left on pages",
+    });
+  });
+
+  test("is claimed for half a minute by the one that renews it, who gives the claim up, or lets it end", async () => {
+    const { worker, wanted, claims } = deployed();
+    const calls: unknown[] = [];
+    const watched = {
+      take: async (...of: Parameters<typeof claims.take>) => (calls.push(["take", ...of]), await claims.take(...of)),
+      release: async (...of: Parameters<typeof claims.release>) => (
+        calls.push(["release", ...of]),
+        await Promise.reject(new Error("away"))
+      ),
+    };
+    expect(await freshToken({ ...worker(), claims: watched }, wanted)).toBe("new 1");
+    expect(calls).toStrictEqual([
+      ["take", "refresh 0-task calendar", "holder 1", 30_000],
+      ["release", "refresh 0-task calendar", "holder 1"],
+    ]);
+  });
+
+  test("is waited for in looks a tenth of a second apart, for twenty seconds", async () => {
+    const { worker, wanted, claims, passedMs } = deployed({ expiresAtMs: NOW_MS });
+    await claims.take("refresh 0-task calendar", "a worker that hangs", 60_000);
+    let looks = 0;
+    const services = worker();
+    const take = async (...of: Parameters<typeof claims.take>) => ((looks += 1), await claims.take(...of));
+    await expect(freshToken({ ...services, claims: { ...claims, take } }, wanted)).rejects.toMatchObject({
+      code: "PROVIDER_UNAVAILABLE",
+      message: "another worker has been refreshing the token for too long",
+    });
+    expect([passedMs(), looks]).toStrictEqual([20_000, 201]);
+  });
+
+  test("that came while the claim was taken is not renewed once more", async () => {
+    const { worker, wanted, claims, stored, seen } = deployed();
+    const take = async (...of: Parameters<typeof claims.take>) => {
+      stored.text = JSON.stringify({ ...GRANT, accessToken: "theirs" });
+      return await claims.take(...of);
+    };
+    expect(await freshToken({ ...worker(), claims: { ...claims, take } }, wanted)).toBe("theirs");
+    expect(seen).toStrictEqual([]);
+  });
+
+  test("of one question of one task is not that of another", async () => {
+    const { worker, seen } = deployed();
+    const services = worker();
+    const asked = [
+      { taskId: "0-a", key: "x" },
+      { taskId: "0-a", key: "y" },
+      { taskId: "0-b", key: "x" },
+    ];
+    await Promise.all(asked.map((wanted) => freshToken(services, wanted)));
+    expect(seen).toStrictEqual(["r1", "r1", "r1"]);
   });
 });

@@ -4,14 +4,16 @@ import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Begun, Clock, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
+import type { Task } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
-import { createSuspects } from "./suspects.ts";
+import { createSuspects, isSuspect } from "./suspects.ts";
 
 const forever = () => new Promise<never>(() => undefined);
 const begun = async () => ({ type: "begun", takeovers: 2 }) as Begun;
@@ -54,6 +56,28 @@ describe("suspects", () => {
     if (first !== "deferred") first.cleared();
     expect(await takeOver(begun)).toBe("deferred");
   });
+});
+
+test.each([
+  ["one that is gone", undefined, 1, false],
+  ["one that was never taken over", { run: 1 }, 1, false],
+  ["one that was taken over once before", { run: 1, takeovers: 1 }, 1, true],
+  ["one that was taken over often, which a later run begins", { run: 1, takeovers: 4 }, 2, false],
+])("of tasks that a worker may take over, %s is a suspect: %o by run %i: %s", (_which, task, run, isIt) => {
+  expect(isSuspect(task as Task | undefined, run)).toBe(isIt);
+});
+
+test("a suspect keeps others out for half a minute, and its timer ends with it", async () => {
+  const { clock, pass, sleeping } = createHandClock();
+  const { takeOver } = createSuspects(clock);
+  await takeOver(begun);
+  await pass(29_999);
+  expect(await takeOver(begun)).toBe("deferred");
+  await pass(1);
+  const next = await takeOver(begun);
+  expect([next, sleeping()]).toMatchObject([{ begun: { takeovers: 2 } }, [30_000]]);
+  if (next !== "deferred") next.cleared();
+  expect(sleeping()).toStrictEqual([]);
 });
 
 /** Processes that die, one after another, of one tool; what they had begun is theirs until its lease ends. */

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { readTokens } from "./granted-tokens.ts";
+
+test("what a provider gave is read as it was left", () => {
+  const tokens = { provider: "calendar", accessToken: "a", scopes: ["read"] };
+  expect(readTokens("key", JSON.stringify(tokens))).toStrictEqual(tokens);
+});
+
+test.each(["hunter2", "null", "{}", '{"provider":"calendar"}', '{"accessToken":"a"}', '{"provider":1,"accessToken":"a"}'])(
+  "%s is no grant, and is not quoted",
+  (text) => {
+    expect(() => readTokens("key", text)).toThrow(
+      expect.objectContaining({ code: "DEPOSIT_UNREADABLE", message: 'what was left on the page "key" is no grant' }),
+    );
+  },
+);

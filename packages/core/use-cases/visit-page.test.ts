@@ -1,0 +1,181 @@
+import { describe, expect, test } from "vitest";
+import type { Observer } from "../ports.ts";
+import { DEFAULT_SETTINGS } from "../settings.ts";
+import type { Ask, Task } from "../task.ts";
+import { alice, anAsk, bob, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
+import { leavePage, type LeavePage, visitPage } from "./visit-page.ts";
+
+const page = { kind: "secret" } as const;
+const request = { type: "url", message: "Enter the key.", url: "", page } as const;
+const onPage = (key: string, more: Partial<Ask> = {}) => anAsk(key, { request, ...more });
+const forBob = { audience: { to: { people: ["bob"] } } };
+const { graceMs } = DEFAULT_SETTINGS;
+const noTask = (taskId: string) => ({ code: "TASK_NOT_FOUND", message: `no task "${taskId}"` });
+
+async function opened(asks: readonly Ask[] = [anAsk("size"), onPage("key")], options: Parameters<typeof inMemory>[0] = {}) {
+  const subject = inMemory(options);
+  const taskId = await subject.put(asks);
+  const leave = (more: Partial<LeavePage> = {}) =>
+    leavePage(subject.services, {
+      taskId,
+      caller: alice,
+      door: "a page",
+      key: "key",
+      digest: "digest of key",
+      answer: { action: "accept", content: { kept: true } },
+      ...more,
+    });
+  return { ...subject, taskId, visit: (key: string, caller = alice) => visitPage(subject.services, { taskId, caller, key }), leave };
+}
+
+/** What was said in the task cannot be read. */
+const unreadable = async ({ task, taskId, services }: Awaited<ReturnType<typeof opened>>) => {
+  const sealed: Task = { ...(await task(taskId)), unreadable: "erased" };
+  Object.assign(services.store, { load: async () => sealed });
+};
+
+describe("a page that is visited", () => {
+  test("shows what its ask says, to those who may answer it, and changes nothing", async () => {
+    const { taskId, task, visit, requests } = await opened();
+    const { asks, call } = await task(taskId);
+    expect(await visit("key")).toStrictEqual({ type: "open", page: { ask: asks[1], message: "Enter the key.", page, call } });
+    expect(requests).toStrictEqual([["load", taskId]]);
+  });
+
+  test("of an ask that is put to somebody else is theirs, and the owner learns so", async () => {
+    const { visit } = await opened([onPage("key", forBob)]);
+    expect(await visit("key", bob)).toMatchObject({ type: "open" });
+    expect(await visit("key")).toStrictEqual({ type: "of-others" });
+  });
+
+  test("was completed, or is closed, once its ask is not open any more", async () => {
+    const { taskId, visit, leave, services, requestsOf } = await opened([onPage("key"), onPage("other")]);
+    await leave();
+    await leave({ key: "other", digest: "digest of other", answer: { action: "decline" } });
+    const before = requestsOf("answer").length;
+    expect(await visit("key")).toStrictEqual({ type: "completed" });
+    expect(await visit("other")).toStrictEqual({ type: "closed" });
+    const bare = { taskId, answer: { action: "accept" }, nowMs: services.clock.now(), graceMs };
+    expect(requestsOf("answer").slice(before)).toStrictEqual([
+      { ...bare, key: "key" },
+      { ...bare, key: "other" },
+    ]);
+  });
+
+  test("is shown as completed to the one who did so, and there is no such task for everybody else", async () => {
+    const { taskId, visit, leave, requestsOf } = await opened([onPage("key", forBob)]);
+    expect(await leave({ caller: bob })).toStrictEqual({ type: "accepted" });
+    expect(await visit("key", bob)).toStrictEqual({ type: "completed" });
+    expect(requestsOf("answer").at(-1)).toStrictEqual({
+      taskId,
+      key: "key",
+      answer: { action: "accept" },
+      by: "bob",
+      nowMs: NOW_MS,
+      graceMs,
+    });
+    expect(await visit("key")).toStrictEqual({ type: "closed" });
+    await expect(visit("key", mallory)).rejects.toMatchObject(noTask(taskId));
+  });
+
+  test.each([
+    ["a key that was never put", "never", alice],
+    ["an ask without a page", "size", alice],
+    ["a url elsewhere", "elsewhere", alice],
+    ["somebody who is not asked", "key", mallory],
+  ])("is none for %s", async (_what, key, caller) => {
+    const elsewhere = { type: "url", message: "Look.", url: "https://example.com/" } as const;
+    const { taskId, visit } = await opened([anAsk("size"), onPage("key"), anAsk("elsewhere", { request: elsewhere })]);
+    await expect(visit(key, caller)).rejects.toMatchObject(noTask(taskId));
+  });
+
+  test("is none of a task that is gone, and says where what was said cannot be read", async () => {
+    const subject = await opened();
+    await expect(visitPage(subject.services, { taskId: "0-gone", caller: alice, key: "key" })).rejects.toMatchObject(noTask("0-gone"));
+    await unreadable(subject);
+    await expect(subject.visit("key")).rejects.toMatchObject({ code: "CONTENT_ERASED" });
+    await expect(subject.leave()).rejects.toMatchObject({ code: "CONTENT_ERASED" });
+  });
+});
+
+describe("a page that is left", () => {
+  const written = {
+    taskId: "0-put-1",
+    key: "key",
+    digest: "digest of key",
+    nowMs: NOW_MS,
+    graceMs,
+    audit: {
+      principal: "alice",
+      door: "a page",
+      action: "answer",
+      taskId: "0-put-1",
+      tool: "tool subject",
+      ask: "key",
+      question: "digest of key",
+      version: 2,
+      did: "accept",
+    },
+  };
+
+  test("has what it took recorded as given on a page, and what it leaves beside it", async () => {
+    const kept = await opened();
+    expect(await kept.leave()).toStrictEqual({ type: "accepted" });
+    const answer = { action: "accept", content: { kept: true } };
+    expect(kept.requestsOf("answer")).toStrictEqual([{ ...written, answer, page: {} }]);
+    expect(kept.runs).toStrictEqual([{ taskId: kept.taskId, run: 2, cause: "answered" }]);
+
+    const left = await opened();
+    await left.leave({ answer: { action: "accept", content: { kept: true }, deposit: "sealed" } });
+    expect(left.requestsOf("answer")).toStrictEqual([{ ...written, answer, page: { deposit: "sealed" } }]);
+    expect(await left.real.deposit(left.taskId, "key")).toBe("sealed");
+  });
+
+  test("may be declined, which is no answer of the page", async () => {
+    const { leave, requestsOf } = await opened();
+    expect(await leave({ answer: { action: "decline" } })).toStrictEqual({ type: "accepted" });
+    expect(requestsOf("answer")).toStrictEqual([
+      { ...written, answer: { action: "decline" }, audit: { ...written.audit, did: "decline" } },
+    ]);
+  });
+
+  test("is theirs who were asked: their name stands with it", async () => {
+    const { leave, requestsOf } = await opened([onPage("key", forBob)]);
+    expect(await leave()).toStrictEqual({ type: "forbidden" });
+    expect(requestsOf("answer")).toStrictEqual([]);
+    await leave({ caller: bob });
+    expect(requestsOf("answer")).toMatchObject([{ by: "bob", audit: { principal: "bob" } }]);
+  });
+
+  test("comes too late for what is settled, or was asked differently", async () => {
+    const { leave } = await opened();
+    expect(await leave({ digest: "of what was asked before" })).toStrictEqual({ type: "late" });
+    await leave();
+    expect(await leave()).toStrictEqual({ type: "late" });
+  });
+
+  test.each([
+    ["a key that was never put", { key: "never" }],
+    ["an ask without a page", { key: "size", digest: "digest of size" }],
+    ["somebody who is not asked", { caller: mallory }],
+    ["a task that is gone", { taskId: "0-gone" }],
+  ])("is none for %s", async (_what, more) => {
+    const { taskId, leave } = await opened();
+    await expect(leave(more)).rejects.toMatchObject(noTask("taskId" in more ? more.taskId : taskId));
+  });
+
+  test("is observed", async () => {
+    const seen: unknown[] = [];
+    const observer: Pick<Observer, "answering"> = {
+      async answering({ task, key, ask }, work) {
+        const receipt = await work();
+        seen.push([task.id, key, ask?.digest, receipt]);
+        return receipt;
+      },
+    };
+    const { taskId, leave, requestsOf } = await opened([onPage("key")], { observer: observer as Observer });
+    expect(await leave()).toStrictEqual({ type: "accepted" });
+    expect(seen).toStrictEqual([[taskId, "key", "digest of key", { type: "accepted" }]]);
+    expect(requestsOf("answer")).toHaveLength(1);
+  });
+});
