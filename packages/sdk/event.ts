@@ -122,13 +122,13 @@ interface EventSchema {
 
 let anything: EventSchema | undefined;
 
-/** A schema that is a constant is converted once. */
+/** A schema that is a constant is converted once. Plain JSON Schema is left out: its author may change it. */
 const known = new WeakMap<object, EventSchema>();
 
 function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
   // The first schema that is compiled takes long, and few tools wait for events.
   if (schema === undefined) return (anything ??= { schema: jsonSchema<Json>({}), json: {} });
-  const before = "~standard" in schema ? known.get(schema) : undefined;
+  const before = known.get(schema);
   if (before) return before;
   try {
     const standard = "~standard" in schema ? (schema as Schema) : jsonSchema(schema);
