@@ -35,8 +35,10 @@ describe("a secret", () => {
       });
     const answers = { key: { secret: 'hunter2 "quoted"' } };
     const as = async (leaked: (key: Secret) => unknown) => (await runTool(leak(leaked), {}, { answers })).text;
-    expect(await as((key) => ({ deep: [key] }))).toContain("/deep/0 is a secret");
-    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toContain("holds a secret, and would be recorded");
+    expect(await as((key) => ({ deep: [key] }))).toBe('the result of step "leak" is not plain data: /deep/0 is a secret');
+    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toBe(
+      'the result of step "leak" holds a secret, and would be recorded: return something else',
+    );
     // One that is short stands in much that has nothing to do with it.
     const short = await runTool(
       leak((key) => key.reveal()),
