@@ -105,6 +105,7 @@ describe("a number", () => {
       tens,
       undefined,
     ]);
+    expect(verdicts(numberField("q", { message, step: 3, min: 1 }), [4, 2])).toStrictEqual([undefined, "must be in steps of 3 from 1"]);
     const halves = "must be in steps of 0.5";
     expect(verdicts(numberField("q", { message, step: 0.5 }), [0, 0.5, 0.25, 1.4])).toStrictEqual([undefined, undefined, halves, halves]);
     // 0.3 / 0.1 is 2.9999999999999996, and a large number is off by more than that.
@@ -147,6 +148,7 @@ describe("a date", () => {
       { format: "date", description: "From 2026-12-24 to 2026-12-24." },
     ],
     [{ min: "2026-12-24T19:30Z" }, { format: "date", description: "2026-12-24T19:30Z or later." }],
+    [{ min: "2026-12-24T19:30:05Z" }, { format: "date", description: "2026-12-24T19:30:05Z or later." }],
     [{ min: "2026-12-24T19:30:05.123+01:00" }, { format: "date", description: "2026-12-24T19:30:05.123+01:00 or later." }],
   ])("with %j", (options, property) => {
     expect(dateField("q", { message, ...options }).property).toStrictEqual({ type: "string", title: "Q", ...property });
@@ -162,6 +164,7 @@ describe("a date", () => {
     [{ min: "2026-12-24 at noon" }, "min", none],
     [{ min: "2026-12-24T19:30:00" }, "min", none],
     [{ min: 5 }, "min", none],
+    [{ min: [least] }, "min", none],
     [{ min: most, max: least }, "min", "is after max, which is 2026-12-01"],
   ])("not with %j", (options, option, problem) => {
     expect(wrongOption(() => dateField("q", { message, ...options }))).toStrictEqual({

@@ -46,9 +46,14 @@ describe("a choice", () => {
     ],
     [
       "some of which are not available",
-      ["a", { value: "b", disabled: true, disabledReason: "sold out" }, { value: "c", label: "C", disabled: true, disabledReason: "" }],
+      [
+        "a",
+        { value: "b", disabled: true, disabledReason: "sold out" },
+        { value: "c", label: "C", disabled: true, disabledReason: "" },
+        { value: "d", disabled: true },
+      ],
       { hint: "Take one" },
-      { type: "string", description: "Take one. Not available: b (sold out), C.", enum: ["a"] },
+      { type: "string", description: "Take one. Not available: b (sold out), C, d.", enum: ["a"] },
     ],
     ["of several", ["a"], { multi: true }, { type: "array", items: { type: "string", enum: ["a"] } }],
     [
@@ -83,6 +88,7 @@ describe("a choice", () => {
     ["none that can be chosen", [{ value: "a", disabled: true }], {}, "options", "are all disabled: there is nothing to choose"],
     ["a number", ["a", 1], {}, "options/1", some],
     ["null", [null], {}, "options/0", some],
+    ["nothing", [undefined], {}, "options/0", some],
     ["an option without a value", ["a", {}], {}, "options/1", some],
     ["one value twice", ["a", { value: "a" }], {}, "options/1", 'has the value "a" of another option'],
     ["one long value twice", ["x".repeat(41), "x".repeat(41)], {}, "options/1", `has the value "${"x".repeat(40)}" of another option`],

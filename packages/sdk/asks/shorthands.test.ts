@@ -2,6 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { ParleyError } from "@parley/core";
 import { type AskResult, type Context, defineTool } from "../index.ts";
+import { createEvent } from "../event.ts";
 import { createShorthands, type Put, type Shorthands } from "./shorthands.ts";
 import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
 
@@ -298,7 +299,7 @@ describe("what ctx.ask is given, and gives", () => {
     expect(await ask.text("plain", { message })).toBe("x");
     await ask.text("all", { message, icon: "📨", ...people, timeout: "1 day", expires: "2 days", onTimeout: "throw" });
     await ask.text("default", { message, default: "y", onTimeout: "default", expires: "2 days" });
-    await ask.text("nothing", { message, required: false, onTimeout: "default" });
+    await ask.text("nothing", { message, required: false, onTimeout: "default", quorum: undefined } as never);
     await ask.text("fails", { message, onTimeout: "fail" as never });
     expect(await ask.form("form", { message, schema: {}, hint: "h", default: { a: 1 } as never, onTimeout: "default" })).toStrictEqual({
       value: "x",
@@ -404,6 +405,15 @@ describe("what ctx.ask is given, and gives", () => {
       },
     };
     await expect(over({ action: "cancel" }).ask.select("q", { message, options: [broken] })).rejects.toThrow(new RangeError("no title"));
+  });
+
+  test("of a visit that an event completes is no client's word", async () => {
+    const { asked, ask } = over({ action: "accept", content: undefined });
+    const event = createEvent({ event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined) }) });
+    await expect(ask.url("pay", { message, url, completedBy: event("paid") })).rejects.toThrow(
+      new Error('the visit "pay" was accepted by its client'),
+    );
+    expect(asked).toStrictEqual([["pay", { message, url, signal: expect.any(AbortSignal), completedBy: "event" }]]);
   });
 
   test("ends a visit that an event completes by its own signal as well", async () => {

@@ -33,6 +33,7 @@ describe("the description", () => {
     [{ submitLabel: "Go" }, [], { description: "Accept: “Go”." }],
     [{ cancelLabel: "Stay" }, [], { description: "Decline: “Stay”." }],
     [{ hint: "  Is it?  " }, [], { description: "Is it?" }],
+    [{ hint: " so " }, [], { description: "so." }],
     [{ hint: " And more… " }, ["what. then"], { description: "And more… what. then." }],
   ])("of %j and %j", (options, notes, description) => {
     expect(descriptionOf({ message, ...options }, notes)).toStrictEqual(description);
@@ -90,6 +91,7 @@ describe("hints", () => {
       includeTime: true,
     };
     expect(hintsOf(said)).toBeUndefined();
+    expect(hintsOf({ icon: undefined })).toBeUndefined();
     expect(hintsOf({ ...said, icon: "📨", hint: undefined, step: 0 })).toStrictEqual({ icon: "📨", step: 0 });
   });
 
