@@ -1,10 +1,10 @@
 /** `ctx.event`: what another system tells of, once, wherever the worker dies. */
-import { eventKey, type JsonObject } from "@parley/core";
+import { type Answer, eventKey, type JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Context } from "./context.ts";
 import { dryRun } from "./dry-run.ts";
-import { createEvent } from "./event.ts";
+import { createEvent, receivedUnless } from "./event.ts";
 import { jsonSchema, type Schema } from "./schema.ts";
 import { accept, decline, runTool, startTool, timeout } from "./testing.ts";
 import { defineTool } from "./tool.ts";
@@ -324,6 +324,35 @@ describe("a page that an event completes", () => {
     await expect(run.tell("paid", { amount: 12 })).rejects.toMatchObject({ code: "EVENT_LATE" });
   });
 
+  const carryingOn = tool(async (ctx) => {
+    const paid = ctx.event("paid", { schema: PAID });
+    const paying = ctx.url("pay", { message: "Please pay.", url: "https://pay.example/1", completedBy: paid });
+    const how = await paying.then(
+      ({ amount }) => `paid ${amount}`,
+      (error: Error) => error.name,
+    );
+    await ctx.confirm("more", { message: "More?" });
+    return how;
+  });
+
+  test("is gone where the tool goes on behind the event", async () => {
+    const run = await startTool(carryingOn);
+    expect(run.task.asks).toMatchObject([{ key: "pay", request: { type: "url", completedBy: "event" } }]);
+    await run.tell("paid", { amount: 12 });
+    expect(run.task.asks.map(({ key }) => key)).toStrictEqual(["more"]);
+    await run.answer({ more: true });
+    expect(run.text).toBe("paid 12");
+  });
+
+  test("leaves nothing to be told of where the tool goes on behind its end", async () => {
+    const run = await startTool(carryingOn);
+    await run.answer({ pay: decline });
+    expect([run.task.status, run.task.events ?? []]).toStrictEqual(["input_required", []]);
+    await expect(run.tell("paid", { amount: 12 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+    await run.answer({ more: true });
+    expect(run.text).toBe("Declined");
+  });
+
   test("ends with the event's time", async () => {
     const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: timeout } });
     expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
@@ -334,6 +363,41 @@ describe("a page that an event completes", () => {
       const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, crashAt });
       expect(run.text).toBe("paid 12");
     }
+  });
+});
+
+describe("an event that is waited for as long as nothing else ends it", () => {
+  function waited(answer?: Answer) {
+    const signals: (AbortSignal | undefined)[] = [];
+    const event = createEvent({
+      event(_name, _request, { signal } = {}) {
+        signals.push(signal);
+        const withdrawn = new Promise<Answer>((resolve) => {
+          signal?.addEventListener("abort", () => resolve({ action: "withdrawn" } as Answer));
+        });
+        return { token: "t", url: "https://parley.test", answer: answer ? Promise.resolve(answer) : withdrawn };
+      },
+    })("paid");
+    return { event, isGivenUp: () => signals.map((signal) => signal?.aborted) };
+  }
+
+  test("is given up at its end, or before it began", async () => {
+    const ended = new AbortController();
+    const { event, isGivenUp } = waited();
+    const waiting = receivedUnless(event, ended.signal).catch(String);
+    expect(isGivenUp()).toStrictEqual([false]);
+    ended.abort();
+    expect(await waiting).toBe('Withdrawn: The tool gave up waiting for "paid".');
+    expect(await receivedUnless(waited().event, AbortSignal.abort()).catch(String)).toMatch(/^Withdrawn/);
+  });
+
+  test("is not given up once it was received", async () => {
+    const ended = new AbortController();
+    const { event, isGivenUp } = waited({ action: "accept", content: { body: 1 } });
+    expect(await receivedUnless(event, ended.signal)).toBe(1);
+    ended.abort();
+    expect(isGivenUp()).toStrictEqual([false]);
+    expect(await receivedUnless(event, undefined)).toBe(1);
   });
 });
 

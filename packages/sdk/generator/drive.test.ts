@@ -391,10 +391,14 @@ describe("several yields at once", () => {
     const ended = await run(function* () {
       const none: unknown = yield { all: [] };
       yield [1, 2];
+      yield [{ n: 1 }, null];
       return JSON.stringify(none);
     });
     expect(ended.text).toBe("[]");
-    expect(ended.feed).toEqual([{ type: "emit", kind: "stream", data: { data: [1, 2] } }]);
+    expect(ended.feed).toEqual([
+      { type: "emit", kind: "stream", data: { data: [1, 2] } },
+      { type: "emit", kind: "stream", data: { data: [{ n: 1 }, null] } },
+    ]);
   });
 });
 
@@ -733,7 +737,10 @@ describe("a generator that does not end, or too much", () => {
     expect((await run(upTo(20_000))).text).toBe("ended");
     yields = 0;
     const endless = await run(upTo(Infinity));
-    expect(endless.error?.message).toBe("tool tool has yielded more than 20000 times: let it stream larger chunks, or restart");
+    expect(endless.error).toMatchObject({
+      message: "tool tool has yielded more than 20000 times: let it stream larger chunks, or restart",
+      data: { code: "TOO_LARGE" },
+    });
     expect(yields).toBe(20_001);
   });
 
