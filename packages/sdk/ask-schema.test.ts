@@ -167,8 +167,8 @@ describe("JSON Schema with what a form cannot say", () => {
     ],
     [
       "a text with a format that MCP has",
-      { type: "string", format: "email", pattern: "@", maxLength: 9 },
-      { type: "string", maxLength: 9, format: "email" },
+      { type: "string", format: "email", pattern: "@", minLength: 3, maxLength: 9 },
+      { type: "string", minLength: 3, maxLength: 9, format: "email" },
     ],
     ["uri is one", { type: "string", format: "uri" }, { type: "string", format: "uri" }],
     ["date is one", { type: "string", format: "date" }, { type: "string", format: "date" }],
@@ -210,6 +210,19 @@ describe("JSON Schema with what a form cannot say", () => {
       { type: "array", title: "T", minItems: 0, maxItems: 2, items: { type: "string", enum: ["a", "b"] }, default: ["a"] },
     ],
     [
+      "a list of choices of which one has a title",
+      { type: "array", items: { oneOf: [{ const: "a", title: "A" }, { const: "b" }] } },
+      {
+        type: "array",
+        items: {
+          anyOf: [
+            { const: "a", title: "A" },
+            { const: "b", title: "b" },
+          ],
+        },
+      },
+    ],
+    [
       "a list with an empty default",
       { type: "array", items: { enum: ["a"] }, default: [] },
       { type: "array", items: { type: "string", enum: ["a"] } },
@@ -234,6 +247,11 @@ describe("JSON Schema with what a form cannot say", () => {
     ["by a name with what a path is made of", { $ref: "#/$defs/a~1b~0" }, { $defs: { "a/b~": { type: "boolean" } } }, { type: "boolean" }],
   ])("is found %s", (_how, property, beside, shown) => {
     expect(formOfField(property, beside)).toStrictEqual(shown);
+  });
+
+  test("is not found by a reference that only ends like one", () => {
+    const schema = { type: "object", $defs: { size: { type: "integer" } }, properties: { field: { $ref: "x/$defs/size" } } };
+    expect(violationsOf(schema)).toMatchObject([{ path: "/field", message: expect.stringContaining("no type that forms know") }]);
   });
 
   test("has no fields and nothing that is required where it says nothing of them", () => {

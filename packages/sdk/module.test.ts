@@ -105,5 +105,9 @@ describe("a module", () => {
     expect((await runTool(tool)).text).toContain("is not started");
     undone.push(provide(module, { n: 42 }));
     expect((await runTool(tool)).text).toBe("42");
+    const undo = provide(module, { n: 43 });
+    expect(module.use()).toEqual({ n: 43 });
+    undo();
+    expect(module.use()).toEqual({ n: 42 });
   });
 });

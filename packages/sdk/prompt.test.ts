@@ -99,7 +99,10 @@ describe("definePrompt", () => {
   });
 
   const message = { role: "user", content: { type: "text", text: "x" } } as const;
-  const refused = (what: string) => ({ message: `prompt tell returned ${what} that is neither text, messages nor a GetPromptResult` });
+  const refused = (what: string) => ({
+    message: `prompt tell returned ${what} that is neither text, messages nor a GetPromptResult`,
+    data: { code: "INVALID_OUTPUT" },
+  });
 
   test.each<[string, unknown, object]>([
     ["a text", "x", { result: { description: "D", messages: [message] } }],
