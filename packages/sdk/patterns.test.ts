@@ -3,7 +3,7 @@ import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 import { DefinitionError } from "./failures.ts";
 import { defineTool, jsonSchema, type Schema } from "./index.ts";
-import { judgePatterns } from "./patterns.ts";
+import { isValid, judgePatterns } from "./patterns.ts";
 import { check } from "./schema.ts";
 import { runTool } from "./testing.ts";
 
@@ -52,6 +52,8 @@ describe("a pattern that backtracks without end", () => {
     expect(pathsOf(object({ dependentSchemas: { a: { properties: { b: evil } } } }))).toEqual(["/b"]);
     expect(pathsOf(object({ $defs: { code: evil, unused: evil }, properties: { a: { $ref: "#/$defs/code" } } }))).toEqual(["/a"]);
     expect(pathsOf(object({ properties: { again: { $ref: "#" }, a: evil } }))).toEqual(["/again/a", "/a"]);
+    expect(pathsOf(object({ $defs: { "a/~b": evil }, properties: { "~": { $ref: "#/$defs/a~1~0b" } } }))).toEqual(["/~0"]);
+    expect(pathsOf(object({ $defs: { list: [{}, evil] }, properties: { a: { $ref: "#/$defs/list/1" } } }))).toEqual(["/a"]);
   });
 
   test("is no matter where it is data, or nobody's reference", () => {
@@ -59,6 +61,7 @@ describe("a pattern that backtracks without end", () => {
       pathsOf({ type: "object", default: { pattern: EVIL }, examples: [{ pattern: EVIL }], properties: { pattern: { const: EVIL } } }),
     ).toEqual([]);
     expect(pathsOf({ type: "object", properties: { a: { $ref: "#/$defs/none" }, b: { $ref: "https://example.com" } } })).toEqual([]);
+    expect(pathsOf({ $defs: { code: { pattern: EVIL } }, properties: { a: { $ref: "other.json#x/$defs/code" } } })).toEqual([]);
   });
 
   test("is judged with the flags that the validator uses, which JSON Schema does not have", () => {
@@ -96,6 +99,11 @@ describe("a pattern that backtracks without end", () => {
   test("that cannot be read is refused, and in a question one that forms cannot have", async () => {
     const [problem] = judgePatterns({ type: "object", properties: { a: { pattern: "(" } } }).problems;
     expect(problem).toEqual({ path: "/a", message: expect.stringMatching(/^has the pattern \/\(\/, which cannot be judged: /) });
+    expect([isValid("(", "u"), isValid("a", "u")]).toStrictEqual([false, true]);
+    const [long] = judgePatterns({ pattern: `(${"a".repeat(100)}` }).problems;
+    expect(long?.message).toContain(`has the pattern /(${"a".repeat(99)}…/, which`);
+    const [whole] = judgePatterns({ pattern: `(${"a".repeat(99)}` }).problems;
+    expect(whole?.message).toContain(`has the pattern /(${"a".repeat(99)}/, which`);
     const run = await runTool(
       defineTool({
         name: "tool",
@@ -215,6 +223,20 @@ describe("a pattern that takes more time than its text is long", () => {
     expect(await check(deep, { one: "a@b.c", free: { known: "x".repeat(10_000) } })).toMatchObject({ ok: true });
     expect(await check(deep, { one: "@".repeat(200) })).toMatchObject({ violations: [{ path: "/one" }, { path: "/one" }] });
     for (const value of [null, "text", { one: 5 }, { list: {} }]) expect((await check(deep, value)).ok).toBe(false);
+  });
+
+  test("is told once of each text, by a path as JSON Schema writes it", () => {
+    const mail = { type: "string", maxLength: 100, allOf: [{ pattern: EMAIL }, { pattern: `${EMAIL}|x` }] };
+    const { problems, tooLong } = judgePatterns({ properties: { "a~/b": mail, c: { items: mail } } });
+    const long = "@".repeat(201);
+    const message = "must have at most 100 characters";
+    expect(problems).toStrictEqual([]);
+    expect(tooLong?.({ "a~/b": long, c: ["", long] })).toStrictEqual([
+      { path: "/a~0~1b", message },
+      { path: "/c/1", message },
+    ]);
+    for (const fine of [null, "text", 5, {}, { "a~/b": Array(201).fill("@") }, { c: "text" }, { c: null }])
+      expect(tooLong?.(fine)).toStrictEqual([]);
   });
 
   test("costs a moment, also with a megabyte", async () => {
