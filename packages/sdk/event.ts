@@ -71,11 +71,9 @@ export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSi
   if (!known) throw new TypeError("completedBy takes what ctx.event gave");
   const done = new AbortController();
   const visited = visit(done.signal);
-  const received = event.received();
-  // The one that is given up throws that it was.
-  for (const each of [visited, received]) each.catch(() => undefined);
   try {
-    return await Promise.race([received, visited]);
+    // The one that is given up throws that it was, and only the race hears of it.
+    return await Promise.race([event.received(), visited]);
   } finally {
     done.abort();
     known.giveUp();
