@@ -155,34 +155,171 @@ describe("JSON Schema that is a form already", () => {
   });
 });
 
+describe("JSON Schema with what a form cannot say", () => {
+  const formOfField = (property: JsonObject, beside: JsonObject = {}) =>
+    (formSchema("question", { type: "object", properties: { field: property }, ...beside })["properties"] as JsonObject)["field"];
+
+  test.each<[string, JsonObject, JsonObject]>([
+    [
+      "a text keeps what MCP has for it",
+      { type: "string", title: "T", description: "D", minLength: 0, maxLength: 9, pattern: "^a", multipleOf: 2, default: "a" },
+      { type: "string", title: "T", description: "D", minLength: 0, maxLength: 9, pattern: "^a", default: "a" },
+    ],
+    [
+      "a text with a format that MCP has",
+      { type: "string", format: "email", pattern: "@", minLength: 3, maxLength: 9 },
+      { type: "string", minLength: 3, maxLength: 9, format: "email" },
+    ],
+    ["uri is one", { type: "string", format: "uri" }, { type: "string", format: "uri" }],
+    ["date is one", { type: "string", format: "date" }, { type: "string", format: "date" }],
+    ["date-time is one", { type: "string", format: "date-time" }, { type: "string", format: "date-time" }],
+    ["another format is left out", { type: "string", format: "uuid", pattern: "^a" }, { type: "string", pattern: "^a" }],
+    ["keywords of another type are left out", { type: "string", title: 1, minLength: "1", pattern: 5, default: 1 }, { type: "string" }],
+    [
+      "a number keeps its bounds",
+      { type: "number", minimum: 0, maximum: 9.5, multipleOf: 0.5, default: 0 },
+      { type: "number", minimum: 0, maximum: 9.5, default: 0 },
+    ],
+    [
+      "exclusive bounds of a number are its bounds",
+      { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 9 },
+      { type: "number", minimum: 0, maximum: 9 },
+    ],
+    ["of a whole one the next", { type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 9 }, { type: "integer", minimum: 1, maximum: 8 }],
+    ["of both kinds the inclusive one", { type: "integer", exclusiveMinimum: 0, minimum: 5 }, { type: "integer", minimum: 5 }],
+    ["bounds that are no numbers are left out", { type: "number", exclusiveMinimum: true, minimum: "0", default: "x" }, { type: "number" }],
+    ["a boolean", { type: "boolean", default: false, title: "T" }, { type: "boolean", title: "T", default: false }],
+    ["a boolean with another default", { type: "boolean", default: "no" }, { type: "boolean" }],
+    ["one constant", { const: "only", title: "T", default: "only" }, { type: "string", title: "T", enum: ["only"], default: "only" }],
+    ["names that are no list", { enum: ["a"], enumNames: "A" }, { type: "string", enum: ["a"] }],
+    [
+      "choices of which one has a title",
+      { oneOf: [{ const: "a", title: "A" }, { const: "b" }], description: "D" },
+      {
+        type: "string",
+        description: "D",
+        oneOf: [
+          { const: "a", title: "A" },
+          { const: "b", title: "b" },
+        ],
+      },
+    ],
+    [
+      "a list of choices",
+      { type: "array", title: "T", minItems: 0, maxItems: 2, uniqueItems: true, items: { enum: ["a", "b"] }, default: ["a"] },
+      { type: "array", title: "T", minItems: 0, maxItems: 2, items: { type: "string", enum: ["a", "b"] }, default: ["a"] },
+    ],
+    [
+      "a list of choices of which one has a title",
+      { type: "array", items: { oneOf: [{ const: "a", title: "A" }, { const: "b" }] } },
+      {
+        type: "array",
+        items: {
+          anyOf: [
+            { const: "a", title: "A" },
+            { const: "b", title: "b" },
+          ],
+        },
+      },
+    ],
+    [
+      "a list with an empty default",
+      { type: "array", items: { enum: ["a"] }, default: [] },
+      { type: "array", items: { type: "string", enum: ["a"] } },
+    ],
+    [
+      "a list with a default of numbers",
+      { type: "array", items: { enum: ["a"] }, default: [1] },
+      { type: "array", items: { type: "string", enum: ["a"] } },
+    ],
+  ])("%s", (_what, property, shown) => {
+    expect(formOfField(property)).toStrictEqual(shown);
+  });
+
+  test.each<[string, JsonObject, JsonObject, JsonObject]>([
+    ["by reference", { $ref: "#/$defs/size" }, { $defs: { size: { type: "integer" } } }, { type: "integer" }],
+    [
+      "by a chain, with what stands beside",
+      { $ref: "#/$defs/a", title: "T" },
+      { $defs: { a: { $ref: "#/$defs/b", description: "D" }, b: { type: "string", title: "B" } } },
+      { type: "string", title: "T", description: "D" },
+    ],
+    ["by a name with what a path is made of", { $ref: "#/$defs/a~1b~0" }, { $defs: { "a/b~": { type: "boolean" } } }, { type: "boolean" }],
+  ])("is found %s", (_how, property, beside, shown) => {
+    expect(formOfField(property, beside)).toStrictEqual(shown);
+  });
+
+  test("is not found by a reference that only ends like one", () => {
+    const schema = { type: "object", $defs: { size: { type: "integer" } }, properties: { field: { $ref: "x/$defs/size" } } };
+    expect(violationsOf(schema)).toMatchObject([{ path: "/field", message: expect.stringContaining("no type that forms know") }]);
+  });
+
+  test("has no fields and nothing that is required where it says nothing of them", () => {
+    expect(formSchema("question", { type: "object" })).toStrictEqual({ type: "object", properties: {} });
+    expect(formSchema("question", { type: "object", properties: {}, required: [] })).toStrictEqual({ type: "object", properties: {} });
+    expect(formSchema("question", { type: "object", properties: {}, required: "a" })).toStrictEqual({ type: "object", properties: {} });
+    const root = { $ref: "#/$defs/form", $defs: { form: { type: "object", properties: { a: { type: "string" } }, required: ["a"] } } };
+    expect(formSchema("question", root)).toStrictEqual({ type: "object", properties: { a: { type: "string" } }, required: ["a"] });
+  });
+});
+
 describe("what cannot be asked is refused, naming the field and the way out", () => {
-  test.each([
-    ["a nested object", { type: "object", properties: { street: { type: "string" } } }, /nested object: forms are flat/],
-    ["a free list", { type: "array", items: { type: "string" } }, /list of something else than choices/],
-    ["null", { type: ["string", "null"] }, /forms have no null, so make the field optional/],
-    ["null among alternatives", { anyOf: [{ type: "string" }, { type: "null" }] }, /forms have no null/],
-    ["numbers to choose from", { enum: [1, 2] }, /choose among strings/],
-    ["several types", { anyOf: [{ type: "string" }, { type: "number" }] }, /alternatives of several types/],
-    ["no type", {}, /no type that forms know/],
+  const nested = "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
+  const list = "is a list of something else than choices: forms know lists of an enum only, so take one text and split it, or ask again";
+  const nullable = "can be null: forms have no null, so make the field optional instead";
+  const numbers = "has choices that are not texts: forms choose among strings";
+  const several = "has alternatives of several types: give each its own optional field, or use an enum of strings";
+  const unknown = "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
+  const secret = "has the format password: a secret must not pass through the client, so use url mode";
+  const pattern =
+    "has a pattern that is not valid with the flag u, by which forms are judged: escape a hyphen next to a class, as in [\\w\\-.]";
+  const flat = "must be one flat object, such as z.object({ … }): MCP forms have no other shape";
+
+  test.each<[string, JsonObject[string], string]>([
+    ["a nested object", { type: "object", properties: { street: { type: "string" } } }, nested],
+    ["a free list", { type: "array", items: { type: "string" } }, list],
+    ["a list of anything", { type: "array" }, list],
+    ["a list of several kinds", { type: "array", items: [{ enum: ["a"] }] }, list],
+    ["null", { type: ["string", "null"] }, nullable],
+    ["null among alternatives", { anyOf: [{ type: "string" }, { type: "null" }] }, nullable],
+    ["null as one of them", { oneOf: [{ type: "string" }, { type: "null" }] }, nullable],
+    ["numbers to choose from", { enum: [1, 2] }, numbers],
+    ["texts and numbers to choose from", { enum: ["a", 2], enumNames: ["A", "2"] }, numbers],
+    ["a number that is the only choice", { const: 1 }, numbers],
+    ["several types", { anyOf: [{ type: "string" }, { type: "number" }] }, several],
+    ["several types in a list", { type: ["string", "number"] }, several],
+    ["alternatives that are no schemas", { anyOf: [5, null] }, several],
+    ["no type", {}, unknown],
+    ["a type of its own", { type: "date" }, unknown],
+    ["null alone", { type: "null" }, unknown],
+    ["no schema", true, "must be a schema"],
+    ["a list in place of a schema", ["string"], "must be a schema"],
+    ["a password by its format", { type: "string", format: "password" }, secret],
+    ["a pattern that forms cannot judge", { type: "string", pattern: "^[\\w-.]+$" }, pattern],
+    ["a reference to nowhere", { $ref: "#/$defs/none" }, unknown],
+    ["a reference through what is no object", { $ref: "#/type/more" }, unknown],
+    ["a reference to elsewhere", { $ref: "https://elsewhere.example/#/a" }, unknown],
+    ["a reference to itself", { $ref: "#/properties/field" }, unknown],
   ])("%s", (_what, property, message) => {
-    expect(violationsOf({ type: "object", properties: { field: property } })).toEqual([
-      { path: "/field", message: expect.stringMatching(message) },
+    expect(violationsOf({ type: "object", properties: { field: property } })).toStrictEqual([{ path: "/field", message }]);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["a text", { type: "string" }],
+    ["fields that are a list", { type: "object", properties: [] }],
+    ["fields that are a text", { type: "object", properties: "a" }],
+    ["no type", { properties: {} }],
+  ])("what is not an object at all: %s", (_what, schema) => {
+    expect(violationsOf(schema)).toStrictEqual([{ path: "", message: flat }]);
+  });
+
+  test("every field that is wrong is named, in the message as well", () => {
+    const schema = { type: "object", properties: { list: { type: "array" }, "a/b~": { type: "object" }, fine: { type: "string" } } };
+    expect(violationsOf(schema)).toStrictEqual([
+      { path: "/list", message: list },
+      { path: "/a~1b~0", message: nested },
     ]);
-  });
-
-  test("what is not an object at all", () => {
-    expect(violationsOf({ type: "string" })).toEqual([{ path: "", message: expect.stringMatching(/one flat object/) }]);
-  });
-
-  test("a password by its format", () => {
-    expect(violationsOf({ type: "object", properties: { login: { type: "string", format: "password" } } })).toEqual([
-      { path: "/login", message: expect.stringMatching(/use url mode/) },
-    ]);
-  });
-
-  test("every field that is wrong is named", () => {
-    expect(
-      violationsOf({ type: "object", properties: { list: { type: "array" }, "a/b": { type: "object" }, fine: { type: "string" } } }),
-    ).toMatchObject([{ path: "/list" }, { path: "/a~1b" }]);
+    expect(() => formSchema("question", schema)).toThrow(`the ask "question" cannot be put: /list ${list}; /a~1b~0 ${nested}`);
+    expect(() => formSchema("question", { type: "string" })).toThrow(`the ask "question" cannot be put: its schema ${flat}`);
   });
 });

@@ -1,6 +1,7 @@
-import { DEFAULT_SETTINGS } from "@parley/core";
+import { type ChildEnd, DEFAULT_SETTINGS, type JsonObject } from "@parley/core";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { type CallOptions, createCall } from "./call.ts";
 import { ChildFailed, type Context, defineTool, ParleyError, TimedOut, ToolError, Withdrawn } from "./index.ts";
 import { decline, runTool, startTool } from "./testing.ts";
 
@@ -21,6 +22,70 @@ const shout = defineTool({ name: "shout", input: z.object({ word: z.string() }),
 function calling(run: (ctx: Context) => Promise<string>, name = "caller") {
   return defineTool({ name, run: (_args, ctx) => run(ctx) });
 }
+
+describe("what became of a child", () => {
+  const ending = (end: ChildEnd, options?: CallOptions) => createCall({ callTool: async () => end })("shop/hotel", {}, options);
+  const result = (result: JsonObject): ChildEnd => ({ type: "result", result });
+  const text = { type: "text", text: "Grand" };
+
+  test.each([
+    ["its data, if it has any", { content: [text], structuredContent: { hotel: "Grand" } }, { hotel: "Grand" }],
+    ["its texts, line by line", { content: [text, { type: "image", data: "" }, { type: "text", text: "Oslo" }] }, "Grand\nOslo"],
+    ["nothing but texts", { content: [text, { text: 1 }, "Oslo", null] }, "Grand"],
+    ["nothing, of a result without content", {}, ""],
+    ["nothing, of content that is no list", { content: text }, ""],
+    ["its text, if it says that it has not failed", { content: [text], isError: false }, "Grand"],
+  ] as const)("is %s", async (_what, given, value) => {
+    expect(await ending(result(given as unknown as JsonObject))).toStrictEqual(value);
+  });
+
+  const failed = { name: "ChildFailed", call: "shop.hotel", tool: "shop/hotel", status: "failed" };
+
+  test.each<[string, ChildEnd, object]>([
+    [
+      "with isError",
+      result({ content: [text], isError: true }),
+      { ...failed, reason: "Grand", message: "The tool shop/hotel failed: Grand" },
+    ],
+    [
+      "as an error",
+      { type: "error", error: { code: 1, message: "gone" } },
+      { ...failed, reason: "gone", message: "The tool shop/hotel failed: gone" },
+    ],
+    [
+      "cancelled",
+      { type: "cancelled" },
+      { ...failed, status: "cancelled", reason: "it was cancelled", message: "The tool shop/hotel was stopped: it was cancelled" },
+    ],
+    [
+      "out of time",
+      { type: "timeout" },
+      { name: "TimedOut", ask: "shop.hotel", message: "The tool shop/hotel did not come to its end in time, and was cancelled." },
+    ],
+    ["withdrawn", { type: "withdrawn" }, { name: "Withdrawn", ask: "shop.hotel", message: "The tool gave up calling shop/hotel." }],
+  ])("is an error where it ended %s", async (_how, end, error) => {
+    const { name, message, ...facts } = (await ending(end).catch((thrown: unknown) => thrown)) as Error;
+    expect({ name, message, ...facts }).toStrictEqual(error);
+  });
+});
+
+test("a call hands over the tool, its arguments and the options that it has, under its key", async () => {
+  const asked: unknown[] = [];
+  const call = createCall({
+    async callTool(...given) {
+      asked.push(given);
+      return { type: "cancelled" };
+    },
+  });
+  const { signal } = new AbortController();
+  await call(shout, { word: "a" }).catch(() => undefined);
+  await call("a/b/c", undefined, { key: "own/key", timeout: "1 hour", signal }).catch(() => undefined);
+
+  expect(asked).toStrictEqual([
+    ["shout", { tool: "shout", arguments: { word: "a" } }, {}],
+    ["own/key", { tool: "a/b/c", arguments: {} }, { timeoutMs: 3_600_000, signal }],
+  ]);
+});
 
 describe("ctx.call", () => {
   test("runs another tool as a task of its own, whose questions stand at the caller's", async () => {
@@ -187,17 +252,27 @@ describe("ctx.call", () => {
       expect(running.text).toBe(code);
     });
 
-    test("for a key that means something else", async () => {
+    test.each(["event", "call", "compensation"])("for the key %s, which means something else", async (key) => {
       const running = await runTool(
-        calling((ctx) => ctx.call(shout, { word: "a" }, { key: "event" })),
+        calling((ctx) => ctx.call(shout, { word: "a" }, { key })),
         {},
         { tools: [shout] },
       );
 
       expect(running.error).toMatchObject({
         data: { code: "INVALID_NAME" },
-        message: expect.stringMatching(/"event".*give it another key/),
+        message: `the call of shout cannot have the key "${key}", which has a meaning of its own: give it another key`,
       });
+    });
+
+    test("for arguments that are no plain data", async () => {
+      const running = await runTool(
+        calling((ctx) => ctx.call("shout", { word: 1n } as never).then(String)),
+        {},
+        { tools: [shout] },
+      );
+
+      expect(running.error?.message).toBe("the arguments of the call of shout is not plain data: /word is a bigint");
     });
   });
 

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { catalogue, VERSIONS_MAX } from "./catalogue.ts";
+import { DefinitionError } from "./failures.ts";
+import { defineModule } from "./module.ts";
 import { definePrompt } from "./prompt.ts";
 import { defineResource, defineResourceTemplate } from "./resource.ts";
 import { defineTool } from "./tool.ts";
@@ -24,12 +26,40 @@ test("the same definition from two modules counts once", () => {
   expect(catalogue({ tool }, { default: tool }).tools.size).toBe(1);
 });
 
-test("two definitions of one name are refused by name", () => {
-  expect(() => catalogue(tool, defineTool({ name: "z-tool", run: () => "other" }))).toThrow("two definitions of the tool z-tool");
+test.each([
+  ["tool z-tool", tool, defineTool({ name: "z-tool", run: () => "other" }), "give one another name, or another version"],
+  ["prompt a-prompt", prompt, definePrompt({ name: "a-prompt", run: () => "" }), "give one another name"],
+  ["resource test://page", page, defineResource({ uri: "test://page", name: "other", read: () => "" }), "give one another name"],
+  [
+    "resource template test://pages/{id}",
+    pages,
+    defineResourceTemplate({ uriTemplate: "test://pages/{id}", name: "other", read: () => "" }),
+    "give one another name",
+  ],
+  ["module pool", defineModule({ name: "pool", start: () => 1 }), defineModule({ name: "pool", start: () => 2 }), "give one another name"],
+])("two definitions of the %s are refused by name", (what, one, other, remedy) => {
+  expect(() => catalogue(one, one)).not.toThrow();
+  expect(() => catalogue(one, other)).toThrow(new DefinitionError(`two definitions of the ${what}: ${remedy}`));
 });
 
-test("a module without definitions is refused", () => {
-  expect(() => catalogue(tool, { helper: () => 1 })).toThrow("source 2 holds no tool, prompt or resource");
+test.each<[string, unknown]>([
+  ["without definitions", { helper: () => 1 }],
+  ["that hides them in an object", { deep: { tool } }],
+  ["of nothing", null],
+  ["that is a text", "tools"],
+  ["that is empty", []],
+])("a source %s is refused", (_what, source) => {
+  expect(() => catalogue(tool, source as never)).toThrow(
+    new DefinitionError("source 2 holds no tool, prompt or resource: export what defineTool and its siblings return"),
+  );
+});
+
+test("what is exported is gathered by name, whatever the order, and the default export first", () => {
+  const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => defineTool({ name, run: () => "" }));
+  expect([...catalogue({ c, d, a, b }).tools.keys()]).toStrictEqual(["a", "b", "c", "d"]);
+  expect([...catalogue({ a, b, default: d, c }).tools.keys()]).toStrictEqual(["d", "a", "b", "c"]);
+  expect([...catalogue({ default: d, c, a }).tools.keys()]).toStrictEqual(["d", "a", "c"]);
+  expect([...catalogue({ nested: [[[b]], a] }).tools.keys()]).toStrictEqual(["b", "a"]);
 });
 
 test.each(["", "has space", "ü", "x".repeat(65)])("the name %j is refused", (name) => {
@@ -53,7 +83,9 @@ test("of several versions of a tool the newest is the tool, and the others are b
 test("as many versions as a tool may have, and one more", () => {
   const all = Array.from({ length: VERSIONS_MAX }, (_, index) => versioned(String(index)));
   expect(catalogue(all).tools.get("ship")?.older).toHaveLength(VERSIONS_MAX - 1);
-  expect(() => catalogue(all, versioned("more"))).toThrow(`more than ${VERSIONS_MAX} versions`);
+  expect(() => catalogue(all, versioned("more"))).toThrow(
+    new DefinitionError("the tool ship has more than 32 versions: remove those that no task has"),
+  );
   expect(versioned("x".repeat(32)).version).toHaveLength(32);
   for (const wrong of ["", "x".repeat(33), "a b", "ü"]) expect(() => versioned(wrong)).toThrow(/the version .* is not allowed/);
 });

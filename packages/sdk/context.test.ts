@@ -1,5 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import type { Effects, JsonObject, Settled } from "@parley/core";
+import { createContext } from "./context.ts";
 import {
   type Context,
   type FormAsk,
@@ -11,6 +13,7 @@ import {
   TimedOut,
   ToolError,
   defineTool,
+  jsonSchema,
 } from "./index.ts";
 import { accept, cancel, decline, runTool, startTool, timeout, unavailable } from "./testing.ts";
 
@@ -20,6 +23,18 @@ function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn | void>) {
 
 function asking<S extends Schema>(ask: FormAsk<S>) {
   return tool(async (ctx) => JSON.stringify(await ctx.elicit("question", ask)));
+}
+
+/** A context over effects of which a test gives those that it needs. */
+function over(effects: Partial<Effects>) {
+  const asked: unknown[] = [];
+  const ask: Effects["ask"] = async (...given) => {
+    asked.push(given);
+    return effects.ask ? await effects.ask(...given) : { action: "cancel" };
+  };
+  const { signal } = new AbortController();
+  const call = { principal: "ann", capabilities: {} };
+  return { asked, ctx: createContext({ taskId: "task", call, signal, ...effects, ask } as Effects) };
 }
 
 const COUNT = z.object({ count: z.int().min(1).max(20) });
@@ -66,7 +81,10 @@ describe("elicit", () => {
     const running = await startTool(asking({ message: "How many?", schema: even }));
     while (running.task.status === "input_required") await running.answer({ [running.task.asks[0]!.key]: { count: 3 } });
     expect(running.task.run).toBe(11);
-    expect(running.task.outcome).toMatchObject({ type: "error", error: { message: expect.stringMatching(/answered 10 times/) } });
+    expect(running.error).toMatchObject({
+      message: 'the ask "question" was answered 10 times, and never as its schema wants',
+      data: { code: "INVALID_ANSWER", violations: [{ path: "/count", message: "must be even" }] },
+    });
   });
 
   test("throws what became of the question", async () => {
@@ -106,14 +124,53 @@ describe("elicit", () => {
   });
 
   test.each([
-    ["a nested object", { schema: z.object({ address: z.object({ street: z.string() }) }) }, "/address"],
-    ["a secret", { schema: z.object({ password: z.string() }) }, "/password"],
-    ["what has no JSON Schema", { schema: z.object({ at: z.date() }) }, ""],
-    ["a default that its own schema refuses", { schema: COUNT, onTimeout: { default: { count: 0 } } }, "/onTimeout/default/count"],
-  ])("puts no question with %s", async (_what, ask, path) => {
+    [
+      "a nested object",
+      { schema: z.object({ address: z.object({ street: z.string() }) }) },
+      "/address",
+      /^the ask "question" cannot be put: \/address is a nested object/,
+    ],
+    ["a secret", { schema: z.object({ password: z.string() }) }, "/password", /\/password /],
+    ["what has no JSON Schema", { schema: z.object({ at: z.date() }) }, "", /^the ask "question" has no JSON Schema: /],
+    ["a pattern that could block", { schema: z.object({ code: z.string().regex(/^(a+)+$/) }) }, "/code", /^the ask "question": \/code /],
+    [
+      "a default that its own schema refuses",
+      { schema: COUNT, onTimeout: { default: { count: 0 } } },
+      "/onTimeout/default/count",
+      /^the ask "question" has a default that its own schema refuses: \/onTimeout\/default\/count Too small/,
+    ],
+    [
+      "several people where only the caller is asked",
+      { schema: COUNT, quorum: 2 },
+      "/quorum",
+      /^the ask cannot be put: \/quorum needs several people, and the question is put to the caller alone: say in `to` who may accept$/,
+    ],
+  ])("puts no question with %s", async (_what, ask, path, message) => {
     const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));
     expect(run.asks).toEqual([]);
-    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path }] } });
+    expect(run.error).toMatchObject({
+      message: expect.stringMatching(message),
+      data: { code: "INVALID_ASK", violations: [{ path }] },
+    });
+  });
+
+  test("puts no question that nobody could answer", async () => {
+    const run = await runTool(asking({ message: "?", schema: COUNT, not: "caller" }));
+    expect(run.error).toMatchObject({ message: "nobody could answer: `not` leaves out the caller, and `to` names nobody else" });
+  });
+
+  test("throws what a schema throws that is a mistake of another kind", async () => {
+    const { ctx } = over({});
+    await expect(ctx.elicit("question", { message: "?", schema: { "~standard": undefined } as never })).rejects.toThrow(TypeError);
+  });
+
+  test("converts a schema that is a constant once, in all runs", async () => {
+    let converted = 0;
+    const input = () => ({ type: "object", properties: { n: { type: "integer", minimum: (converted += 1) } } });
+    const { "~standard": standard } = jsonSchema({ type: "object" });
+    const constant: Schema<JsonObject> = { "~standard": { ...standard, jsonSchema: { input, output: input } } };
+    const run = await runTool(asking({ message: "?", schema: constant }), {}, { answers: { question: { n: 1 } }, crashAt: "every" });
+    expect([run.text, converted]).toStrictEqual(['{"n":1}', 1]);
   });
 
   test("sends the person to a page and waits for their consent", async () => {
@@ -125,6 +182,8 @@ describe("elicit", () => {
     const run = await runTool(connecting, {}, { answers: { connect: accept } });
     expect(run.asks).toMatchObject([{ request: { type: "url", url: "https://accounts.example/go?state=1" } }]);
     expect(run.text).toBe("connected");
+    const written = tool((ctx) => ctx.elicit("connect", { message: "Connect", url: "HTTPS://Accounts.example:443" }));
+    expect((await startTool(written)).asks).toMatchObject([{ request: { url: "https://accounts.example/" } }]);
   });
 
   describe("who may answer", () => {
@@ -272,7 +331,8 @@ describe("step", () => {
         return "loaded";
       }),
     );
-    expect(run.result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/\/rows is a Map/) }] });
+    expect(run.text).toBe('the result of step "load" is not plain data: /rows is a Map');
+    expect(run.result).toMatchObject({ isError: true });
   });
 
   test("a ToolError in it is the tool's word to the model", async () => {
@@ -306,11 +366,12 @@ describe("time, chance and reports", () => {
   test("time, chance and ids are the same on every replay", async () => {
     const drawn: string[] = [];
     const drawing = tool(async (ctx) => {
-      drawn.push(JSON.stringify([ctx.now(), ctx.random(), ctx.uuid(), ctx.uuid()]));
+      const chance = ctx.random();
+      drawn.push(JSON.stringify([ctx.now(), chance, ctx.uuid(), ctx.uuid()]));
       await ctx.sleep("pause", "1 day");
-      return "done";
+      return String(chance >= 0 && chance < 1);
     });
-    await runTool(drawing);
+    expect((await runTool(drawing)).text).toBe("true");
     expect(drawn).toHaveLength(2);
     expect(drawn[0]).toBe(drawn[1]);
   });
@@ -352,6 +413,94 @@ describe("time, chance and reports", () => {
     expect(running.task.status).toBe("cancelled");
     expect(signal).toBeInstanceOf(AbortSignal);
     expect((await runTool(knowing, {}, { principal: "ada", capabilities: { roots: true } })).text).toBe('ada {"roots":true}');
+  });
+});
+
+describe("what core is given, and gives", () => {
+  const form = { message: "?", schema: COUNT };
+  const page = { message: "?", url: "https://pay.example/" };
+
+  test("steps have the options that they have", async () => {
+    const options: unknown[] = [];
+    const { ctx } = over({ step: async (_name, _work, given) => void options.push(given) });
+    await ctx.step("plain", () => 1);
+    await ctx.step("patient", () => 1, { attempts: 3, backoff: "2s", timeout: "1 minute" });
+    await ctx.step("waiting", () => 1, { backoff: 0 });
+    expect(options).toStrictEqual([{}, { attempts: 3, backoffMs: 2_000, timeoutMs: 60_000 }, { backoffMs: 0 }]);
+  });
+
+  test("announcements go on as they are, and what is logged must be plain data", () => {
+    const told: unknown[] = [];
+    const { ctx } = over({ announce: (announcement) => void told.push(announcement), report: (item) => void told.push(item) });
+    ctx.announce({ type: "tools" } as never);
+    ctx.log("debug", { n: 1 });
+    expect(told).toStrictEqual([{ type: "tools" }, { type: "log", level: "debug", data: { n: 1 } }]);
+    expect(() => ctx.log("info", { at: new Map() })).toThrow("log data is not plain data: /at is a Map");
+    expect(() => ctx.emit("toast", { at: new Map() })).toThrow("the emitted toast is not plain data: /at is a Map");
+  });
+
+  test("asks are put with what they have", async () => {
+    const { ctx, asked } = over({ ask: async () => ({ action: "cancel" }) });
+    const hints = { color: "red" };
+    await ctx.ask("form", { ...form, hints, timeout: "1 minute", onTimeout: "decline", to: "tenant", not: "caller" });
+    await ctx.ask("plain", { ...form, quorum: 1 } as never);
+    await ctx.ask("page", { ...page, hints, completedBy: "event", to: { people: ["ada"] } });
+    await ctx.ask("visit", { ...page, hints, returnTo: "back" });
+    const schema = { type: "object", properties: { count: { type: "integer", minimum: 1, maximum: 20 } }, required: ["count"] };
+    expect(asked).toStrictEqual([
+      [
+        "form",
+        { type: "form", message: "?", schema, hints },
+        { timeoutMs: 60_000, onTimeout: "decline", audience: { to: "tenant", not: "caller" } },
+      ],
+      ["plain", { type: "form", message: "?", schema }, {}],
+      ["page", { type: "url", message: "?", url: page.url, hints, completedBy: "event" }, { audience: { to: { people: ["ada"] } } }],
+      ["visit", { type: "url", message: "?", url: "", page: { kind: "visit", url: page.url, returnTo: "back" }, hints }, {}],
+    ]);
+  });
+
+  test.each<[string, Settled, object, object]>([
+    ["a page that was agreed to", { action: "accept" }, page, { action: "accept", content: undefined }],
+    [
+      "a page that was come back from",
+      { action: "accept", content: { query: { a: "1" } } },
+      { ...page, returnTo: "back" },
+      { action: "accept", content: { a: "1" } },
+    ],
+    [
+      "a page that was come back from with nothing",
+      { action: "accept", content: {} },
+      { ...page, returnTo: "back" },
+      { action: "accept", content: {} },
+    ],
+    ["a page that was not gone to", { action: "decline" }, { ...page, returnTo: "back" }, { action: "decline" }],
+    ["a form that was declined", { action: "decline" }, form, { action: "decline" }],
+    ["a form that nobody answered", { action: "timeout" }, form, { action: "timeout" }],
+    ["a form without a quorum", { action: "timeout", accepted: [] } as never, form, { action: "timeout" }],
+    [
+      "a form that too few accepted",
+      { action: "timeout", accepted: [] } as never,
+      { ...form, to: "tenant", quorum: 2 },
+      { action: "timeout", accepted: 0, quorum: 2 },
+    ],
+    [
+      "a form that one declined, of several",
+      { action: "decline", accepted: [] } as never,
+      { ...form, to: "tenant", quorum: 2 },
+      { action: "decline" },
+    ],
+  ])("an ask returns what became of %s", async (_what, settled, ask, result) => {
+    const { ctx } = over({ ask: async () => settled });
+    expect(await ctx.ask("question", ask as never)).toStrictEqual(result);
+  });
+
+  test("an answer of the wrong kind is a defect", async () => {
+    const reply = over({ ask: async () => ({ action: "reply", result: {} }) }).ctx;
+    await expect(reply.ask("question", form)).rejects.toThrow(new Error("an ask was answered by reply"));
+    const accepting = over({ ask: async () => ({ action: "accept", content: {} }) }).ctx;
+    await expect(accepting.roots()).rejects.toThrow(new Error("an ask was answered by accept"));
+    const empty = over({ ask: async () => ({ action: "reply", result: {} }) }).ctx;
+    expect(await empty.roots()).toStrictEqual([]);
   });
 });
 

@@ -478,10 +478,10 @@ interface Form {
 }
 
 /** A tool whose schemas are constants has each converted once and not in every run. Plain JSON Schema is left out: its author may change it. */
-const forms = new WeakMap<Schema, Form>();
+const forms = new WeakMap<object, Form>();
 
 function formOf(name: string, given: Schema | JsonObject): Form {
-  const known = isSchema(given) ? forms.get(given) : undefined;
+  const known = forms.get(given);
   if (known) return known;
   try {
     const schema = isSchema(given) ? given : jsonSchema(given);
@@ -518,7 +518,7 @@ interface GivenOptions {
   readonly quorum?: number | undefined;
 }
 
-function askOptions({ timeout, onTimeout, signal, to = "caller", not, quorum }: GivenOptions): AskOptions {
+function askOptions({ timeout, onTimeout, signal, to, not, quorum }: GivenOptions): AskOptions {
   return present({
     timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
     onTimeout,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { JsonObject, ParleyError } from "@parley/core";
+import { leastContent } from "./dry-run.ts";
 import { type Context, type Secret, type ToolGenerator, defineTool, dryRun } from "./index.ts";
 
 function asking(run: (ctx: Context) => ToolGenerator | Promise<string>) {
@@ -82,13 +84,32 @@ describe("a dry run", () => {
     ]);
   });
 
-  test.each<[string, Parameters<typeof asking>[0], RegExp, number]>([
-    ["that throws", (ctx) => ctx.text("q", { message: "?" }).then(() => Promise.reject(new Error("broken"))), /^broken$/, 1],
-    ["whose answer must be given", (ctx) => ctx.text("q", { message: "?", pattern: "^A$" }), /no answer could be made up for "q"/, 1],
+  test.each<[string, Parameters<typeof asking>[0], string, number]>([
+    ["that throws", (ctx) => ctx.text("q", { message: "?" }).then(() => Promise.reject(new Error("broken"))), "broken", 1],
+    [
+      "that throws what is no error",
+      () => {
+        throw "broken"; // oxlint-disable-line no-throw-literal, typescript/only-throw-error -- what a tool may do
+      },
+      "broken",
+      0,
+    ],
+    [
+      "that says that it failed",
+      () => ({ content: [{ type: "text", text: "one" }, { type: "image" }, { type: "text", text: "two" }], isError: true }) as never,
+      "one\n\ntwo",
+      0,
+    ],
+    [
+      "whose answer must be given",
+      (ctx) => ctx.text("q", { message: "?", pattern: "^A$" }),
+      'no answer could be made up for "q": give one in answers',
+      1,
+    ],
     [
       "whose schema wants more than its form says",
       (ctx) => ctx.date("q", { message: "?", min: "2027-01-01" }),
-      /refuses the answer that was made up for "q"/,
+      'it refuses the answer that was made up for "q": give one in answers',
       1,
     ],
     [
@@ -96,7 +117,7 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.text("q", { message: "?" });
       },
-      /asks 100 times/,
+      "it asks 100 times and more",
       100,
     ],
     [
@@ -104,14 +125,270 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.step("s", () => 1);
       },
-      /10000 things/,
+      "it does 10000 things and more",
       0,
     ],
-    ["that begins again", (ctx) => ctx.restart({}), /begins again/, 0],
-    ["that asks wrongly", (ctx) => ctx.text("q", { message: "" }), /cannot be put/, 0],
+    [
+      "that sleeps without end",
+      async (ctx) => {
+        for (;;) await ctx.sleep("s", "1 day");
+      },
+      "it does 10000 things and more",
+      0,
+    ],
+    [
+      "that calls without end",
+      async (ctx) => {
+        for (;;) await ctx.call("other", {});
+      },
+      "it does 10000 things and more",
+      0,
+    ],
+    ["that begins again", (ctx) => ctx.restart({}), "it begins again", 0],
+    ["that asks wrongly", (ctx) => ctx.text("q", { message: "" }), 'the ask "q" cannot be put: /message must be what the person reads', 0],
+    [
+      "that waits for what cannot be made up",
+      (ctx) =>
+        ctx
+          .event("paid", { schema: { type: "number" } })
+          .received()
+          .then(String),
+      'nothing could be made up that is told of the event "paid": give it in answers',
+      0,
+    ],
   ])("of a tool %s says so", async (_what, run, stopped, asked) => {
     const plan = await dryRun(asking(run));
-    expect(plan.stopped).toMatch(stopped);
+    expect(plan.stopped).toBe(stopped);
     expect(plan.asks).toHaveLength(asked);
+  });
+
+  test("ends as many questions and things as it may be, and no sooner", async () => {
+    const times = (count: number, work: (ctx: Context) => Promise<unknown>) =>
+      asking(async (ctx) => {
+        for (let n = 0; n < count; n += 1) await work(ctx);
+        return "x";
+      });
+    const questions = await dryRun(times(99, (ctx) => ctx.text("q", { message: "?" })));
+    expect([questions.asks.length, questions.asks.at(-1)?.name, questions.stopped]).toStrictEqual([99, "q#99", undefined]);
+    const things = await dryRun(times(10_000, (ctx) => ctx.step("s", () => 1)));
+    expect([things.steps.length, things.steps.at(-1), things.stopped]).toStrictEqual([10_000, "s#10000", undefined]);
+  });
+
+  test("refuses arguments that the tool would not take, and says which", async () => {
+    const tool = defineTool({ name: "tool", input: z.object({ n: z.int() }), run: () => "" });
+    const refused = (await dryRun(tool, { n: "x" }).catch((error: unknown) => error)) as ParleyError;
+    expect([refused.code, refused.message, refused.violations]).toStrictEqual([
+      "INVALID_ARGUMENTS",
+      "invalid arguments for tool tool",
+      [{ path: "/n", message: "Invalid input: expected number, received string" }],
+    ]);
+  });
+
+  test("has facts of its own, the same each time", async () => {
+    let seen: unknown;
+    const tool = asking(async (ctx) => {
+      const before = ctx.now();
+      await ctx.sleep("nap", "1 day");
+      const event = ctx.event("paid");
+      seen = [
+        ctx.taskId,
+        ctx.principal,
+        ctx.capabilities,
+        ctx.signal.aborted,
+        before,
+        ctx.now(),
+        ctx.random(),
+        ctx.uuid(),
+        ctx.patched("new"),
+        ctx.answeredBy("q"),
+        event.token,
+        event.url,
+        await event.received(),
+      ];
+      ctx.deprecatePatch("new");
+      ctx.status("working");
+      ctx.progress(1);
+      ctx.immediateResponse("text");
+      ctx.announce({ type: "tools" } as never);
+      return "x";
+    });
+    expect(await dryRun(tool)).toStrictEqual({ asks: [], steps: [] });
+    expect(seen).toStrictEqual([
+      "dry-run",
+      "dry-run",
+      { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true },
+      false,
+      new Date("2026-01-01T00:00:00Z"),
+      new Date("2026-01-02T00:00:00Z"),
+      0.5,
+      "00000000-0000-4000-8000-000000000000",
+      true,
+      { principal: "dry-run", isCaller: true },
+      "dry-run",
+      "https://parley.invalid/events/dry-run",
+      {},
+    ]);
+    await dryRun(tool, {}, { now: new Date("2027-01-01T00:00:00Z"), answers: { paid: { amount: 1 } } });
+    expect(seen).toMatchObject({ 4: new Date("2027-01-01T00:00:00Z"), 5: new Date("2027-01-02T00:00:00Z"), 12: { amount: 1 } });
+  });
+
+  test("gives what steps and calls are said to give, by their key or by their name", async () => {
+    const tool = asking(async (ctx) => {
+      const steps = [await ctx.step("s", () => 1), await ctx.step("s", () => 1), await ctx.step("none", () => 1)];
+      const calls = [
+        await ctx.call("data", {}),
+        await ctx.call("text", {}),
+        await ctx.call("text", {}),
+        await ctx.call("list", {}),
+        await ctx.call("nothing", {}),
+        await ctx.call("none", {}),
+      ];
+      throw new Error(JSON.stringify([steps, calls]));
+    });
+    const results = { s: 1, "s#2": 2, data: { a: 1 }, text: "one", "text#2": "two", list: [1], nothing: null };
+    const { steps, stopped } = await dryRun(tool, {}, { steps: results });
+    expect(JSON.parse(stopped ?? "")).toStrictEqual([
+      [1, 2, null],
+      [{ a: 1 }, "one", "two", "", "", ""],
+    ]);
+    expect(steps).toStrictEqual(["s", "s#2", "none"]);
+  });
+
+  test("names what is asked and done in branches, which nest, and begin beside each other", async () => {
+    const tool = asking(async (ctx) => {
+      await Promise.all(
+        ["a", "b"].map((key) =>
+          ctx.branch(key, async () => {
+            const inner = ctx.branch("c", async () => ctx.step("s", () => 1));
+            const beside = ctx.step("s", () => 1);
+            await Promise.all([inner, beside]);
+          }),
+        ),
+      );
+      await ctx.step("s", () => 1);
+      return "x";
+    });
+    expect((await dryRun(tool)).steps).toStrictEqual(["a/c/s", "a/s", "b/c/s", "b/s", "s"]);
+  });
+
+  test("shows the client's own questions by their kind, and makes their answers up", async () => {
+    const tool = asking(async (ctx) => {
+      const made = await ctx.sample("model", { messages: [], maxTokens: 1 });
+      const given = await ctx.sample("given", { messages: [], maxTokens: 1 });
+      throw new Error(JSON.stringify([made, given, await ctx.roots()]));
+    });
+    const { asks, stopped } = await dryRun(tool, {}, { answers: { given: "Paris" } });
+    expect(asks).toStrictEqual([
+      { name: "model", type: "sampling" },
+      { name: "given", type: "sampling" },
+      { name: "roots", type: "roots" },
+    ]);
+    const reply = (text: string) => ({ role: "assistant", content: { type: "text", text }, model: "dry-run" });
+    expect(JSON.parse(stopped ?? "")).toStrictEqual([reply(""), reply("Paris"), []]);
+  });
+
+  test("passes every page of Parley's own with what it would have taken", async () => {
+    const url = "https://shop.example/pay";
+    const tool = asking(async (ctx) => {
+      const secret = await ctx.secret("secret", { message: "S" });
+      const grant = await ctx.oauth("grant", { message: "G", provider: "google", scopes: ["read"] });
+      const file = await ctx.file("file", { message: "F" });
+      const query = await ctx.url("visit", { message: "V", url, returnTo: "back" });
+      const content = await new Response(await ctx.openFile(file)).text();
+      const page = await ctx.elicit("page", { message: "P", url });
+      throw new Error(
+        JSON.stringify([
+          await secret.reveal(),
+          grant.provider,
+          grant.scopes,
+          await grant.accessToken(),
+          file,
+          query,
+          content,
+          page ?? "none",
+        ]),
+      );
+    });
+    const { asks, stopped } = await dryRun(tool);
+    expect(JSON.parse(stopped ?? "")).toStrictEqual([
+      "left on the page of dry-run",
+      "google",
+      ["read"],
+      "token for dry-run",
+      { id: "dry-run", name: "made-up", type: "application/octet-stream", size: 7, sha256: "" },
+      {},
+      "made up",
+      "none",
+    ]);
+    expect(asks).toStrictEqual([
+      { name: "secret", type: "url", message: "S", url: "" },
+      { name: "grant", type: "url", message: "G", url: "" },
+      { name: "file", type: "url", message: "F", url: "" },
+      { name: "visit", type: "url", message: "V", url },
+      { name: "page", type: "url", message: "P", url },
+    ]);
+  });
+
+  test("makes up the acceptance of as many as must accept", async () => {
+    const schema = z.object({ note: z.string().default("-") });
+    const tool = asking(async (ctx) => {
+      throw new Error(JSON.stringify(await ctx.elicit("pay", { message: "?", schema, to: { groups: ["finance"] }, quorum: 2 })));
+    });
+    const { asks, stopped } = await dryRun(tool);
+    const at = "2026-01-01T00:00:00.000Z";
+    expect(JSON.parse(stopped ?? "")).toStrictEqual([
+      { principal: "dry-run 1", isCaller: false, content: { note: "-" }, at },
+      { principal: "dry-run 2", isCaller: false, content: { note: "-" }, at },
+    ]);
+    expect(asks).toMatchObject([{ name: "pay", audience: { to: { groups: ["finance"] }, quorum: 2 } }]);
+  });
+});
+
+describe("the least that fits a form", () => {
+  test.each<[string, JsonObject, unknown]>([
+    ["yes", { type: "boolean" }, true],
+    ["its default", { type: "boolean", default: false }, false],
+    ["zero", { type: "number" }, 0],
+    ["the least number", { type: "integer", minimum: 3, maximum: 5 }, 3],
+    ["the most, below zero", { type: "number", maximum: -2 }, -2],
+    ["zero, where more may be", { type: "number", maximum: 2 }, 0],
+    ["the first choice", { enum: ["a", "b"] }, "a"],
+    ["as many choices as must be", { type: "array", minItems: 2, items: { enum: ["a", "b", "c"] } }, ["a", "b"]],
+    ["no choice, where none must be", { type: "array", items: { enum: ["a"] } }, []],
+    ["a character", { type: "string" }, "x"],
+    ["as many as must be", { type: "string", minLength: 3 }, "xxx"],
+    ["none, where none must be", { type: "string", minLength: 0 }, ""],
+    ["as many as are worth it", { type: "string", minLength: 10_001 }, "x".repeat(10_000)],
+    ["a day", { type: "string", format: "date", minLength: 3 }, "2026-01-01"],
+    ["a moment", { type: "string", format: "date-time" }, "2026-01-01T00:00:00Z"],
+    ["an address", { type: "string", format: "email" }, "ada@example.com"],
+    ["a page", { type: "string", format: "uri" }, "https://example.com/"],
+  ])("is %s", (_what, property, least) => {
+    const schema = { type: "object", properties: { field: property, more: { type: "string" } }, required: ["field"] };
+    expect(leastContent(schema)).toStrictEqual({ field: least });
+  });
+
+  test("gives way to what is said: the content, or the value of the one field", async () => {
+    const tool = asking(async (ctx) => {
+      const schema: JsonObject = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, required: ["a"] };
+      const form = { message: "?", schema };
+      const got = [await ctx.elicit("none", form), await ctx.elicit("content", form), await ctx.elicit("value", form)];
+      throw new Error(JSON.stringify(got));
+    });
+    const { stopped } = await dryRun(tool, {}, { answers: { content: { a: "c" }, value: "v" } });
+    expect(JSON.parse(stopped ?? "")).toStrictEqual([{ a: "x" }, { a: "c" }, { a: "v" }]);
+    const several = asking(async (ctx) => {
+      throw new Error(JSON.stringify(await ctx.select("q", { message: "?", options: ["a", "b"], multi: true })));
+    });
+    expect((await dryRun(several, {}, { answers: { q: ["b"] } })).stopped).toBe('["b"]');
+    expect(
+      (
+        await dryRun(
+          asking((ctx) => ctx.elicit("q", { message: "?", schema: { type: "object" } }).then(String)),
+          {},
+          { answers: { q: 1 } },
+        )
+      ).stopped,
+    ).toBe(undefined);
   });
 });

@@ -1,9 +1,11 @@
 /** `ctx.event`: what another system tells of, once, wherever the worker dies. */
-import { eventKey, type JsonObject } from "@parley/core";
+import { type Answer, eventKey, type JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Context } from "./context.ts";
 import { dryRun } from "./dry-run.ts";
+import { createEvent, receivedUnless } from "./event.ts";
+import { jsonSchema, type Schema } from "./schema.ts";
 import { accept, decline, runTool, startTool, timeout } from "./testing.ts";
 import { defineTool } from "./tool.ts";
 
@@ -152,7 +154,10 @@ describe("an event", () => {
     const even = z.object({ amount: z.number().refine((amount) => amount % 2 === 0, "must be even") });
     const run = await startTool(tool(async (ctx) => String((await ctx.event("paid", { schema: even }).received()).amount)));
     await run.tell("paid", { amount: 3 });
-    expect(run.error).toMatchObject({ data: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be even" }] } });
+    expect(run.error).toMatchObject({
+      message: 'what was told of the event "paid" does not fit: /amount must be even',
+      data: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be even" }] },
+    });
   });
 
   test("is no client's to answer, with or without early replies", async () => {
@@ -168,11 +173,83 @@ describe("an event", () => {
     expect(run.text).toBe("1");
   });
 
-  test("whose schema cannot be checked is INVALID_ASK", async () => {
-    const run = await runTool(
-      tool(async (ctx) => JSON.stringify(await ctx.event("paid", { schema: { type: "nothing" } as JsonObject }).received())),
+  const broken = "this is no JSON Schema that can be checked: ";
+
+  test.each<[string, object, string, object]>([
+    ["no JSON Schema", { type: "nothing" }, broken, { path: "", message: expect.stringContaining(broken) }],
+    [
+      "a pattern that could block",
+      z.object({ code: z.string().regex(/^(a+)+$/) }),
+      'the event "paid": /code ',
+      { path: "/code", message: expect.stringContaining("pattern") },
+    ],
+  ])("whose schema cannot be checked is INVALID_ASK: %s", async (_what, schema, message, violation) => {
+    const run = await runTool(tool(async (ctx) => JSON.stringify(await ctx.event("paid", { schema: schema as JsonObject }).received())));
+    expect(run.error).toMatchObject({ message: expect.stringContaining(message), data: { code: "INVALID_ASK", violations: [violation] } });
+  });
+
+  test("whose schema is a mistake of another kind throws what that throws", async () => {
+    let thrown: unknown;
+    await runTool(
+      tool(async (ctx) => {
+        try {
+          ctx.event("paid", { schema: { "~standard": undefined } as never });
+        } catch (error) {
+          thrown = error;
+        }
+        return "";
+      }),
     );
-    expect(run.error).toMatchObject({ data: { code: "INVALID_ASK" } });
+    expect(thrown).toBeInstanceOf(TypeError);
+  });
+
+  test("whose schema is a constant has it converted once, in all runs", async () => {
+    let converted = 0;
+    const { "~standard": standard } = jsonSchema({ type: "object" });
+    const input = () => ({ type: "object", round: (converted += 1) });
+    const constant: Schema<JsonObject> = { "~standard": { ...standard, jsonSchema: { input, output: input } } };
+    const waiting = tool(async (ctx) => {
+      const both = [ctx.event("paid", { schema: constant }), ctx.event("shipped", { schema: constant })];
+      return JSON.stringify(await Promise.all(both.map((event) => event.received())));
+    });
+    const run = await runTool(waiting, {}, { events: { paid: { n: 1 }, shipped: { n: 2 } }, crashAt: "every" });
+    expect([run.text, converted]).toStrictEqual(['[{"n":1},{"n":2}]', 1]);
+  });
+
+  test("that is given up throws Withdrawn, whenever its signal is aborted", async () => {
+    const giving = tool(async (ctx) => {
+      const stop = new AbortController();
+      const late = ctx.event("late", { signal: stop.signal }).received();
+      const early = ctx.event("early", { signal: AbortSignal.abort() }).received();
+      const both = [early, late].map((given) => given.then(String, String));
+      await ctx.sleep("nap", "1 minute");
+      stop.abort();
+      return (await Promise.all(both)).join("\n");
+    });
+    const [early, late] = ["early", "late"].map((name) => `Withdrawn: The tool gave up waiting for "${name}".`);
+    expect((await runTool(giving)).text).toBe(`${early}\n${late}`);
+  });
+
+  test("is handed to the engine with what it has of a schema and of options", () => {
+    const asked: unknown[] = [];
+    const event = createEvent({
+      event(...given) {
+        asked.push(given);
+        return { token: "t", url: "https://parley.test/events/t", answer: new Promise(() => undefined) };
+      },
+    });
+    event("any");
+    event("fails", { schema: PAID, timeout: "1 hour", onTimeout: "fail" });
+    event("throws", { schema: { type: "object" }, onTimeout: "throw" });
+    event("default", { onTimeout: { default: { amount: 7 } } });
+    const signal = expect.any(AbortSignal);
+    const paid = { type: "object", properties: { amount: { type: "number", exclusiveMinimum: 0 } }, required: ["amount"] };
+    expect(asked).toStrictEqual([
+      ["any", { type: "event", schema: {} }, { signal }],
+      ["fails", { type: "event", schema: paid }, { timeoutMs: 3_600_000, onTimeout: "fail", signal }],
+      ["throws", { type: "event", schema: { type: "object" } }, { signal }],
+      ["default", { type: "event", schema: {} }, { onTimeout: { default: { body: { amount: 7 } } }, signal }],
+    ]);
   });
 });
 
@@ -232,11 +309,48 @@ describe("a page that an event completes", () => {
     }
   });
 
+  test("by something else than an event is a mistake", async () => {
+    const mistaken = tool(async (ctx) => {
+      const paid = { ...ctx.event("paid") };
+      return await ctx.url("pay", { message: "Pay.", url: "https://pay.example/1", completedBy: paid }).then(String);
+    });
+    expect((await runTool(mistaken)).text).toBe("completedBy takes what ctx.event gave");
+  });
+
   test("that the person declines gives the event up", async () => {
     const run = await startTool(visiting);
     await run.answer({ pay: decline });
     expect(run.text).toBe('The user declined to answer "pay". The tool stopped there.');
     await expect(run.tell("paid", { amount: 12 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+  });
+
+  const carryingOn = tool(async (ctx) => {
+    const paid = ctx.event("paid", { schema: PAID });
+    const paying = ctx.url("pay", { message: "Please pay.", url: "https://pay.example/1", completedBy: paid });
+    const how = await paying.then(
+      ({ amount }) => `paid ${amount}`,
+      (error: Error) => error.name,
+    );
+    await ctx.confirm("more", { message: "More?" });
+    return how;
+  });
+
+  test("is gone where the tool goes on behind the event", async () => {
+    const run = await startTool(carryingOn);
+    expect(run.task.asks).toMatchObject([{ key: "pay", request: { type: "url", completedBy: "event" } }]);
+    await run.tell("paid", { amount: 12 });
+    expect(run.task.asks.map(({ key }) => key)).toStrictEqual(["more"]);
+    await run.answer({ more: true });
+    expect(run.text).toBe("paid 12");
+  });
+
+  test("leaves nothing to be told of where the tool goes on behind its end", async () => {
+    const run = await startTool(carryingOn);
+    await run.answer({ pay: decline });
+    expect([run.task.status, run.task.events ?? []]).toStrictEqual(["input_required", []]);
+    await expect(run.tell("paid", { amount: 12 })).rejects.toMatchObject({ code: "EVENT_LATE" });
+    await run.answer({ more: true });
+    expect(run.text).toBe("Declined");
   });
 
   test("ends with the event's time", async () => {
@@ -249,6 +363,41 @@ describe("a page that an event completes", () => {
       const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, crashAt });
       expect(run.text).toBe("paid 12");
     }
+  });
+});
+
+describe("an event that is waited for as long as nothing else ends it", () => {
+  function waited(answer?: Answer) {
+    const signals: (AbortSignal | undefined)[] = [];
+    const event = createEvent({
+      event(_name, _request, { signal } = {}) {
+        signals.push(signal);
+        const withdrawn = new Promise<Answer>((resolve) => {
+          signal?.addEventListener("abort", () => resolve({ action: "withdrawn" } as Answer));
+        });
+        return { token: "t", url: "https://parley.test", answer: answer ? Promise.resolve(answer) : withdrawn };
+      },
+    })("paid");
+    return { event, isGivenUp: () => signals.map((signal) => signal?.aborted) };
+  }
+
+  test("is given up at its end, or before it began", async () => {
+    const ended = new AbortController();
+    const { event, isGivenUp } = waited();
+    const waiting = receivedUnless(event, ended.signal).catch(String);
+    expect(isGivenUp()).toStrictEqual([false]);
+    ended.abort();
+    expect(await waiting).toBe('Withdrawn: The tool gave up waiting for "paid".');
+    expect(await receivedUnless(waited().event, AbortSignal.abort()).catch(String)).toMatch(/^Withdrawn/);
+  });
+
+  test("is not given up once it was received", async () => {
+    const ended = new AbortController();
+    const { event, isGivenUp } = waited({ action: "accept", content: { body: 1 } });
+    expect(await receivedUnless(event, ended.signal)).toBe(1);
+    ended.abort();
+    expect(isGivenUp()).toStrictEqual([false]);
+    expect(await receivedUnless(event, undefined)).toBe(1);
   });
 });
 

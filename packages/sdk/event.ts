@@ -71,11 +71,9 @@ export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSi
   if (!known) throw new TypeError("completedBy takes what ctx.event gave");
   const done = new AbortController();
   const visited = visit(done.signal);
-  const received = event.received();
-  // The one that is given up throws that it was.
-  for (const each of [visited, received]) each.catch(() => undefined);
   try {
-    return await Promise.race([received, visited]);
+    // The one that is given up throws that it was, and only the race hears of it.
+    return await Promise.race([event.received(), visited]);
   } finally {
     done.abort();
     known.giveUp();
@@ -122,13 +120,13 @@ interface EventSchema {
 
 let anything: EventSchema | undefined;
 
-/** A schema that is a constant is converted once. */
+/** A schema that is a constant is converted once. Plain JSON Schema is left out: its author may change it. */
 const known = new WeakMap<object, EventSchema>();
 
 function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
   // The first schema that is compiled takes long, and few tools wait for events.
   if (schema === undefined) return (anything ??= { schema: jsonSchema<Json>({}), json: {} });
-  const before = "~standard" in schema ? known.get(schema) : undefined;
+  const before = known.get(schema);
   if (before) return before;
   try {
     const standard = "~standard" in schema ? (schema as Schema) : jsonSchema(schema);

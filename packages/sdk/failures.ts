@@ -5,7 +5,7 @@ import { type AskRequest, type Json, ParleyError, ToolError, type Violation } fr
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
   /** Which fields of a schema are wrong, where that can be said. */
-  readonly violations?: readonly Violation[];
+  declare readonly violations?: readonly Violation[];
   constructor(message: string, options: { readonly cause?: unknown; readonly violations?: readonly Violation[] } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     if (options.violations) this.violations = options.violations;
@@ -42,8 +42,8 @@ export class Cancelled extends Unanswered {
 export class TimedOut extends Unanswered {
   override readonly name = "TimedOut";
   /** Of a question that several people must accept: how many had, and how many must. */
-  readonly accepted?: number;
-  readonly quorum?: number;
+  declare readonly accepted?: number;
+  declare readonly quorum?: number;
   constructor(
     ask: string,
     message = `Nobody answered the question "${ask}" in time. The tool stopped there.`,

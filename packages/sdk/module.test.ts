@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { catalogue } from "./catalogue.ts";
+import { DefinitionError } from "./failures.ts";
 import { defineModule, provide } from "./module.ts";
 import { runTool } from "./testing.ts";
 import { defineTool } from "./tool.ts";
@@ -62,8 +63,40 @@ describe("a module", () => {
     expect(() => catalogue({ module, other: counted().module })).toThrow("two definitions of the module pool");
   });
 
-  test("has a name that is allowed", () => {
-    expect(() => defineModule({ name: "no spaces", start: () => 1 })).toThrow('module name "no spaces" is not allowed');
+  test.each(["", "no spaces", "x".repeat(65), "ü"])("has a name that is allowed, and not %j", (name) => {
+    expect(() => defineModule({ name, start: () => 1 })).toThrow(
+      new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
+    );
+    expect(defineModule({ name: "x".repeat(64), start: () => 1 }).kind).toBe("module");
+  });
+
+  test("may have nothing to stop, and is told to stop without having been started", async () => {
+    const quiet = defineModule({ name: "quiet", start: () => 1 });
+    await quiet.start();
+    await quiet.stop();
+    expect(() => quiet.use()).toThrow("is not started");
+    const { module, log } = counted();
+    await module.stop();
+    expect(log).toStrictEqual([]);
+  });
+
+  test("whose start fails while it is started anew keeps what the other start gave", async () => {
+    const starts: PromiseWithResolvers<string>[] = [];
+    const module = defineModule({
+      name: "slow",
+      start() {
+        const begun = Promise.withResolvers<string>();
+        starts.push(begun);
+        return begun.promise;
+      },
+    });
+    const both = [module.start(), module.start()];
+    starts[0]?.reject(new Error("down"));
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toStrictEqual(["rejected", "rejected"]);
+    const again = module.start();
+    starts[1]?.resolve("up");
+    await again;
+    expect([module.use(), starts.length]).toStrictEqual(["up", 2]);
   });
 
   test("is provided by a test, and its absence fails the step that needs it", async () => {
@@ -72,5 +105,9 @@ describe("a module", () => {
     expect((await runTool(tool)).text).toContain("is not started");
     undone.push(provide(module, { n: 42 }));
     expect((await runTool(tool)).text).toBe("42");
+    const undo = provide(module, { n: 43 });
+    expect(module.use()).toEqual({ n: 43 });
+    undo();
+    expect(module.use()).toEqual({ n: 42 });
   });
 });

@@ -47,12 +47,11 @@ export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Mod
     name,
     async start() {
       starting ??= (async () => ({ value: await start() }))();
-      const begun = starting;
       try {
-        running = await begun;
+        running = await starting;
         users += 1;
       } catch (error) {
-        if (starting === begun) starting = undefined;
+        starting = undefined;
         throw error;
       }
     },

@@ -1,5 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import { type JsonObject, ParleyError } from "@parley/core";
+import { createPages } from "./pages.ts";
 import { accept, decline, runTool, startTool } from "./testing.ts";
 import type { Grant } from "./grant.ts";
 import type { Secret } from "./secret.ts";
@@ -35,8 +37,10 @@ describe("a secret", () => {
       });
     const answers = { key: { secret: 'hunter2 "quoted"' } };
     const as = async (leaked: (key: Secret) => unknown) => (await runTool(leak(leaked), {}, { answers })).text;
-    expect(await as((key) => ({ deep: [key] }))).toContain("/deep/0 is a secret");
-    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toContain("holds a secret, and would be recorded");
+    expect(await as((key) => ({ deep: [key] }))).toBe('the result of step "leak" is not plain data: /deep/0 is a secret');
+    expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toBe(
+      'the result of step "leak" holds a secret, and would be recorded: return something else',
+    );
     // One that is short stands in much that has nothing to do with it.
     const short = await runTool(
       leak((key) => key.reveal()),
@@ -245,5 +249,68 @@ describe("a visit from which the person comes back", () => {
   ])("cannot be asked for with %o", async (more, problem) => {
     const run = await runTool(visiting(more), {}, { answers: { pay: { returned: {} } } });
     expect(run.text + (run.error?.message ?? "")).toContain(problem);
+  });
+});
+
+describe("what a deployment cannot do for a page", () => {
+  /** Pages of a deployment that keeps secrets, and of the rest what a test says. */
+  function over(more: Partial<Parameters<typeof createPages>[0]>, given: JsonObject = { deposit: "key" }) {
+    const effects = { deposit: async (key: string) => `text of ${key}`, accessToken: undefined, openFile: undefined, ...more };
+    return { effects, pages: createPages(effects, async () => given) };
+  }
+  const ask = { message: "?" };
+  const oauthAsk = { ...ask, provider: "google", scopes: ["read"] };
+  const refusal = (error: unknown) => {
+    if (!(error instanceof ParleyError)) throw error;
+    return [error.code, error.message];
+  };
+
+  test("is said where it is asked for: files, and access at a provider", async () => {
+    const { pages } = over({});
+    const noProviders = ["OAUTH_UNAVAILABLE", 'the ask "q" is for access at a provider, and none are set up here (PARLEY_OAUTH)'];
+    expect(await pages.files("q", ask, 1).catch(refusal)).toStrictEqual([
+      "FILES_UNAVAILABLE",
+      'the ask "q" is for files, and none are kept here (PARLEY_FILES)',
+    ]);
+    expect(await pages.openFile({ id: "x" }).catch(refusal)).toStrictEqual(["FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)"]);
+    expect(await pages.oauth("q", oauthAsk).catch(refusal)).toStrictEqual(noProviders);
+    const later = over({ accessToken: async () => "token" });
+    const grant = await later.pages.oauth("q", oauthAsk);
+    expect([grant.scopes, await grant.accessToken()]).toStrictEqual([[], "token"]);
+    Object.assign(later.effects, { accessToken: undefined });
+    expect(await grant.accessToken().catch(refusal)).toStrictEqual([noProviders[0], noProviders[1]?.replace('"q"', '"key"')]);
+  });
+
+  test("is said where a question of a page was answered elsewhere", async () => {
+    const { pages } = over({ accessToken: async () => "token" }, {});
+    const unreadable = ["DEPOSIT_UNREADABLE", 'the ask "q" was answered without its page'];
+    expect(await pages.secret("q", ask).catch(refusal)).toStrictEqual(unreadable);
+    expect(await pages.oauth("q", oauthAsk).catch(refusal)).toStrictEqual(unreadable);
+  });
+
+  test("takes scopes that are no list as they are: core says what is wrong", async () => {
+    const asked: unknown[] = [];
+    const pages = createPages({ deposit: async () => "", accessToken: async () => "", openFile: undefined }, async (...given) => {
+      asked.push(given);
+      return { deposit: "key" };
+    });
+    await pages.oauth("q", { ...oauthAsk, scopes: "read" as never });
+    expect(asked).toStrictEqual([["q", ask, { kind: "oauth", provider: "google", scopes: "read" }]]);
+  });
+
+  test("lets nothing be recorded that holds one of the secrets that were read", async () => {
+    const { pages } = over({ accessToken: async () => "a token" });
+    pages.assertNoSecret("it", { any: "text" });
+    await (await pages.secret("q", ask)).reveal();
+    await (await pages.oauth("q", oauthAsk)).accessToken();
+    pages.assertNoSecret("it", undefined);
+    pages.assertNoSecret("it", { any: "text" });
+    for (const value of [["text of key"], { "a token": 1 }])
+      expect(() => pages.assertNoSecret("it", value)).toThrow(
+        expect.objectContaining({
+          code: "NOT_SERIALIZABLE",
+          message: "it holds a secret, and would be recorded: return something else",
+        }),
+      );
   });
 });

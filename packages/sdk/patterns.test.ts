@@ -3,7 +3,7 @@ import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 import { DefinitionError } from "./failures.ts";
 import { defineTool, jsonSchema, type Schema } from "./index.ts";
-import { judgePatterns } from "./patterns.ts";
+import { isValid, judgePatterns } from "./patterns.ts";
 import { check } from "./schema.ts";
 import { runTool } from "./testing.ts";
 
@@ -52,6 +52,8 @@ describe("a pattern that backtracks without end", () => {
     expect(pathsOf(object({ dependentSchemas: { a: { properties: { b: evil } } } }))).toEqual(["/b"]);
     expect(pathsOf(object({ $defs: { code: evil, unused: evil }, properties: { a: { $ref: "#/$defs/code" } } }))).toEqual(["/a"]);
     expect(pathsOf(object({ properties: { again: { $ref: "#" }, a: evil } }))).toEqual(["/again/a", "/a"]);
+    expect(pathsOf(object({ $defs: { "a/~b": evil }, properties: { "~": { $ref: "#/$defs/a~1~0b" } } }))).toEqual(["/~0"]);
+    expect(pathsOf(object({ $defs: { list: [{}, evil] }, properties: { a: { $ref: "#/$defs/list/1" } } }))).toEqual(["/a"]);
   });
 
   test("is no matter where it is data, or nobody's reference", () => {
@@ -59,6 +61,7 @@ describe("a pattern that backtracks without end", () => {
       pathsOf({ type: "object", default: { pattern: EVIL }, examples: [{ pattern: EVIL }], properties: { pattern: { const: EVIL } } }),
     ).toEqual([]);
     expect(pathsOf({ type: "object", properties: { a: { $ref: "#/$defs/none" }, b: { $ref: "https://example.com" } } })).toEqual([]);
+    expect(pathsOf({ $defs: { code: { pattern: EVIL } }, properties: { a: { $ref: "other.json#x/$defs/code" } } })).toEqual([]);
   });
 
   test("is judged with the flags that the validator uses, which JSON Schema does not have", () => {
@@ -96,6 +99,11 @@ describe("a pattern that backtracks without end", () => {
   test("that cannot be read is refused, and in a question one that forms cannot have", async () => {
     const [problem] = judgePatterns({ type: "object", properties: { a: { pattern: "(" } } }).problems;
     expect(problem).toEqual({ path: "/a", message: expect.stringMatching(/^has the pattern \/\(\/, which cannot be judged: /) });
+    expect([isValid("(", "u"), isValid("a", "u")]).toStrictEqual([false, true]);
+    const [long] = judgePatterns({ pattern: `(${"a".repeat(100)}` }).problems;
+    expect(long?.message).toContain(`has the pattern /(${"a".repeat(99)}…/, which`);
+    const [whole] = judgePatterns({ pattern: `(${"a".repeat(99)}` }).problems;
+    expect(whole?.message).toContain(`has the pattern /(${"a".repeat(99)}/, which`);
     const run = await runTool(
       defineTool({
         name: "tool",
@@ -156,11 +164,13 @@ describe("a pattern that takes more time than its text is long", () => {
     });
     expect(pathsOf(limited(2_000))).toEqual([]);
     expect(pathsOf(limited(2_001))).toEqual(["/a"]);
-    expect(judgePatterns(limited()).problems[0]?.message).toMatch(
-      /the square of a text's length: limit the text to 2000 characters \(maxLength\)/,
-    );
-    const cubic = judgePatterns({ type: "string", pattern: "^\\S+@\\S+\\.\\S+$" }).problems;
-    expect(cubic[0]?.message).toMatch(/the power of 3 of a text's length: limit the text to 158 characters/);
+    const slow = (pattern: string, power: string, most: number) =>
+      `has the pattern /${pattern}/u, which takes time that grows with ${power} of a text's length: limit the text to ${most} characters (maxLength), anchor the pattern, or rewrite it`;
+    expect(judgePatterns(limited()).problems).toStrictEqual([{ path: "/a", message: slow(EMAIL, "the square", 2_000) }]);
+    const cubic = "^\\S+@\\S+\\.\\S+$";
+    expect(judgePatterns({ type: "string", pattern: cubic }).problems).toStrictEqual([
+      { path: "", message: slow(cubic, "the power of 3", 158) },
+    ]);
   });
 
   test("may have it beside the pattern or in another part of the same schema", () => {
@@ -168,6 +178,10 @@ describe("a pattern that takes more time than its text is long", () => {
     expect(pathsOf({ maxLength: 100, anyOf: [{ pattern: EMAIL }] })).toEqual([]);
     expect(pathsOf({ anyOf: [{ maxLength: 100 }, { pattern: EMAIL }] })).toEqual([""]);
     expect(pathsOf({ maxLength: 100, $ref: "#/$defs/a", $defs: { a: { pattern: EMAIL } } })).toEqual([]);
+    expect(pathsOf({ maxLength: 5_000, allOf: [{ maxLength: 100 }, { maxLength: "1" }, true], pattern: EMAIL })).toEqual([]);
+    expect(pathsOf({ maxLength: 100, allOf: [{ maxLength: 5_000 }], pattern: EMAIL })).toEqual([]);
+    // Of what is around a field nothing is its length.
+    expect(pathsOf({ maxLength: 100, properties: { a: { pattern: EMAIL } }, items: { pattern: EMAIL } })).toEqual(["/a", "/*"]);
   });
 
   test("is refused in a schema that contains itself, where no length can be kept", () => {
@@ -177,7 +191,12 @@ describe("a pattern that takes more time than its text is long", () => {
         return tree.optional();
       },
     });
-    expect(refusal(tree).message).toContain("in a schema that contains itself");
+    expect(refusal(tree).violations).toStrictEqual([
+      {
+        path: "/next/mail",
+        message: `has the pattern /${EMAIL}/u, which takes more time than its texts are long, in a schema that contains itself: rewrite the pattern`,
+      },
+    ]);
   });
 
   const deep = z.object({
@@ -204,6 +223,20 @@ describe("a pattern that takes more time than its text is long", () => {
     expect(await check(deep, { one: "a@b.c", free: { known: "x".repeat(10_000) } })).toMatchObject({ ok: true });
     expect(await check(deep, { one: "@".repeat(200) })).toMatchObject({ violations: [{ path: "/one" }, { path: "/one" }] });
     for (const value of [null, "text", { one: 5 }, { list: {} }]) expect((await check(deep, value)).ok).toBe(false);
+  });
+
+  test("is told once of each text, by a path as JSON Schema writes it", () => {
+    const mail = { type: "string", maxLength: 100, allOf: [{ pattern: EMAIL }, { pattern: `${EMAIL}|x` }] };
+    const { problems, tooLong } = judgePatterns({ properties: { "a~/b": mail, c: { items: mail } } });
+    const long = "@".repeat(201);
+    const message = "must have at most 100 characters";
+    expect(problems).toStrictEqual([]);
+    expect(tooLong?.({ "a~/b": long, c: ["", long] })).toStrictEqual([
+      { path: "/a~0~1b", message },
+      { path: "/c/1", message },
+    ]);
+    for (const fine of [null, "text", 5, {}, { "a~/b": Array(201).fill("@") }, { c: "text" }, { c: null }])
+      expect(tooLong?.(fine)).toStrictEqual([]);
   });
 
   test("costs a moment, also with a megabyte", async () => {

@@ -13,6 +13,9 @@ test.each([
   ["a set", new Set(), "it is a Set"],
   ["bytes", { b: new Uint8Array(1) }, "/b is a Uint8Array"],
   ["a promise that was not awaited", { p: Promise.resolve() }, "/p is a Promise"],
+  ["an error", { e: new TypeError("x") }, "/e is a TypeError"],
+  ["what stands behind what is plain", { a: 1, b: { c: "x" }, d: 1n }, "/d is a bigint"],
+  ["what is within something with data named toJSON", { toJSON: 5, n: 1n }, "/n is a bigint"],
   ["a cycle", cycle, "/self contains itself"],
 ])("%s is refused, with its place", (_what, value, problem) => {
   expect(() => assertPlain("the result", value)).toThrow(
@@ -27,4 +30,6 @@ test("dates, repeated objects and undefined fields are plain", () => {
     a: { n: 1 },
     b: { n: 1 },
   });
+  expect(plainJson("it", { nothing: null, own: { toJSON: () => "own", n: 1n } })).toStrictEqual({ nothing: null, own: "own" });
+  expect(plainJson("it", undefined)).toBeNull();
 });

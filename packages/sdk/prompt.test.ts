@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { ToolError, definePrompt } from "./index.ts";
+import { VIOLATIONS_WANTED } from "@parley/core";
+import { DefinitionError, RpcFailure, ToolError, definePrompt } from "./index.ts";
 import { decline, runTool, unavailable } from "./testing.ts";
 
 const review = definePrompt({
@@ -19,10 +20,38 @@ const review = definePrompt({
 
 describe("definePrompt", () => {
   test("lists its arguments, required unless said otherwise, with their suggestions", async () => {
-    expect(review.arguments).toMatchObject([
-      { name: "file", description: "Path", required: true },
-      { name: "tone", required: false },
-    ]);
+    const settings = { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 };
+    expect({ ...review }).toStrictEqual({
+      kind: "prompt",
+      name: "review",
+      description: "Reviews a file",
+      arguments: [
+        { name: "file", description: "Path", required: true, complete: expect.any(Function) },
+        { name: "tone", required: false },
+      ],
+      earlyReplies: false,
+      settings,
+      readArguments: expect.any(Function),
+      run: expect.any(Function),
+    });
+    const titled = definePrompt({
+      name: "x".repeat(64),
+      title: "T",
+      arguments: { a: { title: "A" } },
+      earlyReplies: true,
+      attempts: 2,
+      run: () => "",
+    });
+    expect({ ...titled }).toStrictEqual({
+      kind: "prompt",
+      name: "x".repeat(64),
+      title: "T",
+      arguments: [{ name: "a", title: "A", required: true }],
+      earlyReplies: true,
+      settings: { ...settings, attempts: 2 },
+      readArguments: expect.any(Function),
+      run: expect.any(Function),
+    });
     expect(await review.arguments[0]?.complete?.("b", {})).toEqual(["b.ts"]);
   });
 
@@ -35,11 +64,73 @@ describe("definePrompt", () => {
   });
 
   test.each([
-    [{}, "/file", "is required"],
-    [{ file: 1 }, "/file", "must be a string"],
-    [{ file: "a", size: "1" }, "/size", "is not an argument of this prompt"],
-  ])("refuses %j", async (args, path, message) => {
-    await expect(runTool(review, args)).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path, message }] });
+    [{}, [{ path: "/file", message: "is required" }]],
+    [{ file: 1 }, [{ path: "/file", message: "must be a string" }]],
+    [{ file: "a", size: "1" }, [{ path: "/size", message: "is not an argument of this prompt" }]],
+    [
+      { tone: 1, size: 1 },
+      [
+        { path: "/file", message: "is required" },
+        { path: "/tone", message: "must be a string" },
+        { path: "/size", message: "is not an argument of this prompt" },
+      ],
+    ],
+  ])("refuses %j", async (args, violations) => {
+    expect(await review.readArguments(args)).toStrictEqual({ ok: false, violations });
+    await expect(runTool(review, args)).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations });
+  });
+
+  test("takes what it has arguments for, and tells of as many others as are told", async () => {
+    expect(await review.readArguments({ file: "a.ts" })).toStrictEqual({ ok: true, args: { file: "a.ts" } });
+    const many = await review.readArguments(Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, "x"])));
+    expect(many.ok ? [] : many.violations).toHaveLength(VIOLATIONS_WANTED);
+  });
+
+  test.each(["", "a b", "x".repeat(65), "ü"])("has a name that is allowed, and not %j", (name) => {
+    expect(() => definePrompt({ name, run: () => "" })).toThrow(
+      new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
+    );
+  });
+
+  test("has run options that can be read", () => {
+    expect(() => definePrompt({ name: "odd", attempts: 0, run: () => "" })).toThrow(
+      "prompt odd: attempts is 0 and must be a whole number from 1",
+    );
+  });
+
+  const message = { role: "user", content: { type: "text", text: "x" } } as const;
+  const refused = (what: string) => ({
+    message: `prompt tell returned ${what} that is neither text, messages nor a GetPromptResult`,
+    data: { code: "INVALID_OUTPUT" },
+  });
+
+  test.each<[string, unknown, object]>([
+    ["a text", "x", { result: { description: "D", messages: [message] } }],
+    ["messages", [message], { result: { description: "D", messages: [message] } }],
+    ["a whole result", { messages: [message] }, { result: { description: "D", messages: [message] } }],
+    ["a result with a description of its own", { description: "E", messages: [] }, { result: { description: "E", messages: [] } }],
+    ["null", null, { error: refused("a object") }],
+    ["a number", 7, { error: refused("a number") }],
+    ["an object", {}, { error: refused("a object") }],
+    ["messages that are no list", { messages: "x" }, { error: refused("a object") }],
+    [
+      "what is no plain data",
+      { messages: [], at: 1n },
+      { error: { message: "what prompt tell returned is not plain data: /at is a bigint" } },
+    ],
+  ])("gives %s", async (_what, returned, end) => {
+    const { result, error } = await runTool(definePrompt({ name: "tell", description: "D", run: () => returned as string }));
+    expect({ result, error }).toMatchObject(end);
+  });
+
+  test("throws on what is not for the model", async () => {
+    const broken = definePrompt({
+      name: "broken",
+      run() {
+        throw new RpcFailure(-32_001, "gone");
+      },
+    });
+    expect((await runTool(broken)).error).toStrictEqual({ code: -32_001, message: "gone" });
   });
 
   test("fails the request where a tool would have a result with isError", async () => {

@@ -51,6 +51,29 @@ describe("a handler that waits after it read something outside of ctx", () => {
     expect((error as Error).message).toMatch(/^tool impure reads something outside of ctx and then waits/);
   });
 
+  test("is told of all that it reads, each by its place and with what to use in its stead", async () => {
+    const error: unknown = await runTool(
+      asksAfter(() => [Date.now(), Math.random(), Math.random()]),
+      {},
+      { answers },
+    ).catch((thrown: unknown) => thrown);
+    const { name, message, impurities } = error as ImpureHandler;
+    const [clock, ...chance] = impurities.map(({ at }) => at);
+    expect([name, impurities.map((each) => each.name), new Set([clock, ...chance]).size]).toStrictEqual([
+      "ImpureHandler",
+      ["Date.now", "Math.random", "Math.random"],
+      3,
+    ]);
+    expect(message).toBe(
+      [
+        "tool impure reads something outside of ctx and then waits; it starts from the top when the wait is over, and reads something else:",
+        `  Date.now at ${clock}: use ctx.now()`,
+        ...chance.map((at) => `  Math.random at ${at}: use ctx.random()`),
+        "If nothing that it does depends on that, test it with { strict: false }.",
+      ].join("\n"),
+    );
+  });
+
   test("is found out behind other effects, in helpers, and behind awaits", async () => {
     const late = tool(async (ctx) => {
       await ctx.elicit("go", { message: "Go?", schema: GO });

@@ -75,6 +75,26 @@ describe("a question with a quorum", () => {
     expect(JSON.parse(run.text)).toEqual(["decline", { ...ada, accepted: [ada] }]);
   });
 
+  test("is put again to all of them, saying why, when what one of them said fits the form but not the author's schema", async () => {
+    const odd = z.object({ n: z.int().refine((n) => n % 2 === 1, "must be odd") });
+    const tool = asking(async (ctx) => {
+      const both = await ctx.elicit("approve", { message: "How much?", schema: odd, ...FINANCE });
+      return both.map(({ principal, content, at }) => [principal, content.n, at]);
+    });
+    const run = await startTool(tool);
+    await run.answer({ approve: { n: 1 } }, finance("ada"));
+    await run.answer({ approve: { n: 2 } }, finance("eve"));
+    expect(run.task.asks).toMatchObject([
+      { key: "approve#2", request: { message: "How much?\n\nThe last answer does not fit: /n must be odd" } },
+    ]);
+    await run.answer({ "approve#2": { n: 3 } }, finance("ada"));
+    await run.answer({ "approve#2": { n: 5 } }, finance("eve"));
+    expect(JSON.parse(run.text)).toStrictEqual([
+      ["ada", 3, "2026-01-01T00:00:00.000Z"],
+      ["eve", 5, "2026-01-01T00:00:00.000Z"],
+    ]);
+  });
+
   test("that is not reached in time says how many had accepted, and that nobody settled it", async () => {
     const tool = asking(async (ctx) => {
       const result = await ctx.ask("first", { message: "Pay?", schema: NOTE, timeout: "1 day", ...FINANCE });

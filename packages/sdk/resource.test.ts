@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { DefinitionError } from "./failures.ts";
 import { defineResource, defineResourceTemplate } from "./resource.ts";
 
 describe("defineResource", () => {
@@ -9,8 +10,39 @@ describe("defineResource", () => {
     expect(await image.read()).toEqual([{ uri: "test://image", mimeType: "image/png", blob: "AQI=" }]);
   });
 
+  test("serves contents with uris of their own as they are, and text without a type", async () => {
+    const parts = [{ uri: "test://page#1", text: "one" }];
+    expect(await defineResource({ uri: "test://page", name: "page", read: () => parts }).read()).toBe(parts);
+    const plain = defineResource({ uri: "test://page", name: "page", read: async () => "hello" });
+    expect(await plain.read()).toStrictEqual([{ uri: "test://page", text: "hello" }]);
+  });
+
+  test("is listed as it was written", () => {
+    const read = expect.any(Function);
+    const facts = { name: "page", title: "Page", description: "A page", mimeType: "text/plain", annotations: { priority: 1 } };
+    expect({ ...defineResource({ ...facts, uri: "test://page", size: 0, read: () => "" }) }).toStrictEqual({
+      ...facts,
+      uri: "test://page",
+      size: 0,
+      read,
+    });
+    expect({ ...defineResource({ name: "page", uri: "test://page", read: () => "" }) }).toStrictEqual({
+      name: "page",
+      uri: "test://page",
+      read,
+    });
+    expect({ ...defineResourceTemplate({ ...facts, uriTemplate: "test://{id}", read: () => "" }) }).toStrictEqual({
+      ...facts,
+      uriTemplate: "test://{id}",
+      match: expect.any(Function),
+      read,
+    });
+  });
+
   test("wants an absolute uri", () => {
-    expect(() => defineResource({ uri: "page", name: "page", read: () => "" })).toThrow(/not an absolute uri/);
+    expect(() => defineResource({ uri: "page", name: "page", read: () => "" })).toThrow(
+      new DefinitionError('resource uri "page" is not an absolute uri'),
+    );
   });
 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { JsonObject } from "@parley/core";
+import { type JsonObject, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
-import { type OutputOf, check, jsonOf, jsonSchema } from "./schema.ts";
+import { type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
 
 describe("jsonSchema", () => {
   test("keeps the very object that was given", () => {
@@ -44,9 +44,34 @@ describe("jsonSchema", () => {
     expect(await check(schema, { n: "2" })).toMatchObject({ ok: false, violations: [{ path: "/n" }] });
   });
 
-  test("refuses what is no JSON Schema", () => {
+  test("refuses what is no JSON Schema, and keeps why", () => {
     expect(() => jsonSchema({ type: "nothing" })).toThrow(DefinitionError);
-    expect(() => jsonSchema({ $ref: "#/$defs/missing" })).toThrow(/no JSON Schema that can be checked/);
+    const refused = caught(() => jsonSchema({ $ref: "#/$defs/missing" }));
+    expect(refused.message).toMatch(/^this is no JSON Schema that can be checked: can't resolve reference #\/\$defs\/missing/);
+    expect(refused.cause).toBeInstanceOf(Error);
+  });
+
+  test("says of itself what Standard Schema wants", () => {
+    const json = { type: "object" };
+    const standard = jsonSchema(json)["~standard"];
+    expect({ ...standard }).toStrictEqual({
+      version: 1,
+      vendor: "parley",
+      validate: expect.any(Function),
+      jsonSchema: { input: expect.any(Function), output: expect.any(Function) },
+    });
+    const target = { target: "draft-2020-12" } as const;
+    expect([standard.jsonSchema.input(target), standard.jsonSchema.output(target)]).toStrictEqual([json, json]);
+    expect(standard.validate([])).toStrictEqual({ issues: [{ path: [], message: "must be object" }] });
+  });
+
+  test("names a field whose name has what a path is made of", async () => {
+    const schema = jsonSchema({ properties: { "a~1/b~": { type: "string" } } });
+    expect(await check(schema, { "a~1/b~": 1 })).toStrictEqual({
+      ok: false,
+      violations: [{ path: "/a~01~1b~0", message: "must be string" }],
+    });
+    expect(schema["~standard"].validate({ "a~1/b~": 1 })).toStrictEqual({ issues: [{ path: ["a~1/b~"], message: "must be string" }] });
   });
 });
 
@@ -60,7 +85,153 @@ describe("jsonOf", () => {
     });
   });
 
-  test("says what has no JSON Schema", () => {
-    expect(() => jsonOf("the input of tool x", z.object({ at: z.date() }), "input")).toThrow(/^the input of tool x has no JSON Schema: /);
+  test("drops each bound and each pattern that says nothing, and no other", () => {
+    const number = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+    const shown = { minimum: Number.MAX_SAFE_INTEGER, maximum: Number.MIN_SAFE_INTEGER };
+    const formats = ["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"];
+    const patterned = (format: unknown) => ({ type: "string", format, pattern: "^a$" });
+    const given = {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      allOf: [{ ...number, title: "n" }, null, true],
+      properties: {
+        shown,
+        ...Object.fromEntries(formats.map((format) => [format, patterned(format)])),
+        hostname: patterned("hostname"),
+        odd: patterned(5),
+        plain: { pattern: "^a$" },
+        data: { default: number, const: number, enum: [number], examples: [number], required: ["minimum"] },
+      },
+    };
+    expect(jsonOf("it", converting(given), "output")).toStrictEqual({
+      allOf: [{ title: "n" }, null, true],
+      properties: {
+        shown,
+        ...Object.fromEntries(formats.map((format) => [format, { type: "string", format }])),
+        hostname: patterned("hostname"),
+        odd: patterned(5),
+        plain: { pattern: "^a$" },
+        data: given.properties.data,
+      },
+    });
+  });
+
+  test("asks the converter for the side and the dialect, and zod alone for its flags", () => {
+    const asked: unknown[] = [];
+    const converter = (side: string) => (options: object) => {
+      asked.push([side, options]);
+      return {};
+    };
+    const schema = (vendor: string): Schema => ({
+      "~standard": {
+        version: 1,
+        vendor,
+        validate: (value) => ({ value }),
+        jsonSchema: { input: converter("input"), output: converter("output") },
+      },
+    });
+    jsonOf("it", schema("valibot"), "input");
+    jsonOf("it", schema("valibot"), "output");
+    jsonOf("it", schema("zod"), "input");
+    expect(asked).toStrictEqual([
+      ["input", { target: "draft-2020-12" }],
+      ["output", { target: "draft-2020-12" }],
+      ["input", { target: "draft-2020-12", libraryOptions: expect.any(Object) }],
+    ]);
+  });
+
+  test("says what has no JSON Schema, and why", () => {
+    const refused = caught(() => jsonOf("the input of tool x", z.object({ at: z.date() }), "input"));
+    expect(refused).toBeInstanceOf(DefinitionError);
+    expect(refused.message).toBe("the input of tool x has no JSON Schema: Date cannot be represented in JSON Schema");
+    expect(refused.cause).toBeInstanceOf(Error);
+    const throwing = () => {
+      throw "no reason"; // oxlint-disable-line no-throw-literal, typescript/only-throw-error -- what a library may do
+    };
+    const odd = converting({});
+    Object.assign(odd["~standard"].jsonSchema, { input: throwing });
+    expect(caught(() => jsonOf("it", odd, "input")).message).toBe("it has no JSON Schema: no reason");
+  });
+
+  test("says what to do with a schema that cannot say its JSON Schema", () => {
+    const mute = { "~standard": { version: 1, vendor: "valibot", validate: (value: unknown) => ({ value }) } } as unknown as Schema;
+    expect(caught(() => jsonOf("the input of tool x", mute, "input"))).toStrictEqual(
+      new DefinitionError(
+        "the input of tool x: valibot schemas cannot say their JSON Schema; convert it and give jsonSchema(converted, schema)",
+      ),
+    );
+  });
+
+  test("refuses on the input side a pattern that somebody could block a process with", () => {
+    const schema = converting({ properties: { code: { type: "string", pattern: "^(a+)+$" } } });
+    const refused = caught(() => jsonOf("the input of tool x", schema, "input"));
+    expect(refused).toMatchObject({ violations: [{ path: "/code" }] });
+    expect(refused.message).toMatch(/^the input of tool x: \/code /);
+    expect(jsonOf("it", schema, "output")).toStrictEqual({ properties: { code: { type: "string", pattern: "^(a+)+$" } } });
   });
 });
+
+describe("check", () => {
+  test("gives what the author's schema makes of a value, or where it is wrong, as often as is told", async () => {
+    const schema = z.object({ "a/b": z.array(z.int()) });
+    expect(await check(schema, { "a/b": [1] })).toStrictEqual({ ok: true, value: { "a/b": [1] } });
+    const wrong = await check(schema, { "a/b": Array.from({ length: 100 }, () => "x") });
+    expect(wrong.ok ? [] : wrong.violations).toHaveLength(VIOLATIONS_WANTED);
+    expect(wrong.ok ? [] : wrong.violations[1]).toStrictEqual({
+      path: "/a~1b/1",
+      message: "Invalid input: expected number, received string",
+    });
+  });
+
+  test("reads every spelling of a path", async () => {
+    const issues = [{ message: "one" }, { message: "two", path: [{ key: "a" }, "b", 0] }];
+    const schema = { "~standard": { ...converting({})["~standard"], validate: async () => ({ issues }) } };
+    expect(await check(schema, {})).toStrictEqual({
+      ok: false,
+      violations: [
+        { path: "", message: "one" },
+        { path: "/a/b/0", message: "two" },
+      ],
+    });
+  });
+
+  test("judges no text that is too long for its pattern", async () => {
+    const judged: unknown[] = [];
+    const schema = jsonSchema<unknown>(
+      { type: "string", maxLength: 50, pattern: "^a*a*$" },
+      {
+        "~standard": {
+          version: 1,
+          vendor: "test",
+          validate(value) {
+            judged.push(value);
+            return { value };
+          },
+        },
+      },
+    );
+    jsonOf("it", schema, "input");
+    expect(await check(schema, "a".repeat(50))).toStrictEqual({ ok: true, value: "a".repeat(50) });
+    // Up to twice the limit the author's schema has the say.
+    const tooLong = (message: string) => ({ ok: false, violations: [{ path: "", message }] });
+    expect(await check(schema, "a".repeat(100))).toStrictEqual(tooLong("must NOT have more than 50 characters"));
+    expect(await check(schema, "a".repeat(101))).toStrictEqual(tooLong("must have at most 50 characters"));
+    expect(judged).toHaveLength(1);
+  });
+});
+
+function caught(work: () => unknown): Error {
+  try {
+    work();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+/** A schema of another library, which says this JSON Schema. */
+function converting(json: object): Schema {
+  const convert = () => json as Record<string, unknown>;
+  return {
+    "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }), jsonSchema: { input: convert, output: convert } },
+  };
+}

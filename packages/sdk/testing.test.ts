@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "./index.ts";
-import { runTool, startTool } from "./testing.ts";
+import type { Context } from "./context.ts";
+import { accept, type Reply, runTool, startTool, timeout } from "./testing.ts";
 
 const COUNT = z.object({ count: z.int() });
 
@@ -17,7 +18,7 @@ function asking(message: string) {
 
 describe("runTool", () => {
   test("says what the script has no answer for", async () => {
-    await expect(runTool(asking("How many?"))).rejects.toThrow('the tool asks "count" and the script has no answer: How many?');
+    await expect(runTool(asking("How many?"))).rejects.toThrow(new Error('the tool asks "count" and the script has no answer: How many?'));
   });
 
   test("says why an answer is not taken", async () => {
@@ -65,7 +66,9 @@ describe("runTool", () => {
     "crashAt: %j would let a test pass whose worker never dies, and is refused",
     async (crashAt) => {
       const quick = defineTool({ name: "quick", run: async () => "done" });
-      await expect(runTool(quick, {}, { crashAt: crashAt as never })).rejects.toThrow(`crashAt must be "every" or the number of a record`);
+      await expect(runTool(quick, {}, { crashAt: crashAt as never })).rejects.toThrow(
+        new TypeError(`crashAt must be "every" or the number of a record, counted from 1, and is ${JSON.stringify(crashAt)}`),
+      );
     },
   );
 
@@ -84,7 +87,150 @@ describe("runTool", () => {
   });
 });
 
+/** A tool that does what the test says. */
+function doing(run: (ctx: Context) => Promise<unknown>) {
+  return defineTool({ name: "doing", run: async (_args, ctx) => String(await run(ctx)) });
+}
+
+describe("a script", () => {
+  test("that does not tell of an event says which", async () => {
+    await expect(runTool(doing((ctx) => ctx.event("paid").received()))).rejects.toThrow(
+      new Error('the tool waits for the event "paid", and nobody tells of it'),
+    );
+  });
+
+  test("names a question without a message by its kind", async () => {
+    await expect(runTool(doing((ctx) => ctx.roots("folders")))).rejects.toThrow(
+      new Error('the tool asks "folders" and the script has no answer: roots'),
+    );
+  });
+
+  test("may answer by more than a content: with the value of the one field, a reply of the model, folders", async () => {
+    const tool = doing(async (ctx) => {
+      const text = await ctx.text("q", { message: "?" });
+      const reply = await ctx.sample("model", { messages: [], maxTokens: 1 });
+      const more = await ctx.sample("more", { messages: [], maxTokens: 1 });
+      const all = await ctx.select("all", { message: "?", options: ["a", "b"], multi: true });
+      return JSON.stringify([text, reply, more, await ctx.roots(), all]);
+    });
+    const whole = { role: "user", content: { type: "text", text: "whole" }, model: "other" };
+    const run = await runTool(tool, {}, { answers: { q: "x", model: "short", more: whole, roots: ["file:///a"], all: ["b"] } });
+    expect(JSON.parse(run.text)).toStrictEqual([
+      "x",
+      { role: "assistant", content: { type: "text", text: "short" }, model: "test" },
+      whole,
+      [{ uri: "file:///a" }],
+      ["b"],
+    ]);
+  });
+
+  test("takes an event and a question that run out of time at their times", async () => {
+    const tool = doing(async (ctx) => {
+      const paid = ctx.event("paid", { timeout: "2 hours" }).received();
+      const names = [await ctx.confirm("q", { message: "?", timeout: "1 hour" }).then(String, (error: Error) => error.name)];
+      names.push(await paid.then(String, (error: Error) => error.name));
+      return names.join();
+    });
+    const run = await runTool(tool, {}, { answers: { q: timeout }, events: { paid: timeout } });
+    expect([run.text, run.now]).toStrictEqual(["TimedOut,TimedOut", new Date("2026-01-01T02:00:00Z")]);
+  });
+});
+
 describe("startTool", () => {
+  const page = (ask: (ctx: Context) => Promise<unknown>) => startTool(doing(ask));
+  const two = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } } };
+
+  test.each<[string, (ctx: Context) => Promise<unknown>, Reply, string]>([
+    [
+      "a time that runs out",
+      (ctx) => ctx.confirm("q", { message: "?" }),
+      timeout,
+      '"q" cannot be answered with timeout: advance the clock',
+    ],
+    ["one value of two", (ctx) => ctx.elicit("q", { message: "?", schema: two }), "x", '"x" is no answer to a form of 2 fields'],
+    [
+      "a value of none",
+      (ctx) => ctx.elicit("q", { message: "?", schema: { type: "object" } }),
+      ["x"],
+      '["x"] is no answer to a form of 1 fields',
+    ],
+    [
+      "agreement to a page of Parley's",
+      (ctx) => ctx.secret("q", { message: "?" }),
+      accept,
+      '"q" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }',
+    ],
+    ["no secret", (ctx) => ctx.secret("q", { message: "?" }), "x", '"q" asks for a secret: answer { secret: "…" }'],
+    [
+      "a secret that is no text",
+      (ctx) => ctx.secret("q", { message: "?" }),
+      { secret: 1 },
+      '"q" asks for a secret: answer { secret: "…" }',
+    ],
+    [
+      "no grant",
+      (ctx) => ctx.oauth("q", { message: "?", provider: "google", scopes: [] }),
+      { secret: "x" },
+      '"q" asks for access at google: answer { grant: "an access token" }',
+    ],
+    ["no file", (ctx) => ctx.file("q", { message: "?" }), {}, '"q" asks for files: answer { file: { name, text } } or { files: […] }'],
+    [
+      "an empty list of files",
+      (ctx) => ctx.file("q", { message: "?" }),
+      { files: [] },
+      '"q" asks for files: answer { file: { name, text } } or { files: […] }',
+    ],
+    ...[undefined, null, ["a"], "a"].map((returned): [string, (ctx: Context) => Promise<unknown>, Reply, string] => [
+      `nothing from a visit but ${JSON.stringify(returned)}`,
+      (ctx) => ctx.url("q", { message: "?", url: "https://pay.example", returnTo: "back" }),
+      { returned } as never,
+      '"q" asks to visit a page and come back: answer { returned: { … } }, with the parameters',
+    ]),
+  ])("takes no answer that says %s", async (_what, ask, reply, message) => {
+    const running = await page(ask);
+    await expect(running.answer({ q: reply })).rejects.toThrow(new Error(message));
+    expect(running.task.status).toBe("input_required");
+  });
+
+  test("says what is open, or that nothing is", async () => {
+    const running = await page(async (ctx) => await Promise.all([ctx.confirm("a", { message: "?" }), ctx.confirm("b", { message: "?" })]));
+    await expect(running.answer({ c: true })).rejects.toThrow(new Error('"c" is not asked; open are: a, b'));
+    await running.answer({ a: true, b: true });
+    await expect(running.answer({ a: true })).rejects.toThrow(new Error('"a" is not asked; open are: none'));
+  });
+
+  test("begins where nothing is told yet, at a time of the test's", async () => {
+    const running = await startTool(
+      doing((ctx) => ctx.confirm("q", { message: "?" })),
+      {},
+      { now: new Date("2027-01-01T00:00:00Z") },
+    );
+    expect([running.text, running.result, running.error, running.now]).toStrictEqual([
+      "",
+      undefined,
+      undefined,
+      new Date("2027-01-01T00:00:00Z"),
+    ]);
+    expect((await startTool(doing(async () => "x"))).now).toStrictEqual(new Date("2026-01-01T00:00:00Z"));
+  });
+
+  test("moves the clock as far as it is told, whatever comes due on the way", async () => {
+    const running = await startTool(
+      doing(async (ctx) => {
+        await ctx.sleep("a", "1 hour");
+        await ctx.sleep("b", "1 hour");
+        return ctx.now().toISOString();
+      }),
+    );
+    await running.advance("30 minutes");
+    await running.advance("29 minutes");
+    expect([running.journal, running.now]).toStrictEqual([["sleep:a"], new Date("2026-01-01T00:59:00Z")]);
+    await running.advance("1 minute");
+    expect(running.journal).toStrictEqual(["sleep:a", "sleep:b"]);
+    await running.advance("3 hours");
+    expect([running.text, running.now]).toStrictEqual(["2026-01-01T02:00:00.000Z", new Date("2026-01-01T04:00:00Z")]);
+  });
+
   test("shows a changed question under a waiting task as a divergence", async () => {
     const running = await startTool(asking("How many?"));
     running.redeploy(asking("How many, please?"));

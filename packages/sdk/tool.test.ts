@@ -1,8 +1,29 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { JsonObject } from "@parley/core";
-import { Cancelled, Declined, RpcFailure, StepFailed, TimedOut, ToolError, type ToolReturn, defineTool, jsonSchema } from "./index.ts";
+import { type JsonObject, VIOLATIONS_WANTED } from "@parley/core";
+import {
+  Cancelled,
+  Declined,
+  DefinitionError,
+  RpcFailure,
+  type Schema,
+  StepFailed,
+  TimedOut,
+  ToolError,
+  type ToolReturn,
+  defineTool,
+  jsonSchema,
+} from "./index.ts";
 import { type Reply, cancel, decline, runTool, timeout } from "./testing.ts";
+
+function caught(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
 
 describe("what a tool says of itself", () => {
   test("goes to the list as it was written", () => {
@@ -46,27 +67,103 @@ describe("what a tool says of itself", () => {
 
   test("has defaults that suit most", () => {
     const tool = defineTool({ name: "plain", run: () => "" });
-    expect(tool).toMatchObject({
+    expect({ ...tool }).toStrictEqual({
+      kind: "tool",
+      name: "plain",
       task: "optional",
       askFirst: false,
       earlyReplies: false,
       needs: {},
       inputSchema: { type: "object", properties: {}, additionalProperties: false },
       settings: { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 },
+      readArguments: expect.any(Function),
+      run: expect.any(Function),
     });
   });
 
-  test.each([
-    ["input that is not an object", { input: z.string() }, /input of tool wrong must be an object/],
+  const nameless = "is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /";
+  const versionless = "is not allowed: use 1 to 32 of A-Z a-z 0-9 _ - . +";
+  const scopeless = 'is not allowed: use 1 to 128 printable characters without space, " and \\';
+
+  test.each<[string, object, string]>([
+    ["a name with a space", { name: "a b" }, `tool name "a b" ${nameless}`],
+    ["a name that is too long", { name: "x".repeat(65) }, `tool name "${"x".repeat(65)}" ${nameless}`],
+    ["a version with a space", { version: "1 2" }, `tool wrong: the version "1 2" ${versionless}`],
+    ["a version that is too long", { version: "1".repeat(33) }, `tool wrong: the version "${"1".repeat(33)}" ${versionless}`],
+    [
+      "input that is not an object",
+      { input: z.string() },
+      "the input of tool wrong must be an object, since MCP calls tools with named arguments",
+    ],
+    [
+      "input whose alternatives are none",
+      { input: jsonSchema({ anyOf: [{ type: "object" }], type: "array" }) },
+      "the input of tool wrong must be an object, since MCP calls tools with named arguments",
+    ],
     [
       "a destructive tool with early replies",
       { earlyReplies: true, annotations: { destructiveHint: true } },
-      /tool wrong: earlyReplies cannot be combined with destructiveHint/,
+      "tool wrong: earlyReplies cannot be combined with destructiveHint: the answer would confirm something that the person was never shown",
     ],
-    ["attempts below one", { attempts: 0 }, /attempts is 0/],
-    ["a timeout that is no duration", { runTimeout: "soon" as "1s" }, /"soon" is not a duration/],
+    ["attempts below one", { attempts: 0 }, "tool wrong: attempts is 0 and must be a whole number from 1"],
+    ["half an attempt", { attempts: 1.5 }, "tool wrong: attempts is 1.5 and must be a whole number from 1"],
+    [
+      "a timeout that is no duration",
+      { runTimeout: "soon" },
+      'tool wrong: "soon" is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"',
+    ],
+    ["a scope without a character", { scopes: ["fine", ""] }, `tool wrong: the scope "" ${scopeless}`],
+    ["a scope with a space", { scopes: ["a b"] }, `tool wrong: the scope "a b" ${scopeless}`],
+    ["a scope with a quote", { scopes: ['a"b'] }, `tool wrong: the scope "a\\"b" ${scopeless}`],
+    ["a scope with a backslash", { scopes: ["a\\b"] }, `tool wrong: the scope "a\\\\b" ${scopeless}`],
+    ["a scope beyond ASCII", { scopes: ["ü"] }, `tool wrong: the scope "ü" ${scopeless}`],
+    ["a scope that is too long", { scopes: ["x".repeat(129)] }, `tool wrong: the scope "${"x".repeat(129)}" ${scopeless}`],
   ])("%s is refused as the module loads", (_what, part, message) => {
+    const refused = caught(() => defineTool({ name: "wrong", ...part, run: () => "" }));
+    expect(refused).toBeInstanceOf(DefinitionError);
+    expect((refused as Error).message).toBe(message);
+  });
+
+  test("keeps why a duration was refused", () => {
+    const { cause } = caught(() => defineTool({ name: "wrong", retention: "soon" as "1s", run: () => "" })) as Error;
+    expect(cause).toBeInstanceOf(RangeError);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["input", { input: z.object({ at: z.date() }) }, /^the input of tool wrong has no JSON Schema: /],
+    ["output", { output: z.object({ at: z.map(z.string(), z.string()) }) }, /^the output of tool wrong has no JSON Schema: /],
+    ["annotations", { annotations: { title: () => "x" } }, /^the annotations of tool wrong is not plain data: \/title is a function$/],
+    ["icons", { icons: [{ src: 1n }] }, /^an icon of tool wrong is not plain data: \/src is a bigint$/],
+  ])("what MCP cannot carry names its place: %s", (_what, part, message) => {
     expect(() => defineTool({ name: "wrong", ...part, run: () => "" })).toThrow(message);
+  });
+
+  test("goes to the list as far as it is allowed to", () => {
+    const scopes = ["!#[]^~", "x".repeat(128)];
+    const tool = defineTool({
+      name: "x".repeat(64),
+      version: "1.0_a-B+2",
+      meta: { own: 1 },
+      scopes,
+      attempts: 1,
+      annotations: { destructiveHint: true },
+      run: () => "",
+    });
+    expect({ ...tool }).toMatchObject({ name: "x".repeat(64), version: "1.0_a-B+2", meta: { own: 1 }, scopes });
+    expect(tool.scopes).not.toBe(scopes);
+  });
+
+  test.each(["anyOf", "oneOf", "allOf"])("alternatives by %s get the root type that MCP wants", (keyword) => {
+    const input = jsonSchema({ [keyword]: [{ type: "object" }] });
+    expect(defineTool({ name: "find", input, run: () => "" }).inputSchema).toStrictEqual({
+      type: "object",
+      [keyword]: [{ type: "object" }],
+    });
+  });
+
+  test("alternatives that are no list are no object", () => {
+    const anything: Schema = { "~standard": { ...jsonSchema({})["~standard"], jsonSchema: { input: () => ({}), output: () => ({}) } } };
+    expect(() => defineTool({ name: "find", input: anything, run: () => "" })).toThrow("the input of tool find must be an object");
   });
 
   test("a union of objects gets the root type that MCP wants", () => {
@@ -96,11 +193,36 @@ describe("arguments", () => {
     await expect(runTool(tool, { n: "one" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path: "/n" }] });
   });
 
-  test("are refused by a tool that takes none", async () => {
-    await expect(runTool(defineTool({ name: "none", run: () => "" }), { n: 1 })).rejects.toMatchObject({
-      code: "INVALID_ARGUMENTS",
-      violations: [{ path: "/n", message: "is not known: the tool takes no arguments" }],
+  test("are refused by a tool that takes none, as many as are told", async () => {
+    const none = defineTool({ name: "none", run: () => "" });
+    const message = "is not known: the tool takes no arguments";
+    expect(await none.readArguments({})).toStrictEqual({ ok: true, args: {} });
+    expect(await none.readArguments({ n: 1, m: 2 })).toStrictEqual({
+      ok: false,
+      violations: [
+        { path: "/n", message },
+        { path: "/m", message },
+      ],
     });
+    const many = await none.readArguments(Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, 1])));
+    expect(many.ok ? [] : many.violations).toHaveLength(VIOLATIONS_WANTED);
+  });
+
+  test("that are large are judged by the form of the schema first, and once", async () => {
+    const judged: unknown[] = [];
+    const large = defineTool({
+      name: "large",
+      input: z.object({ list: z.array(z.int()) }).refine((args) => judged.push(args)),
+      run: () => "",
+    });
+    const list = Array.from({ length: 1_000 }, (_, index) => index);
+    expect(await large.readArguments({ list: [...list, "x"] })).toStrictEqual({
+      ok: false,
+      violations: [{ path: "/list/1000", message: "must be integer" }],
+    });
+    expect(judged).toStrictEqual([]);
+    expect(await large.readArguments({ list })).toStrictEqual({ ok: true, args: { list } });
+    expect(judged).toStrictEqual([{ list }]);
   });
 
   test("have the type that jsonSchema states", () => {

@@ -19,6 +19,24 @@ describe("arguments that the schema does not know", () => {
     });
   });
 
+  test("are dropped where only one of several has some", async () => {
+    const input = z.object({ a: z.string(), deep: z.object({ b: z.int() }), list: z.array(z.object({ c: z.int() })) });
+    const args = { a: "1", deep: { b: 1, ...junk }, list: [{ c: 1 }, { c: 2, ...junk }] };
+    expect(await kept(input, args)).toStrictEqual({ a: "1", deep: { b: 1 }, list: [{ c: 1 }, { c: 2 }] });
+  });
+
+  const item = z.object({ a: z.int().optional() });
+
+  test.each<[string, z.ZodType, unknown]>([
+    ["a shorter list", z.array(item).transform((list) => list.slice(0, 1)), [{ a: 1, ...junk }, { ...junk }]],
+    ["no list", z.array(item).transform((list) => list.length), [{ ...junk }]],
+    ["a number", item.transform(() => 5), { ...junk }],
+    ["null", item.transform(() => null), { ...junk }],
+    ["an object in place of null", z.null().transform(() => ({ a: 1 })), null],
+  ])("are kept whole where it makes %s of them", async (_what, schema, value) => {
+    expect(await kept(z.object({ value: schema }), { value })).toStrictEqual({ value });
+  });
+
   test("are refused where it refuses them", async () => {
     expect(await kept(z.strictObject({ a: z.string() }), { a: "1", ...junk })).toMatchObject([
       { message: expect.stringContaining("junk") },

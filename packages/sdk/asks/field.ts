@@ -53,7 +53,7 @@ export function numberField(name: string, options: NumberOptions): Field {
   }
   inOrder("min", min, "max", max);
   if (step !== undefined && step <= 0) throw new WrongOption("step", "must be more than 0");
-  const isWhole = step !== undefined && Number.isInteger(step) && Number.isInteger(min ?? 0);
+  const isWhole = Number.isInteger(step) && Number.isInteger(min ?? 0);
   const stepped =
     step === undefined || (isWhole && step === 1) ? undefined : `In steps of ${step}${min === undefined ? "" : ` from ${min}`}`;
   return {

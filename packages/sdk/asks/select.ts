@@ -51,7 +51,7 @@ function checkedOptions(given: readonly SelectOption[]): readonly Option[] {
   const seen = new Set<string>();
   return given.map((each: unknown, index) => {
     const option = (typeof each === "string" ? { value: each } : each) as Option;
-    if (typeof option !== "object" || option === null || typeof option.value !== "string")
+    if (typeof (option as Partial<Option> | null | undefined)?.value !== "string")
       throw new WrongOption(`options/${index}`, "must be a text, or an object with a value that is a text");
     if (seen.has(option.value))
       throw new WrongOption(`options/${index}`, `has the value ${JSON.stringify(option.value.slice(0, 40))} of another option`);

@@ -1,6 +1,9 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { type Context, defineTool } from "../index.ts";
+import { ParleyError } from "@parley/core";
+import { type AskResult, type Context, defineTool } from "../index.ts";
+import { createEvent } from "../event.ts";
+import { createShorthands, type Put, type Shorthands } from "./shorthands.ts";
 import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
 
 /** What the tool got, as JSON; the error's name and code where it threw. */
@@ -274,38 +277,173 @@ describe("a question that is not answered", () => {
   });
 });
 
+describe("what ctx.ask is given, and gives", () => {
+  const message = "?";
+  const url = "https://pay.example/1";
+
+  function over(settled: AskResult<unknown> | Error) {
+    const asked: unknown[] = [];
+    const put: Put = async (name, { ...ask }) => {
+      if ("schema" in ask) delete (ask as { schema?: unknown }).schema;
+      asked.push([name, ask]);
+      if (settled instanceof Error) throw settled;
+      return settled;
+    };
+    return { asked, ask: createShorthands(put) };
+  }
+
+  test("is the question with its hints, its people and its time", async () => {
+    const { asked, ask } = over({ action: "accept", content: { value: "x" } });
+    const { signal } = new AbortController();
+    const people = { to: "tenant", not: "caller", signal } as const;
+    expect(await ask.text("plain", { message })).toBe("x");
+    await ask.text("all", { message, icon: "📨", ...people, timeout: "1 day", expires: "2 days", onTimeout: "throw" });
+    await ask.text("default", { message, default: "y", onTimeout: "default", expires: "2 days" });
+    await ask.text("nothing", { message, required: false, onTimeout: "default", quorum: undefined } as never);
+    await ask.text("fails", { message, onTimeout: "fail" as never });
+    expect(await ask.form("form", { message, schema: {}, hint: "h", default: { a: 1 } as never, onTimeout: "default" })).toStrictEqual({
+      value: "x",
+    });
+    await ask.url("page", { message, url });
+    await ask.url("visit", { message, url, icon: "💶", ...people, timeout: "1 day", returnTo: "back", onTimeout: "decline" } as never);
+    await ask.url("patient", { message, url, onTimeout: "throw" });
+    expect(asked).toStrictEqual([
+      ["plain", { message }],
+      ["all", { message: "📨 ?", ...people, timeout: "1 day", hints: { icon: "📨" } }],
+      ["default", { message, timeout: "2 days", onTimeout: { default: { value: "y" } } }],
+      ["nothing", { message, onTimeout: { default: {} } }],
+      ["fails", { message, onTimeout: "fail" }],
+      ["form", { message, hints: { hint: "h" }, onTimeout: { default: { a: 1 } } }],
+      ["page", { message, url }],
+      [
+        "visit",
+        {
+          message: "💶 ?",
+          url,
+          ...people,
+          timeout: "1 day",
+          hints: { icon: "💶", returnTo: "back" },
+          returnTo: "back",
+          onTimeout: "decline",
+        },
+      ],
+      ["patient", { message, url }],
+    ]);
+  });
+
+  test.each<[AskResult<unknown>, object, unknown]>([
+    [{ action: "decline" }, { onDecline: "default" }, "x"],
+    [{ action: "cancel" }, { onCancel: "default" }, "x"],
+    [{ action: "decline" }, { onCancel: "default" }, "Declined"],
+    [{ action: "cancel" }, { onDecline: "default" }, "Cancelled"],
+    [{ action: "timeout" }, { onDecline: "default", onCancel: "default" }, "TimedOut"],
+    [{ action: "withdrawn" }, { onDecline: "default", onCancel: "default" }, "Withdrawn"],
+  ])("for %j with %j is the default, or an error: %s", async (settled, options, outcome) => {
+    const { ask } = over(settled);
+    const of = (asking: Promise<unknown>) => asking.catch((error: Error) => error.name);
+    expect(await of(ask.text("q", { message, default: "x", ...options }))).toBe(outcome);
+    const form = await of(ask.form("q", { message, schema: {}, default: { a: 1 } as never, ...options }));
+    expect(form).toStrictEqual(outcome === "x" ? { a: 1 } : outcome);
+  });
+
+  test("is the default for answers that never fit, and for no other error", async () => {
+    const options = { message, default: "x", onInvalid: "default" } as const;
+    const unfit = over(new ParleyError("INVALID_ANSWER", "never"));
+    expect(await unfit.ask.text("q", options)).toBe("x");
+    await expect(unfit.ask.text("q", { message, default: "x" })).rejects.toThrow("never");
+    for (const error of [new ParleyError("INVALID_ASK", "wrong"), new Error("broken")])
+      await expect(over(error).ask.text("q", options)).rejects.toBe(error);
+  });
+
+  test.each<[string, (ask: Shorthands) => Promise<unknown>, string, string]>([
+    ["no default to take", (ask) => ask.text("q", { message, onInvalid: "default" }), "/onInvalid", 'is "default", and the ask has none'],
+    [
+      "no default of a form",
+      (ask) => ask.form("q", { message, schema: {}, onCancel: "default" }),
+      "/onCancel",
+      'is "default", and the ask has none',
+    ],
+    [
+      "a quorum",
+      (ask) => ask.text("q", { message, quorum: 2 } as never),
+      "/quorum",
+      "is for ctx.elicit and ctx.ask, which return what each person said",
+    ],
+    [
+      "two ways to be done",
+      (ask) => ask.url("q", { message, url, completedBy: {}, returnTo: "back" } as never),
+      "/returnTo",
+      "and completedBy both say when the person is done: give one of them",
+    ],
+    ["no text for a message", (ask) => ask.text("q", { message: 5 } as never), "/message", "must be what the person reads"],
+    ["an empty message", (ask) => ask.url("q", { message: "", url }), "/message", "must be what the person reads"],
+    ["a default of another type", (ask) => ask.number("q", { message, default: "1" as never }), "/default", "must be number"],
+    [
+      "a default that breaks the pattern",
+      (ask) => ask.text("q", { message, pattern: "^a$", default: "b" }),
+      "/default",
+      'must match pattern "^a$"',
+    ],
+    ["a default between the steps", (ask) => ask.number("q", { message, step: 2, default: 3 }), "/default", "must be in steps of 2"],
+    ["a wrong option", (ask) => ask.number("q", { message, step: 0 }), "/step", "must be more than 0"],
+  ])("is nothing with %s", async (_what, asking, path, problem) => {
+    const { asked, ask } = over({ action: "cancel" });
+    const error = (await asking(ask).catch((thrown: unknown) => thrown)) as ParleyError;
+    expect([error.code, error.message, error.violations, asked]).toStrictEqual([
+      "INVALID_ASK",
+      `the ask "q" cannot be put: ${path} ${problem}`,
+      [{ path, message: problem }],
+      [],
+    ]);
+  });
+
+  test("is nothing where an option throws, which is no wrong option", async () => {
+    const broken = {
+      value: "a",
+      get title(): string {
+        throw new RangeError("no title");
+      },
+    };
+    await expect(over({ action: "cancel" }).ask.select("q", { message, options: [broken] })).rejects.toThrow(new RangeError("no title"));
+  });
+
+  test("of a visit that an event completes is no client's word", async () => {
+    const { asked, ask } = over({ action: "accept", content: undefined });
+    const event = createEvent({ event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined) }) });
+    await expect(ask.url("pay", { message, url, completedBy: event("paid") })).rejects.toThrow(
+      new Error('the visit "pay" was accepted by its client'),
+    );
+    expect(asked).toStrictEqual([["pay", { message, url, signal: expect.any(AbortSignal), completedBy: "event" }]]);
+  });
+
+  test("ends a visit that an event completes by its own signal as well", async () => {
+    const run = await runTool(
+      defineTool({
+        name: "tool",
+        async run(_args, ctx) {
+          const stop = new AbortController();
+          const paid = ctx.event("paid");
+          const visit = ctx.url("pay", { message, url, completedBy: paid, signal: stop.signal }).then(String, String);
+          await ctx.sleep("patience", "1 hour");
+          stop.abort();
+          return await visit;
+        },
+      }),
+    );
+    expect(run.text).toMatch(/^Withdrawn: The tool withdrew the question "pay"/);
+  });
+});
+
 describe("what cannot be asked is refused with the path of the option", () => {
   const options = { message: "?" };
   const many = (count: number) => Array.from({ length: count }, (_, index) => String(index));
   test.each<[string, string, (ctx: Context) => Promise<unknown>]>([
-    ["no message", "/message", (ctx) => ctx.text("q", { message: "" })],
     ["no options at all", "/message", (ctx) => ctx.text("q", undefined as never)],
     ["no page", "/message", (ctx) => ctx.url("q", undefined as never)],
-    ["a form without one", "/message", (ctx) => ctx.form("q", { message: "", schema: {} })],
-    ["lengths in the wrong order", "/minLength", (ctx) => ctx.text("q", { ...options, minLength: 3, maxLength: 2 })],
-    ["a length that is none", "/maxLength", (ctx) => ctx.text("q", { ...options, maxLength: -1 })],
-    ["a default that breaks the pattern", "/default", (ctx) => ctx.text("q", { ...options, pattern: "^a$", default: "b" })],
-    ["a default of another type", "/default", (ctx) => ctx.number("q", { ...options, default: "1" as never })],
-    ["a default between the steps", "/default", (ctx) => ctx.number("q", { ...options, step: 2, default: 3 })],
-    ["bounds in the wrong order", "/min", (ctx) => ctx.number("q", { ...options, min: 3, max: 2 })],
-    ["a bound that is no number", "/max", (ctx) => ctx.number("q", { ...options, max: Number.NaN })],
-    ["a step of nothing", "/step", (ctx) => ctx.number("q", { ...options, step: 0 })],
-    ["days in the wrong order", "/min", (ctx) => ctx.date("q", { ...options, min: "2026-12-24", max: "2026-12-23" })],
-    ["a day that is none", "/min", (ctx) => ctx.date("q", { ...options, min: "2026-02-31" })],
+    ["a form without a message", "/message", (ctx) => ctx.form("q", { message: "", schema: {} })],
     ["a default out of range", "/default", (ctx) => ctx.date("q", { ...options, max: "2026-12-24", default: "2026-12-25" })],
-    ["no options", "/options", (ctx) => ctx.select("q", { ...options, options: [] })],
     ["one option too many", "/options", (ctx) => ctx.select("q", { ...options, options: many(1_001) })],
-    ["an option without a value", "/options/1", (ctx) => ctx.select("q", { ...options, options: ["a", { title: "b" } as never] })],
-    ["one value twice", "/options/1", (ctx) => ctx.select("q", { ...options, options: ["a", { value: "a", title: "b" }] })],
-    ["options that are all disabled", "/options", (ctx) => ctx.select("q", { ...options, options: [{ value: "a", disabled: true }] })],
     ["a default that is no option", "/default", (ctx) => ctx.select("q", { ...options, options: ["a"], default: "b" as never })],
-    [
-      "a default that is disabled",
-      "/default",
-      (ctx) => ctx.select("q", { ...options, options: ["a", { value: "b", disabled: true }], default: "b" as never }),
-    ],
-    ["one default for several", "/default", (ctx) => ctx.select("q", { ...options, options: ["a"], multi: true, default: "a" })],
-    ["more than there are", "/minItems", (ctx) => ctx.select("q", { ...options, options: ["a"], multi: true, minItems: 2 })],
     ["a secret", "/value", (ctx) => ctx.text("api-key", options)],
     ["a pattern that blocks", "/value", (ctx) => ctx.text("q", { ...options, pattern: "^(a+)+$" })],
   ])("%s", async (_what, path, ask) => {

@@ -391,10 +391,14 @@ describe("several yields at once", () => {
     const ended = await run(function* () {
       const none: unknown = yield { all: [] };
       yield [1, 2];
+      yield [{ n: 1 }, null];
       return JSON.stringify(none);
     });
     expect(ended.text).toBe("[]");
-    expect(ended.feed).toEqual([{ type: "emit", kind: "stream", data: { data: [1, 2] } }]);
+    expect(ended.feed).toEqual([
+      { type: "emit", kind: "stream", data: { data: [1, 2] } },
+      { type: "emit", kind: "stream", data: { data: [{ n: 1 }, null] } },
+    ]);
   });
 });
 
@@ -411,6 +415,7 @@ describe("what is told", () => {
       yield { emit: "toast", message: "Done", type: "success", duration: 500 };
       yield { emit: "qr", value: "https://x.example" };
       yield { emit: "board:update" as "ui", rows: [1] };
+      yield { emit: "x".repeat(64) as "ui" };
       return "x";
     });
     expect(ended.task.message).toBe("More");
@@ -426,6 +431,7 @@ describe("what is told", () => {
       { type: "emit", kind: "toast", data: { message: "Done", type: "success", duration: 500 } },
       { type: "emit", kind: "qr", data: { value: "https://x.example" } },
       { type: "emit", kind: "board:update", data: { rows: [1] } },
+      { type: "emit", kind: "x".repeat(64), data: {} },
     ]);
   });
 
@@ -442,6 +448,11 @@ describe("what is told", () => {
     expect(running.task.message).toBe("Thinking …");
     await running.answer({ a: "x" });
     expect(running.task.message).toBe("Reading");
+    const silent = await run(function* () {
+      yield { emit: "thinking", active: false };
+      return "x";
+    });
+    expect(silent.task.message).toBe("Working …");
   });
 
   test("once is not told again by a replay", async () => {
@@ -472,6 +483,20 @@ describe("the result", () => {
       yield null;
     });
     expect(ended.text).toBe('Hello, world\n42\n{"rows":[1]}\nend');
+    expect(ended.feed).toStrictEqual(
+      [
+        { data: "Hello, " },
+        { data: "world" },
+        { data: 42 },
+        { data: { rows: [1] } },
+        { data: "end", contentType: "text/plain" },
+        { final: true },
+      ].map((data) => ({ type: "emit", kind: "stream", data })),
+    );
+    const final = await run(function* () {
+      yield { emit: "stream", final: true };
+    });
+    expect(final.result).toStrictEqual({ content: [] });
     expect((await run(function* () {})).result).toEqual({ content: [] });
   });
 
@@ -530,41 +555,167 @@ describe("the result", () => {
       { type: "resource", resource: { uri: "artifact://6/My%20notes", mimeType: "text/markdown", text: "# Hi" } },
       { type: "resource_link", uri: "https://x.example/video", name: "https://x.example/video" },
     ]);
-    expect(ended.feed.filter((item) => item.type === "emit" && item.kind === "artifact")).toHaveLength(7);
+    const shown = ended.feed.filter((item) => item.type === "emit" && item.kind === "artifact");
+    expect(shown).toHaveLength(7);
+    expect(shown[0]).toStrictEqual({ type: "emit", kind: "artifact", data: { type: "image", content: "AA==", mimeType: "image/gif" } });
   });
 });
 
 describe("what is yielded wrongly is thrown at the yield", () => {
-  test.each<[string, unknown, object]>([
+  const none = "is none of text, number, confirm, select, date, form, url, secret, password, oauth, file";
+  const listed = "all or race with something that is no ask, step, emit or generator";
+  const untold = "with neither a list nor an object of asks, steps and generators";
+  const slept = 'a sleep that is not { sleep: name, for: "2 days" } or { sleep: name, until: date }';
+  const called = "a call of what is neither a tool nor its name: { call: bookHotel, args: { … } }";
+  const sampled = "a sample that is not { sample: name, request: { messages, maxTokens } }";
+
+  test.each<[string, unknown, string]>([
+    ["a step without work", { step: "x" }, 'the step "x" without a function to run'],
+    ["a generator", (function* () {})(), "a generator: use yield*, or all to run several at once"],
+    ["a promise", Promise.resolve(1), "a promise: write async *run and await it, or put the work into a step"],
+    ["a mixed list", [{ ask: "text", message: "?" }, 1], "a list in which only some are asks, steps, emits or generators"],
+    ["all of nothing that is known", { all: 5 }, `all ${untold}`],
+    ["all of null", { all: null }, `all ${untold}`],
+    ["all with something else within", { all: [1] }, listed],
+    ["all with null within", { all: [null] }, listed],
+    ["all with something else by name", { all: { a: 1 } }, listed],
+    ["a race of a text", { race: "x" }, `race ${untold}`],
+    ["a race of nothing", { race: [] }, "a race of nothing, which nobody wins"],
+    ["a race of no names", { race: {} }, "a race of nothing, which nobody wins"],
+    ["a change without a name", { patched: true }, "patched without the name of a change"],
+    ["an event without a name", { event: 5 }, "an event without a name"],
+    ["a call of a number", { call: 5 }, called],
+    ["a call of nothing", { call: undefined }, called],
+    ["a call of a prompt", { call: { kind: "prompt", name: "p" } }, called],
+    ["a sleep without a name", { sleep: 5, for: "1 day" }, slept],
+    ["a sleep of no length", { sleep: "s" }, slept],
+    ["a sleep of two lengths", { sleep: "s", for: "1 day", until: 0 }, slept],
+    ["a sample without a name", { sample: true, request: {} }, sampled],
+    ["a sample of nothing", { sample: "s" }, sampled],
+    ["roots without a name", { roots: true }, 'roots without a name, such as { roots: "roots" }'],
+    ["a restart without arguments", { restart: null }, "a restart without its arguments: { restart: { … } }"],
+    ["a restart with a text", { restart: "x" }, "a restart without its arguments: { restart: { … } }"],
+  ])("%s", async (_what, yielded, message) => {
+    expect(await thrownAt(yielded)).toStrictEqual({
+      name: "ParleyError",
+      code: "INVALID_OUTPUT",
+      message: `tool tool has yielded ${message}`,
+    });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["an ask of no kind", { ask: "colour", id: "q", message: "?" }, `the ask "q" cannot be put: "colour" ${none}`],
+    ["an ask of nothing", { ask: undefined, message: "?" }, `the ask "ask_0" cannot be put: undefined ${none}`],
+    ["an ask of an inherited kind", { ask: "constructor", message: "?" }, `the ask "ask_0" cannot be put: "constructor" ${none}`],
+    ["an ask without a message", { ask: "text", id: "q" }, 'the ask "q" cannot be put: /message must be what the person reads'],
     [
-      "an ask of no kind",
-      { ask: "colour", id: "q", message: "?" },
-      { code: "INVALID_ASK", message: expect.stringContaining("none of text, number") },
+      "a number in steps of a text",
+      { ask: "number", step: "x", message: "?" },
+      'the ask "ask_0" cannot be put: /step must be a finite number',
     ],
-    ["an ask without a message", { ask: "text", id: "q" }, { code: "INVALID_ASK" }],
-    ["an ask of a wrong name", { ask: "text", id: "a b", message: "?" }, { code: "INVALID_NAME" }],
-    ["an ask of an inherited kind", { ask: "constructor", message: "?" }, { code: "INVALID_ASK" }],
-    ["a number in steps of a text", { ask: "number", step: "x", message: "?" }, { code: "INVALID_ASK" }],
-    ["a step without work", { step: "x" }, { code: "INVALID_OUTPUT" }],
-    ["a step whose work asks", { step: "x", *run() {} }, { name: "StepFailed", message: expect.stringContaining("a step cannot ask") }],
-    ["a generator", (function* () {})(), { code: "INVALID_OUTPUT", message: expect.stringContaining("yield*") }],
-    ["a promise", Promise.resolve(1), { code: "INVALID_OUTPUT" }],
-    ["a mixed list", [{ ask: "text", message: "?" }, 1], { code: "INVALID_OUTPUT" }],
-    ["all of nothing that is known", { all: 5 }, { code: "INVALID_OUTPUT" }],
-    ["all with something else within", { all: [1] }, { code: "INVALID_OUTPUT" }],
-    ["a function", () => 1, { code: "NOT_SERIALIZABLE" }],
-    ["a Map", { emit: "stream", data: new Map() }, { code: "NOT_SERIALIZABLE" }],
-    ["a bigint", 1n, { code: "NOT_SERIALIZABLE" }],
-    ["a status without a text", { emit: "status" }, { code: "INVALID_OUTPUT" }],
-    ["a progress that is none", { emit: "progress", value: "half" }, { code: "INVALID_OUTPUT" }],
-    ["a log at no level", { emit: "log", message: "x", level: "loud" }, { code: "INVALID_OUTPUT" }],
-    ["an emit of no name", { emit: 5 }, { code: "INVALID_OUTPUT" }],
-    ["an artifact of nothing", { emit: "artifact", type: "code" }, { code: "INVALID_OUTPUT" }],
-    ["an artifact of no type", { emit: "artifact", type: "movie", content: "" }, { code: "INVALID_OUTPUT" }],
-    ["an artifact of no text", { emit: "artifact", type: "code", content: 1 }, { code: "INVALID_OUTPUT" }],
-    ["an artifact nowhere", { emit: "artifact", type: "embed", url: "here" }, { code: "INVALID_OUTPUT" }],
-  ])("%s", async (_what, yielded, error) => {
-    expect(await thrownAt(yielded)).toMatchObject(error);
+  ])("%s", async (_what, yielded, message) => {
+    expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "INVALID_ASK", message });
+  });
+
+  test("an ask of no kind, with the option that is wrong", async () => {
+    let thrown: unknown;
+    await run(function* () {
+      try {
+        yield { ask: "colour", message: "?" } as never;
+      } catch (error) {
+        thrown = error;
+      }
+    });
+    expect(thrown).toMatchObject({ violations: [{ path: "/ask", message: `"colour" ${none}` }] });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a status without a text", { emit: "status" }, "message of an emitted status must be a text"],
+    ["a progress that is none", { emit: "progress", value: "0.5" }, "value of an emitted progress must be a number from 0 to 1"],
+    ["a progress without end", { emit: "progress", value: Infinity }, "value of an emitted progress must be a number from 0 to 1"],
+    ["a progress whose message is none", { emit: "progress", value: 1, message: 5 }, "message of an emitted progress must be a text"],
+    ["a log without a text", { emit: "log", message: 5 }, "message of an emitted log must be a text"],
+    [
+      "a log at no level",
+      { emit: "log", message: "x", level: "loud" },
+      "level of an emitted log must be debug, info, notice, warning, error, critical, alert, emergency",
+    ],
+    ["an emit of no name", { emit: 5 }, "emit of an emitted emit must be 1 to 64 of A-Z a-z 0-9 _ - . :"],
+    ["an emit of a name with a space", { emit: "a b" }, "emit of an emitted emit must be 1 to 64 of A-Z a-z 0-9 _ - . :"],
+    ["an emit of a long name", { emit: "x".repeat(65) }, "emit of an emitted emit must be 1 to 64 of A-Z a-z 0-9 _ - . :"],
+    ["an artifact of nothing", { emit: "artifact", type: "code" }, "an artifact has neither content nor a url"],
+    [
+      "an artifact of no type",
+      { emit: "artifact", type: "movie", content: "" },
+      'an artifact has the type "movie", and may have image, code, document, embed, json',
+    ],
+    [
+      "an artifact of no text",
+      { emit: "artifact", type: "code", content: 1 },
+      "an artifact has content that is no text, which only json may have",
+    ],
+    ["an artifact nowhere", { emit: "artifact", type: "embed", url: "here" }, "an artifact has a url that is not absolute"],
+  ])("%s", async (_what, yielded, message) => {
+    expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "INVALID_OUTPUT", message });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a function", () => 1, "what is streamed is not plain data: it is a function"],
+    ["a Map", { emit: "stream", data: new Map() }, "what is streamed is not plain data: it is a Map"],
+    ["a bigint", 1n, "what is streamed is not plain data: it is a bigint"],
+  ])("%s", async (_what, yielded, message) => {
+    expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "NOT_SERIALIZABLE", message });
+  });
+
+  test("an ask of a wrong name, and a step whose work asks", async () => {
+    expect(await thrownAt({ ask: "text", id: "a b", message: "?" })).toMatchObject({ code: "INVALID_NAME" });
+    expect(await thrownAt({ step: "x", *run() {} })).toStrictEqual({
+      name: "StepFailed",
+      message: "what step x runs is a generator, and a step cannot ask: use yield* in the tool itself",
+    });
+  });
+});
+
+describe("an ask on a page takes all that pages take", () => {
+  test.each([
+    ["secret", {}],
+    ["password", {}],
+    ["oauth", { provider: "google", scopes: ["read"] }],
+    ["file", { accept: [".pdf"] }],
+    ["file", { multiple: true }],
+  ])("a %s", async (kind, more) => {
+    const { signal } = new AbortController();
+    const asking = (options: object) =>
+      startTool(
+        tool(function* () {
+          try {
+            yield { ask: kind, id: "q", message: "?", ...more, ...options } as never;
+          } catch (error) {
+            return String(error);
+          }
+        }),
+      );
+    const waiting = await asking({ expires: "1 hour", to: "tenant", not: "caller", onTimeout: "decline", signal });
+    expect(waiting.asks).toMatchObject([{ key: "q", audience: { to: "tenant", not: "caller" }, request: { message: "?" } }]);
+    await waiting.advance("1 hour");
+    expect(waiting.text).toMatch(/^Declined/);
+
+    const patient = await asking({ expires: "1 hour", timeout: "2 hours" });
+    await patient.advance("1 hour");
+    expect(patient.text).toBe("");
+    await patient.advance("1 hour");
+    expect(patient.text).toMatch(/^TimedOut/);
+
+    expect((await asking({ signal: AbortSignal.abort() })).text).toMatch(/^Withdrawn/);
+  });
+
+  test("a file of types in a list, and as many as it says", async () => {
+    const running = await startTool(
+      tool(function* () {
+        yield { ask: "file", id: "q", message: "?", accept: [".pdf", "image/*"], multiple: true, count: 3 };
+      }),
+    );
+    expect(running.asks).toMatchObject([{ request: { page: { accept: [".pdf", "image/*"], countMax: 3 } } }]);
   });
 });
 
@@ -586,7 +737,10 @@ describe("a generator that does not end, or too much", () => {
     expect((await run(upTo(20_000))).text).toBe("ended");
     yields = 0;
     const endless = await run(upTo(Infinity));
-    expect(endless.error?.message ?? endless.text).toContain("yielded more than 20000 times");
+    expect(endless.error).toMatchObject({
+      message: "tool tool has yielded more than 20000 times: let it stream larger chunks, or restart",
+      data: { code: "TOO_LARGE" },
+    });
     expect(yields).toBe(20_001);
   });
 

@@ -42,8 +42,9 @@ export function createTeller(ctx: Context, output: Output): Teller {
         case "progress": {
           const { value, message, meta } = emitted;
           if (typeof value !== "number" || !Number.isFinite(value)) throw wrong("progress", "value", "a number from 0 to 1");
-          ctx.progress(value, 1, message);
-          if (message !== undefined) status(textOf("progress", "message", message));
+          const line = message === undefined ? undefined : textOf("progress", "message", message);
+          ctx.progress(value, 1, line);
+          if (line !== undefined) status(line);
           return meta === undefined ? undefined : ctx.emit("progress", present({ value, message, meta }));
         }
         case "stream":

@@ -1,0 +1,107 @@
+/** What authors catch, and what the model reads where they do not. */
+import { type AskRequest, ParleyError, RpcFailure, ToolError } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import {
+  Cancelled,
+  cannotAsk,
+  ChildFailed,
+  Declined,
+  DefinitionError,
+  isForModel,
+  throwUnanswered,
+  throwUnheard,
+  TimedOut,
+  Withdrawn,
+} from "./failures.ts";
+
+/** All that an error says, own members and the message. */
+function facts(error: unknown): object {
+  const { name, message } = error as Error;
+  return { ...(error as object), name, message };
+}
+
+function thrownBy(work: () => never): object {
+  try {
+    work();
+  } catch (error) {
+    return facts(error);
+  }
+}
+
+test("a definition that is wrong has its cause and its violations where it has any", () => {
+  const plain = new DefinitionError("wrong");
+  expect(facts(plain)).toStrictEqual({ name: "DefinitionError", message: "wrong" });
+  expect("cause" in plain).toBe(false);
+  const cause = new Error("why");
+  const violations = [{ path: "/a", message: "is wrong" }];
+  const full = new DefinitionError("wrong", { cause, violations });
+  expect([full.cause, facts(full)]).toStrictEqual([cause, { name: "DefinitionError", message: "wrong", violations }]);
+});
+
+describe("a question that nobody answered", () => {
+  test.each([
+    ["decline", { name: "Declined", message: 'The user declined to answer "q". The tool stopped there.' }],
+    ["cancel", { name: "Cancelled", message: 'The user dismissed the question "q" without answering. The tool stopped there.' }],
+    ["timeout", { name: "TimedOut", message: 'Nobody answered the question "q" in time. The tool stopped there.' }],
+    ["withdrawn", { name: "Withdrawn", message: 'The tool withdrew the question "q" before anybody answered it.' }],
+  ] as const)("throws what became of it: %s", (action, error) => {
+    expect(thrownBy(() => throwUnanswered("q", action))).toStrictEqual({ ...error, ask: "q" });
+  });
+
+  test("says how many had accepted of those who must", () => {
+    expect(thrownBy(() => throwUnanswered("q", "timeout", { accepted: 0, quorum: 2 }))).toStrictEqual({
+      name: "TimedOut",
+      message: 'Of the 2 people who must accept "q", 0 did in time. The tool stopped there.',
+      ask: "q",
+      accepted: 0,
+      quorum: 2,
+    });
+  });
+});
+
+test("an event that nobody told of throws what became of it", () => {
+  expect(thrownBy(() => throwUnheard("paid", "timeout"))).toStrictEqual({
+    name: "TimedOut",
+    message: 'Nothing was heard of "paid" in time. The tool stopped there.',
+    ask: "paid",
+  });
+  expect(thrownBy(() => throwUnheard("paid", "withdrawn"))).toStrictEqual({
+    name: "Withdrawn",
+    message: 'The tool gave up waiting for "paid".',
+    ask: "paid",
+  });
+});
+
+describe("a client that cannot be asked", () => {
+  test.each<[string, object, string, string, object]>([
+    ["form", {}, "asks the user to fill in a form", "elicitation", { elicitation: { form: {} } }],
+    ["url", {}, "sends the user to a page", "elicitation.url", { elicitation: { url: {} } }],
+    ["sampling", { params: {} }, "asks the client's model", "sampling", { sampling: {} }],
+    ["sampling", { params: { tools: [] } }, "asks the client's model, with tools", "sampling.tools", { sampling: { tools: {} } }],
+    ["roots", {}, "asks for the client's folders", "roots", { roots: {} }],
+  ])("is told what it would have to declare: %s %j", (type, request, does, capability, requiredCapabilities) => {
+    const error = cannotAsk("q", { type, ...request } as AskRequest);
+    expect([error.code, error.data, error.message]).toStrictEqual([
+      "CAPABILITY_REQUIRED",
+      { requiredCapabilities },
+      `To continue, the tool ${does} ("q"), and this client cannot be asked that. Call the tool from a client that declares the capability ${capability} and accepts event streams.`,
+    ]);
+  });
+});
+
+test.each<[unknown, boolean]>([
+  [new ToolError("no table left"), true],
+  [new ToolError("try again", { retryable: true }), false],
+  [new Declined("q"), true],
+  [new Cancelled("q"), true],
+  [new TimedOut("q"), true],
+  [new Withdrawn("q"), true],
+  [new ChildFailed("key", "tool", "failed", "why"), true],
+  [new ParleyError("CAPABILITY_REQUIRED", "cannot"), true],
+  [new ParleyError("INVALID_ASK", "wrong"), false],
+  [new RpcFailure(-32_000, "gone"), false],
+  [Object.assign(new Error("another"), { code: "CAPABILITY_REQUIRED" }), false],
+  ["text", false],
+])("the model reads %s: %s", (error, isRead) => {
+  expect(isForModel(error)).toBe(isRead);
+});

@@ -1,0 +1,103 @@
+import { ParleyError } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { text } from "./content.ts";
+import { jsonSchema } from "./schema.ts";
+import { errorResult, structuredResult, toolResult } from "./tool-result.ts";
+
+const block = text("x");
+
+function refusal(error: unknown): unknown {
+  if (!(error instanceof ParleyError)) throw error;
+  const { code, message, violations } = error;
+  return { code, message, violations };
+}
+
+describe("what a tool returned becomes a result", () => {
+  const kinds = ["text", "image", "audio", "resource", "resource_link"].map((type) => ({ type }));
+
+  test.each<[string, unknown, object]>([
+    ["nothing", undefined, { content: [] }],
+    ["a text", "x", { content: [{ type: "text", text: "x" }] }],
+    ["an empty list", [], { content: [] }],
+    ["content of every kind", kinds, { content: kinds }],
+    ["a whole result", { content: [block], _meta: { a: 1 }, isError: undefined }, { content: [block], _meta: { a: 1 } }],
+  ])("%s", (_what, returned, result) => {
+    expect(toolResult("draw", returned)).toStrictEqual(result);
+  });
+
+  const neither = "that is neither text, content nor a CallToolResult: give it an output schema to return data";
+  test.each<[unknown, string]>([
+    [[block, 1], "a list"],
+    [[null], "a list"],
+    [[{}], "a list"],
+    [[{ type: "movie" }], "a list"],
+    [{ content: "x" }, "a object"],
+    [{ total: 1 }, "a object"],
+    [null, "a object"],
+    [7, "a number"],
+  ])("but not %j", (returned, what) => {
+    expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what} ${neither}`));
+  });
+
+  test("but not what is no plain data", () => {
+    expect(() => toolResult("draw", { content: [], _meta: { at: 1n } })).toThrow(
+      new ParleyError("NOT_SERIALIZABLE", "what tool draw returned is not plain data: /_meta/at is a bigint"),
+    );
+  });
+});
+
+describe("data that an output schema describes", () => {
+  const output = z.object({ n: z.int().max(9), note: z.string().default("-") });
+  const whole = { n: 1, note: "-" };
+
+  test.each<[string, unknown, object]>([
+    ["is structured, and text beside", { n: 1 }, { content: [text('{"n":1,"note":"-"}')], structuredContent: whole }],
+    [
+      "has the content that the tool gives",
+      { content: [block], structuredContent: { n: 1 } },
+      { content: [block], structuredContent: whole },
+    ],
+    [
+      "may be that of a result that says it is no failure",
+      { content: [block], structuredContent: { n: 1 }, isError: false },
+      { content: [block], structuredContent: whole, isError: false },
+    ],
+    ["may be missing of a failure", { content: [block], isError: true }, { content: [block], isError: true }],
+  ])("%s", async (_what, returned, result) => {
+    expect(await structuredResult("draw", output, returned)).toStrictEqual(result);
+  });
+
+  test("may look like a result, where it has no structured content", async () => {
+    const pages = jsonSchema<unknown>({ type: "object", required: ["content"] });
+    expect(await structuredResult("draw", pages, { content: [] })).toStrictEqual({
+      content: [text('{"content":[]}')],
+      structuredContent: { content: [] },
+    });
+  });
+
+  test("is refused where the schema refuses it", async () => {
+    const violations = [{ path: "/n", message: "Too big: expected number to be <=9" }];
+    const refused = {
+      code: "INVALID_OUTPUT",
+      message: "tool draw returned what its output schema refuses: /n Too big: expected number to be <=9",
+      violations,
+    };
+    expect(await structuredResult("draw", output, { n: 10 }).catch(refusal)).toStrictEqual(refused);
+    expect(await structuredResult("draw", output, { content: [], structuredContent: { n: 10 } }).catch(refusal)).toStrictEqual(refused);
+  });
+
+  test("is plain data, before the schema reads it and behind", async () => {
+    const message = (at: string) => `what tool draw returned is not plain data: ${at}`;
+    const anything = jsonSchema<unknown>({});
+    expect(await structuredResult("draw", anything, { list: [1n] }).catch(refusal)).toMatchObject({
+      message: message("/list/0 is a bigint"),
+    });
+    const toMap = z.object({ n: z.int() }).transform(({ n }) => new Map([[n, n]]));
+    expect(await structuredResult("draw", toMap, { n: 1 }).catch(refusal)).toMatchObject({ message: message("it is a Map") });
+  });
+});
+
+test("a failure is a text", () => {
+  expect(errorResult("gone")).toStrictEqual({ content: [{ type: "text", text: "gone" }], isError: true });
+});
