@@ -118,6 +118,17 @@ describe("a key ring", () => {
       expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
     });
 
+    test("is looked at for a key that it did not have, and before its first key is used; what it had opens until then", async () => {
+      const [older, newer] = [aContentKey(), aContentKey()];
+      await writeFile(file, older);
+      const ring = await fileKeyRing(file, log);
+      const wrapped = await ring.wrap(dataKey, "");
+      await writeFile(file, newer);
+      expect(await ring.unwrap(wrapped, "")).toEqual(dataKey);
+      await ring.currentKeyId();
+      expect(await ring.unwrap(wrapped, "")).toBeUndefined();
+    });
+
     test("may be another file that has taken its place, as mounted secrets are replaced", async () => {
       const keys = [aContentKey(), aContentKey()];
       for (const [index, key] of keys.entries()) await writeFile(join(folder, `version ${index}`), key);
@@ -137,10 +148,9 @@ describe("a key ring", () => {
       expect([await isOlder(), await isOlder()]).toEqual([true, true]);
       await rm(file);
       expect([await isOlder(), await isOlder()]).toEqual([true, true]);
-      const told = logged.mock.calls.map(([what]) => what as unknown);
-      expect(told).toEqual([
-        { file, problem: expect.stringContaining("key 1 must be 32 bytes") as string },
-        { file, problem: "ENOENT" },
+      expect(logged.mock.calls).toEqual([
+        [{ file, problem: expect.stringContaining("key 1 must be 32 bytes") as string }, "key ring cannot be read again"],
+        [{ file, problem: "ENOENT" }, "key ring cannot be read again"],
       ]);
       await writeFile(file, newer);
       expect(await isOlder()).toBe(false);

@@ -96,6 +96,11 @@ describe("a key ring of a key management service", () => {
     ]);
   });
 
+  test("takes the key to be what the settings name where the service does not say", async () => {
+    answers = [{}];
+    expect(await aRing().currentKeyId()).toBe("alias/parley");
+  });
+
   test.each([
     "AccessDeniedException",
     "DisabledException",

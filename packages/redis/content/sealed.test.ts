@@ -72,6 +72,7 @@ describe("the codec that encrypts", () => {
     });
     expect(codec.encoding).toBe("latin1");
     expect(codec.access(TASK)).toBe("erased");
+    expect(codec.access(PLAIN)).toBe("open");
     const content = codec.of(TASK);
     expect(content.fromStored(content.toStored("zoë ☃"))).toBe("zoë ☃");
     expect(content.toStored("ë")).toBe("\u00c3\u00ab");
