@@ -44,6 +44,14 @@ describe("what REDIS_URL may say", () => {
       login: {},
       sentinelLogin: {},
     });
+    expect(parseAddress("redis-cluster://node-1.test,10.0.0.7:7000")).toStrictEqual({
+      type: "cluster",
+      nodes: [
+        { host: "node-1.test", port: 6_379 },
+        { host: "10.0.0.7", port: 7_000 },
+      ],
+      login: {},
+    });
     expect(parseAddress("redis-cluster://a/")).toStrictEqual({ type: "cluster", nodes: [{ host: "a", port: 6_379 }], login: {} });
   });
 

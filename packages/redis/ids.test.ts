@@ -60,7 +60,7 @@ describe("ids and keys", () => {
     const asked: string[] = [];
     const drawn = createIds({
       partitions: 1,
-      sealWord: (tenant) => {
+      sealWord: (tenant: string) => {
         asked.push(tenant);
         return tenant === "acme" ? "word" : Promise.resolve("late");
       },
