@@ -1,9 +1,10 @@
 /** Who is called for which message, and when channels are left; wake-ups.redis.test.ts has Redis and its connection. */
+import { EventEmitter } from "node:events";
 import { ParleyError } from "@parley/core";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeys } from "./keys.ts";
-import { createRedisWakeUps, type Subscriber, type SubscriberEvents } from "./wake-ups.ts";
+import { classicSubscriber, createRedisWakeUps, type Subscriber, type SubscriberEvents } from "./wake-ups.ts";
 
 const TASK = `0-${"t".repeat(22)}`;
 const CHANNEL = `parley:{p0}:task:${TASK}`;
@@ -50,7 +51,8 @@ function subject(sharded?: Subscriber) {
   const wakeUps = createRedisWakeUps({ redis, subscriber: classic.subscriber, sharded, keys: createKeys(), log, timeoutMs: 100 });
   const heard: unknown[][] = [];
   const ear = (who: string) => (message?: string) => void heard.push([who, message]);
-  return { ...classic, wakeUps, heard, ear };
+  const published = vi.spyOn(redis, "publish").mockResolvedValue(1);
+  return { ...classic, wakeUps, heard, ear, published };
 }
 
 beforeEach(() => {
@@ -147,6 +149,21 @@ describe("a listener", () => {
   });
 });
 
+test("a subscription that fails takes nothing from one that was begun since", async () => {
+  const { wakeUps, heard, ear, hold, pending, say } = subject();
+  hold();
+  const failed = refusalOf(wakeUps.listen("a", ear("first")));
+  const left = wakeUps.leave("a");
+  const again = wakeUps.listen("a", ear("again"));
+  pending[0]!.reject(new Error("gone"));
+  expect(await failed).toEqual(new Error("gone"));
+  for (const each of pending.slice(1)) each.resolve(undefined);
+  await left;
+  await again;
+  say("a", "1");
+  expect(heard).toEqual([["again", "1"]]);
+});
+
 describe("a channel without listeners", () => {
   test("is left a second after the first of them, together with others, and only if nobody came back", async () => {
     const { wakeUps, heard, ear, say, commands } = subject();
@@ -171,6 +188,34 @@ describe("a channel without listeners", () => {
     expect(commands.at(-1)).toEqual(["subscribe", "b"]);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(commands).toHaveLength(2);
+  });
+
+  test("is left a second after its last listener, also shortly after others were left", async () => {
+    const { wakeUps, ear, commands } = subject();
+    const stops = await Promise.all(["a", "b", "c"].map((name) => wakeUps.listen(name, ear(name))));
+    commands.length = 0;
+    stops[0]!();
+    await vi.advanceTimersByTimeAsync(400);
+    stops[1]!();
+    await vi.advanceTimersByTimeAsync(800);
+    expect(commands).toEqual([["unsubscribe", "a", "b"]]);
+    stops[2]!();
+    await vi.advanceTimersByTimeAsync(999);
+    expect(commands).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(commands[1]).toEqual(["unsubscribe", "c"]);
+  });
+
+  test("is left once, also where it is left at once meanwhile", async () => {
+    const { wakeUps, ear, commands } = subject();
+    const stop = await wakeUps.listen("a", ear("a"));
+    stop();
+    await wakeUps.leave("a");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(commands).toEqual([
+      ["subscribe", "a"],
+      ["unsubscribe", "a"],
+    ]);
   });
 
   test("is not left where somebody came back, and a second after they went, it is", async () => {
@@ -236,6 +281,24 @@ describe("leaving a channel at once", () => {
     expect(heard).toEqual([]);
   });
 
+  test("is done twice where it is listened to between, and either listener hears until it has left", async () => {
+    const { wakeUps, heard, ear, hold, pending, say } = subject();
+    await wakeUps.listen("a", ear("one"));
+    hold();
+    const first = wakeUps.leave("a");
+    hold(false);
+    await wakeUps.listen("a", ear("two"));
+    hold();
+    const second = wakeUps.leave("a");
+    pending[0]!.resolve(undefined);
+    await first;
+    say("a", "1");
+    pending[1]!.resolve(undefined);
+    await second;
+    say("a", "2");
+    expect(heard).toEqual([["two", "1"]]);
+  });
+
   test("does nothing where nobody listens, and takes nothing from whoever listens again meanwhile", async () => {
     const { wakeUps, heard, ear, say, commands } = subject();
     await wakeUps.leave("a");
@@ -263,6 +326,18 @@ describe("a connection that came back", () => {
     expect(heard).toStrictEqual([["b", undefined]]);
     lose();
     expect(commands.at(-1)).toEqual(["subscribe", "a", "b"]);
+  });
+
+  test("calls nobody who has left meanwhile", async () => {
+    const { wakeUps, heard, ear, lose, hold, pending } = subject();
+    for (const name of ["a", "b"]) await wakeUps.listen(name, ear(name));
+    hold();
+    lose();
+    const left = wakeUps.leave("a");
+    for (const each of pending) each.resolve(undefined);
+    await left;
+    await turn();
+    expect(heard).toStrictEqual([["b", undefined]]);
   });
 
   test("is asked for nothing where nothing was lost, and a failure is logged", async () => {
@@ -329,6 +404,12 @@ describe("a watch", () => {
     expect(changes).toHaveLength(1);
   });
 
+  test("of announcements is told what any process announces", async () => {
+    const { wakeUps, published } = subject();
+    await wakeUps.announce({ type: "prompts" });
+    expect(published.mock.calls).toEqual([["parley:announcements", '{"type":"prompts"}']]);
+  });
+
   test("of announcements hears each, and that any list may have changed after a lost connection", async () => {
     const { wakeUps, say, lose, commands } = subject();
     const announced: unknown[] = [];
@@ -338,5 +419,42 @@ describe("a watch", () => {
     lose();
     await turn();
     expect(announced).toStrictEqual([{ type: "prompts" }, { type: "tools" }, { type: "prompts" }, { type: "resources" }]);
+  });
+});
+
+describe("classic pub/sub", () => {
+  function aConnection(status: string) {
+    const commands: unknown[][] = [];
+    const command =
+      (name: string) =>
+      async (...channels: string[]) =>
+        void commands.push([name, ...channels]);
+    const redis = Object.assign(new EventEmitter(), { status, subscribe: command("subscribe"), unsubscribe: command("unsubscribe") });
+    return { redis, commands, subscriber: classicSubscriber(redis as unknown as Redis) };
+  }
+
+  test("subscribes to all channels by one command, and hears their messages", async () => {
+    const { redis, commands, subscriber } = aConnection("ready");
+    const message = vi.fn();
+    subscriber.listenTo({ message, lost: () => undefined });
+    await subscriber.subscribe(["a", "b"]);
+    await subscriber.unsubscribe(["a", "b"]);
+    expect(commands).toEqual([
+      ["subscribe", "a", "b"],
+      ["unsubscribe", "a", "b"],
+    ]);
+    redis.emit("message", "a", "1");
+    expect(message.mock.calls).toEqual([["a", "1"]]);
+  });
+
+  test.each([
+    ["connecting", 2],
+    ["ready", 3],
+  ])("has lost everything each time that a connection follows another: %s", (status, losses) => {
+    const { redis, subscriber } = aConnection(status);
+    const lost = vi.fn((which: (channel: string) => boolean) => which("any"));
+    subscriber.listenTo({ message: () => undefined, lost });
+    for (let connection = 0; connection < 3; connection += 1) redis.emit("ready");
+    expect(lost.mock.results.map(({ value }) => value as unknown)).toEqual(Array.from({ length: losses }, () => true));
   });
 });
