@@ -56,6 +56,22 @@ describe("the run queue", () => {
     expect(EVENTS_KEPT).toBe(100);
   });
 
+  test("counts what waits and what is at work", async () => {
+    for (const run of [1, 2, 3]) await queue.add({ taskId: TASK, run });
+    const list = (name: string) => `${redis.prefix}:{p7}:run:${name}`;
+    await redis.redis.lmove(list("wait"), list("active"), "RIGHT", "LEFT");
+    expect(await queue.counts(7)).toStrictEqual({ waiting: 2, active: 1 });
+  });
+
+  test("leaves the connection as it was when it closes", async () => {
+    const listeners = () => redis.redis.eventNames().map((name) => [name, redis.redis.listenerCount(name)]);
+    const before = listeners();
+    await queue.open([7, 8]);
+    expect(listeners()).not.toEqual(before);
+    await queue.close();
+    expect(listeners()).toEqual(before);
+  });
+
   test("is opened once for each partition", async () => {
     const send = vi.spyOn(redis.redis, "sendCommand");
     await queue.open([7, 8]);

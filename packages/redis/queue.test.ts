@@ -45,9 +45,10 @@ describe("the lane of a run", () => {
     const { lane, turns } = aQueue();
     expect(lane!({ taskId: TASK, cause: "answered" })).toBe("parley:{p7}:lane:w");
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
+    expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
     turns.learn({ taskId: TASK, share: "ada" }, 5);
     expect(lane!({ taskId: TASK, cause: "created", share: "ada" })).toBe("parley:{p7}:lane:w 6");
-    expect(asked).toEqual([7, 7, 7]);
+    expect(asked).toEqual([7, 7, 7, 7]);
   });
 
   test("is none where no worker is known, or of what is no task", () => {
