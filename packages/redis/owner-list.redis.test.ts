@@ -141,6 +141,8 @@ describe("the list of a principal's tasks", () => {
     sizes.set("c", PAGE_SIZE_MAX + 1);
     expect(await page(3)).toEqual([["c"], "3-0.0"]);
     expect(await page(3, "3-0.0")).toEqual([["b", "a"], undefined]);
+    sizes.set("b", PAGE_SIZE_MAX + 1);
+    expect(await page(3, "3-0.0")).toEqual([["b"], "2-0.0"]);
   });
 
   test("ends a page after 5,000 tasks that have expired, and the next one begins behind them", async () => {
@@ -164,7 +166,7 @@ describe("the list of a principal's tasks", () => {
     },
   );
 
-  test.each(["0-1.0", "1-0.0", `${"1".repeat(16)}-0.0`, "1-1.1234"])("takes a cursor as it may be: %j", async (cursor) => {
+  test.each(["0-1.0", "1-0.0", `${"1".repeat(16)}-0.0`, "1-12.1234"])("takes a cursor as it may be: %j", async (cursor) => {
     await aList().page(1, cursor);
   });
 });
