@@ -1,4 +1,5 @@
 /** What the queue leaves in Redis of each run; consume-runs.redis.test.ts has what workers make of it. */
+import type { Telemetry } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
 import { createKeys } from "./keys.ts";
@@ -61,6 +62,44 @@ describe("the run queue", () => {
     const list = (name: string) => `${redis.prefix}:{p7}:run:${name}`;
     await redis.redis.lmove(list("wait"), list("active"), "RIGHT", "LEFT");
     expect(await queue.counts(7)).toStrictEqual({ waiting: 2, active: 1 });
+  });
+
+  test("tells of the trouble that its connection is in", async () => {
+    await queue.open([7]);
+    redis.redis.emit("error", new Error("lost"));
+    expect(logged).toStrictEqual([[{ partition: 7, error: "lost" }, "run queue in trouble"]]);
+  });
+
+  test("is traced where it is given BullMQ's own interface for that", async () => {
+    const spans: string[] = [];
+    const span = { setSpanOnContext: () => ({}), setAttribute() {}, setAttributes() {}, addEvent() {}, recordException() {}, end() {} };
+    const telemetry = {
+      tracer: {
+        startSpan(name: string) {
+          spans.push(name);
+          return span;
+        },
+      },
+      contextManager: {
+        with: (_context: unknown, work: () => unknown) => work(),
+        active: () => ({}),
+        getMetadata: () => "",
+        fromMetadata: () => ({}),
+      },
+    } as unknown as Telemetry;
+    const traced = createRedisQueue({
+      redis: redis.redis,
+      keys: createKeys(redis.prefix),
+      log,
+      turns,
+      workers: { next: () => undefined },
+      telemetry,
+    });
+    await queue.add({ taskId: TASK, run: 1 });
+    expect(spans).toEqual([]);
+    await traced.add({ taskId: TASK, run: 2 });
+    expect(spans.length).toBeGreaterThan(0);
+    await traced.close();
   });
 
   test("leaves the connection as it was when it closes", async () => {
