@@ -109,6 +109,10 @@ describe("the next worker of a partition", () => {
     vi.advanceTimersByTime(2_000);
     await seen();
     expect(workers.next(0)).toBe("bob");
+    await workers.leave({ ...bob, share: 1 });
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    expect(workers.next(0)).toBeUndefined();
 
     workers.close();
     look.mockClear();
