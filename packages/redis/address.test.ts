@@ -31,7 +31,56 @@ describe("what REDIS_URL may say", () => {
     });
   });
 
+  test("one server, in whatever way", () => {
+    for (const url of ["redis://h", "redis://127.0.0.1:6379/0", "rediss://[::1]:1"])
+      expect(parseAddress(url)).toEqual({ type: "single", url });
+  });
+
+  test("one sentinel or node, with the usual port, and no more than it says", () => {
+    expect(parseAddress("redis-sentinel://a/mymaster")).toStrictEqual({
+      type: "sentinel",
+      sentinels: [{ host: "a", port: 26_379 }],
+      name: "mymaster",
+      login: {},
+      sentinelLogin: {},
+    });
+    expect(parseAddress("redis-cluster://node-1.test,10.0.0.7:7000")).toStrictEqual({
+      type: "cluster",
+      nodes: [
+        { host: "node-1.test", port: 6_379 },
+        { host: "10.0.0.7", port: 7_000 },
+      ],
+      login: {},
+    });
+    expect(parseAddress("redis-cluster://a/")).toStrictEqual({ type: "cluster", nodes: [{ host: "a", port: 6_379 }], login: {} });
+  });
+
+  test("sentinels over TLS, with a database, a user without a password, and sentinels' own password alone", () => {
+    const address = parseAddress("rediss-sentinel://us%20er@a:65535,[fe80::1]/my.master/12/?sentinelPassword=p&other=1");
+    expect(address).toStrictEqual({
+      type: "sentinel",
+      sentinels: [
+        { host: "a", port: 65_535 },
+        { host: "fe80::1", port: 26_379 },
+      ],
+      name: "my.master",
+      login: { username: "us er", db: 12, tls: {} },
+      sentinelLogin: { sentinelPassword: "p" },
+    });
+  });
+
   test.each([
+    ["what only looks like one", "xredis://h"],
+    ["a server that is none", "redis://h:port"],
+    ["sentinels behind something else", "xredis-sentinel://a/mymaster"],
+    ["a port that is just too large", "redis-cluster://a:65536"],
+    ["a port of six digits", "redis-cluster://a:000001"],
+    ["brackets that are not closed", "redis-cluster://[::1"],
+    ["something behind the brackets", "redis-cluster://[::1]x"],
+    ["something before the brackets", "redis-cluster://x[::1]:1"],
+    ["a database that is no number", "redis-sentinel://a/mymaster/x"],
+    ["more than a database", "redis-sentinel://a/mymaster/1/2"],
+    ["a cluster with a name", "redis-cluster://a/name"],
     ["another protocol", "http://h"],
     ["sentinels without a name", "redis-sentinel://a:1,b:2"],
     ["a cluster with a database", "redis-cluster://a:1/3"],
@@ -46,6 +95,8 @@ describe("what REDIS_URL may say", () => {
     expect(withoutPassword("redis-sentinel://app:secret@a:1,b:2/mymaster?sentinelPassword=too")).toBe("redis-sentinel://a:1,b:2/mymaster");
     expect(withoutPassword("rediss://user:secret@redis.test:6380/2")).toBe("rediss://redis.test:6380/2");
     expect(withoutPassword("redis://:sec@ret@h")).toBe("redis://h");
+    expect(withoutPassword("redis://h?password=secret")).toBe("redis://h");
+    expect(withoutPassword("redis://127.0.0.1:6379")).toBe("redis://127.0.0.1:6379");
     expect(withoutPassword("hunter2")).toBe("an address that is no URL");
   });
 });

@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { aLife, anAsk, HOUR_MS } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
+import { createCensuses } from "./census.ts";
 import { startEmbeddedRedis } from "./embedded.ts";
+import { createKeys } from "./keys.ts";
+import type { RedisQueue } from "./queue.ts";
 
 describe("the census", () => {
   let opened: OpenRedis;
@@ -49,6 +53,58 @@ describe("the census", () => {
     expect((await read()).asks).toBeUndefined();
     for (let slices = 0; slices < 10 && !(await read()).asks; slices += 1) await round();
     expect((await read()).asks).toMatchObject({ open: 1_500 });
+  });
+});
+
+describe("the census of several partitions", () => {
+  let redis: TestRedis;
+  beforeEach(() => void (redis = openTestRedis()));
+  afterEach(() => redis.close());
+
+  const NOW_MS = 1_000_000;
+  const options = { nowMs: NOW_MS, parkedBeyondMs: 10_000, overdueAfterMs: 5_000 };
+  const counted = (open: number, oldestAtMs: number | undefined, countedAtMs: number) => ({
+    open_asks: open,
+    ...(oldestAtMs !== undefined && { oldest_ask_at_ms: oldestAtMs }),
+    counted_at_ms: countedAtMs,
+  });
+
+  async function read(due: readonly (readonly number[])[], asks: readonly object[]) {
+    const keys = createKeys(redis.prefix);
+    for (const [partition, times] of due.entries()) {
+      for (const atMs of times) await redis.redis.zadd(keys.due(partition), atMs, `${partition}-${atMs}`);
+    }
+    for (const [partition, each] of asks.entries()) await redis.redis.hset(keys.census(partition), each);
+    const queue = { counts: async (partition: number) => ({ waiting: 1 + partition, active: 10 + partition }) } as RedisQueue;
+    return await createCensuses({ redis: redis.redis, keys, queue, partitions: [0, 1] }).read(options);
+  }
+
+  test("adds up what each has, to the millisecond of what is overdue and what is parked", async () => {
+    const census = await read(
+      [
+        [NOW_MS - 5_000, NOW_MS - 4_999, NOW_MS],
+        [NOW_MS - 90_000, NOW_MS + 9_999, NOW_MS + 10_000, NOW_MS + 90_000],
+      ],
+      [counted(3, 700, 900), counted(4, 600, 800)],
+    );
+    expect(census).toStrictEqual({
+      unfinished: 7,
+      parked: 2,
+      overdue: 2,
+      waitingRuns: 3,
+      activeRuns: 21,
+      asks: { open: 7, oldestAtMs: 600, countedAtMs: 800 },
+    });
+  });
+
+  test.each([
+    [counted(0, undefined, 900), counted(4, 600, 950), { open: 4, oldestAtMs: 600, countedAtMs: 900 }],
+    [counted(4, 600, 900), counted(0, undefined, 950), { open: 4, oldestAtMs: 600, countedAtMs: 900 }],
+    [counted(0, undefined, 900), counted(0, undefined, 950), { open: 0, oldestAtMs: undefined, countedAtMs: 900 }],
+    [counted(4, 600, 900), { next: 1 }, undefined],
+    [{ next: 1 }, counted(4, 600, 900), undefined],
+  ])("has the asks of all or of none: %j and %j", async (one, other, asks) => {
+    expect((await read([], [one, other])).asks).toStrictEqual(asks);
   });
 });
 

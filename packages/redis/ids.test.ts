@@ -46,12 +46,49 @@ describe("ids and keys", () => {
     }
   });
 
+  test("a task that is created under a key of its own is always in one partition", () => {
+    const ids = createIds({ partitions: 16 });
+    for (const [once, partition] of [
+      ["a key", 2],
+      ["another", 8],
+    ] as const) {
+      for (let time = 0; time < 5; time += 1) expect(partitionOf(ids.taskId(undefined, once))).toBe(partition);
+    }
+  });
+
+  test("a sealed task's id carries the word of its tenant's key, which may have to be waited for", async () => {
+    const asked: string[] = [];
+    const drawn = createIds({
+      partitions: 1,
+      sealWord: (tenant: string) => {
+        asked.push(tenant);
+        return tenant === "acme" ? "word" : Promise.resolve("late");
+      },
+    });
+    expect(drawn.taskId("acme")).toMatch(/^0-word-[\w-]{22}$/);
+    expect(await drawn.taskId()).toMatch(/^0-late-[\w-]{22}$/);
+    expect(await createIds({ partitions: 16, sealWord: () => Promise.resolve("late") }).taskId("acme", "a key")).toMatch(/^2-late-/);
+    expect(asked).toEqual(["acme", "default"]);
+  });
+
+  test("tokens carry 96 random bits and ids of requests are UUIDs, over several fetches of random bytes", () => {
+    const ids = createIds({ partitions: 1 });
+    const drawn = Array.from({ length: 1_000 }, () => [ids.token(), ids.random(), ids.token()] as const);
+    for (const [token] of drawn) expect(token).toMatch(/^[\w-]{16}$/);
+    expect(new Set(drawn.flat()).size).toBe(3_000);
+    const all = Buffer.concat(drawn.map(([token]) => Buffer.from(token, "base64url")));
+    expect(new Set(all).size).toBe(256);
+    expect(ids.uuid()).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+  });
+
   test("random numbers lie in [0, 1) and tokens never come twice", () => {
     const ids = createIds({ partitions: 1 });
     const numbers = Array.from({ length: 1_000 }, () => ids.random());
 
     expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...numbers)).toBeLessThan(1);
+    expect(Math.min(...numbers)).toBeLessThan(0.05);
+    expect(Math.max(...numbers)).toBeGreaterThan(0.95);
     expect(new Set(Array.from({ length: 1_000 }, () => ids.token())).size).toBe(1_000);
   });
 });

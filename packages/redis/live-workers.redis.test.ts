@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { createKeys } from "./keys.ts";
 import { ALIVE_MS, BEAT_EVERY_MS, createLiveWorkers, type LiveWorker } from "./live-workers.ts";
@@ -47,5 +47,104 @@ describe("who lives", () => {
     atMs += BEAT_EVERY_MS;
     expect(await one.beat(ada)).toEqual([ada]);
     expect(await other.beat(bob)).toEqual(expect.arrayContaining([ada, bob]));
+  });
+
+  test("is told in Redis, where the set goes an hour after the last one spoke, and each an hour after it did", async () => {
+    const key = createKeys(opened.prefix).workers;
+    const [one, other] = [open(), open()];
+    await other.beat(bob);
+    const spokeAtMs = atMs;
+    expect(await opened.redis.zrange(key, "0", "-1", "WITHSCORES")).toEqual(["bob.4", String(spokeAtMs)]);
+    expect(await opened.redis.pttl(key)).toBeGreaterThan(3_590_000);
+    expect(await opened.redis.pttl(key)).toBeLessThanOrEqual(3_600_000);
+    atMs += 3_600_000;
+    await one.beat(ada);
+    expect(await opened.redis.zrange(key, "0", "-1")).toEqual(["bob.4", "ada.4"]);
+    atMs += 1;
+    await one.beat(ada);
+    expect(await opened.redis.zrange(key, "0", "-1")).toEqual(["ada.4"]);
+    await one.leave(ada);
+  });
+});
+
+describe("the next worker of a partition", () => {
+  afterEach(() => void vi.useRealTimers());
+  /** What is looked at in Redis is there. */
+  const seen = async () => {
+    await opened.redis.ping();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  test("is each of those that live in turn, looked for from the first question on and every two seconds, until it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const workers = open();
+    const look = vi.spyOn(opened.redis, "zrange");
+    expect(look).not.toHaveBeenCalled();
+    await workers.beat(ada);
+    look.mockClear();
+    expect(workers.next(0)).toBeUndefined();
+    expect(look).toHaveBeenCalledTimes(1);
+    await seen();
+    expect([workers.next(0), workers.next(0)]).toEqual(["ada", "ada"]);
+
+    await open().beat(bob);
+    look.mockClear();
+    vi.advanceTimersByTime(1_999);
+    expect(look).not.toHaveBeenCalled();
+    expect(workers.next(0)).toBe("ada");
+    vi.advanceTimersByTime(1);
+    expect(look).toHaveBeenCalledTimes(1);
+    await seen();
+    const named = [workers.next(0), workers.next(0), workers.next(0), workers.next(0)];
+    expect(named.toSorted()).toEqual(["ada", "ada", "bob", "bob"]);
+    expect(named[0]).not.toBe(named[1]);
+
+    await workers.leave(ada);
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    expect([workers.next(0), workers.next(0)]).toEqual(["bob", "bob"]);
+    // One that comes back under its name with another share is another.
+    await workers.leave(bob);
+    await workers.beat({ ...bob, share: 1 });
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    expect(workers.next(0)).toBe("bob");
+    await workers.leave({ ...bob, share: 1 });
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    expect(workers.next(0)).toBeUndefined();
+
+    workers.close();
+    look.mockClear();
+    vi.advanceTimersByTime(10_000);
+    expect(look).not.toHaveBeenCalled();
+  });
+
+  test("is nobody where nobody lives, and nobody once it was not seen for six seconds", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const workers = open();
+    workers.next(0);
+    await seen();
+    expect(workers.next(0)).toBeUndefined();
+    await workers.beat(ada);
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    atMs += ALIVE_MS;
+    expect(workers.next(0)).toBe("ada");
+    atMs += 1;
+    expect(workers.next(0)).toBeUndefined();
+    workers.close();
+  });
+
+  test("is not known while Redis is away, which is told to whoever looks closely", async () => {
+    const told: unknown[][] = [];
+    const log = { ...silent, debug: (...line: unknown[]) => void told.push(line) };
+    const workers = createLiveWorkers({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 16, now: () => atMs, log });
+    vi.spyOn(opened.redis, "zrange").mockRejectedValueOnce(new Error("away"));
+    expect(workers.next(0)).toBeUndefined();
+    await seen();
+    expect(workers.next(0)).toBeUndefined();
+    expect(told).toStrictEqual([[{ error: "away" }, "workers not seen"]]);
+    workers.close();
   });
 });

@@ -29,6 +29,67 @@ describe("the session store on Redis", () => {
     redis.disconnect();
   });
 
+  test.each([
+    [{}, '["anonymous","2025-11-25","ef","a client","1.2.3"]', undefined],
+    [{ tenant: "acme", logLevel: "debug" }, '[["anonymous","acme"],"2025-11-25","ef","a client","1.2.3"]', "debug"],
+    [{ capabilities: { roots: true } }, '["anonymous","2025-11-25","r","a client","1.2.3"]', undefined],
+  ] as const)("a session stands in Redis as every version reads it: %j", async (more, facts, level) => {
+    const session = aSession(more);
+    await opened.sessions.open(session, TTL_MS);
+    const held = await opened.redis.hgetall(createKeys(opened.prefix).session(session.id) ?? "");
+    expect(held).toStrictEqual({ session: facts, ...(level !== undefined && { level }) });
+    expect(await opened.sessions.touch(session.id, TTL_MS)).toStrictEqual(session);
+  });
+
+  test("a client that did not say its name has none", async () => {
+    const { clientInfo: _, ...session } = aSession();
+    await opened.sessions.open(session, TTL_MS);
+    expect(await opened.redis.hget(createKeys(opened.prefix).session(session.id) ?? "", "session")).toBe('["anonymous","2025-11-25","ef"]');
+    expect(await opened.sessions.touch(session.id, TTL_MS)).toStrictEqual(session);
+  });
+
+  test("what cannot be a session's id is no session, whatever is asked of it", async () => {
+    const { sessions } = opened;
+    const id = "no session";
+    const hold = { sessionId: id, stream: "s", token: "t", nowMs: 1, leaseMs: 1, after: 0, most: 10 };
+    await expect(sessions.open(aSession({ id }), TTL_MS)).rejects.toThrow(new TypeError("a new session needs a session id"));
+    await sessions.setLogLevel(id, "debug");
+    await sessions.unsubscribe(id, "file:///x");
+    await sessions.forgetCalls(id, ["1"]);
+    await sessions.unfollow(id, ["task"]);
+    await sessions.dropStream(hold);
+    await sessions.forgetClaims(id, [{ taskId: "task", key: "ask" }]);
+    (await sessions.watch(id, () => undefined))();
+    expect([
+      await sessions.touch(id, TTL_MS),
+      await sessions.close(id),
+      await sessions.subscribe(id, "file:///x", 10),
+      await sessions.noteCall(id, "1", "task", 10),
+      await sessions.callTask(id, "1"),
+      await sessions.calls(id),
+      await sessions.follow(id, "task", 10),
+      await sessions.interests(id),
+      await sessions.holdStream(hold),
+      await sessions.keepStream(hold),
+      await sessions.claimAsk({ ...hold, taskId: "task", key: "ask", refusals: 0, event: 1 }),
+      await sessions.claims(id),
+    ]).toStrictEqual([
+      undefined,
+      false,
+      "full",
+      "gone",
+      undefined,
+      new Map(),
+      "full",
+      { taskIds: [], resources: [] },
+      { type: "gone" },
+      "lost",
+      "elsewhere",
+      [],
+    ]);
+    expect((await keysOf(opened.redis, opened.prefix)).filter((key) => key.includes(":session:"))).toEqual([]);
+  });
+
   test("a session is one key, which always expires, after any write and at any end", async () => {
     const { sessions, redis, prefix } = opened;
     const session = aSession();

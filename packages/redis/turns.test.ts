@@ -47,6 +47,7 @@ describe("new tasks", () => {
   });
 
   test("have the last place that BullMQ knows, and no later one", () => {
+    expect(PRIORITY_MAX).toBe(2_097_151);
     const { next, learn } = subject();
     learn("a", PRIORITY_MAX - 1);
     expect(next("a")).toBe(PRIORITY_MAX);

@@ -160,7 +160,7 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     const names = [...lingering].filter((name) => channels.get(name)?.listeners.size === 0);
     lingering.clear();
     for (const name of names) channels.delete(name);
-    if (names.length > 0) unsubscribe(names);
+    unsubscribe(names);
   }
 
   /**

@@ -9,7 +9,11 @@ test("a bounded map keeps as much as it may, and of more what was used last", ()
   map.get("a");
   map.set("c", 3);
   expect([map.get("a"), map.get("b"), map.get("c"), map.size]).toEqual([1, undefined, 3, 2]);
+  map.set("c", 5);
+  map.set("b", 6);
+  map.set("c", 3);
   map.set("a", 4);
+  expect(map.get("b")).toBeUndefined();
   expect([map.get("a"), map.size]).toEqual([4, 2]);
   map.delete("a");
   expect([map.get("a"), map.size]).toEqual([undefined, 1]);

@@ -2,10 +2,13 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aLife, anAsk, GRACE_MS, HOUR_MS, LEASE_MS } from "../../../test/contract/builders.ts";
+import { ParleyError } from "@parley/core";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+import { openTestRedis, type TestRedis } from "../../../test/support/redis.ts";
 import { until } from "../../../test/support/until.ts";
 import { createKeys, sealWordOf } from "../keys.ts";
 import { createDataKeys } from "./data-keys.ts";
@@ -29,6 +32,323 @@ function deployment() {
     },
   };
 }
+
+describe("what one process knows of data keys", () => {
+  const START_MS = 1_700_000_000_000;
+  /** sha256 of "parley tenant acme", as it stands in Redis. */
+  const ACME = "IdvpxmIfb0fVJzvtD_p23t";
+  let redis: TestRedis;
+  /** By this process' own clock, and by Redis'. */
+  let processMs: number;
+  let nowMs: number;
+  let hgets: { readonly mock: { readonly calls: unknown[][] } };
+  const logged: unknown[][] = [];
+  const contentKey = aContentKey();
+  const hash = () => `${redis.prefix}:content`;
+
+  beforeEach(() => {
+    redis = openTestRedis();
+    processMs = 1_000;
+    nowMs = START_MS;
+    logged.length = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => processMs);
+    hgets = vi.spyOn(redis.redis, "hget");
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await redis.close();
+  });
+
+  const at =
+    (level: string) =>
+    (...line: unknown[]) =>
+      void logged.push([level, ...line]);
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const open = ({ ring = fixedKeyRing(contentKey), epochMs = HOUR_MS }: { ring?: KeyRing; epochMs?: number } = {}) =>
+    createDataKeys({
+      redis: redis.redis,
+      hashKey: hash(),
+      ring,
+      now: () => nowMs,
+      epochMs,
+      acknowledge: <T>(write: Promise<T>) => write,
+      log,
+    });
+  const looks = () => hgets.mock.calls.length;
+  const fields = () => redis.redis.hgetall(hash());
+  const failing = (error: Error): KeyRing => ({ ...fixedKeyRing(contentKey), wrap: () => Promise.reject(error) });
+
+  test("is what Redis holds: a tenant's words, and each key with its age, the ring's key and its tenant, bound to its word", async () => {
+    const ring = fixedKeyRing(contentKey);
+    const wrap = vi.spyOn(ring, "wrap");
+    const keys = open({ ring });
+    const word = await keys.current("acme");
+    expect(word).toMatch(/^[A-Za-z0-9]{4}$/);
+    const wrapped = expect.stringMatching(new RegExp(`^${START_MS} ${await ring.currentKeyId()} ${ACME} [\\w-]{80}$`)) as string;
+    expect(await fields()).toStrictEqual({ [`tenant:${ACME}`]: word, [`key:${word}`]: wrapped });
+    expect(wrap.mock.calls).toStrictEqual([[expect.any(Buffer), `parley data key ${word} ${ACME}`]]);
+    expect(logged).toStrictEqual([["info", { word, keyId: await ring.currentKeyId() }, "data key made"]]);
+    expect(keys.key(word)?.symmetricKeySize).toBe(32);
+    const other = open();
+    expect(await other.find(word)).toBe("open");
+    expect(other.key(word)?.export()).toEqual(keys.key(word)?.export());
+
+    await keys.nextEpoch("acme");
+    expect((await fields())[`tenant:${ACME}`]).toMatch(new RegExp(`^${word} \\w{4}$`));
+  });
+
+  test.each([
+    [5_000, 0, 0],
+    [5_001, 0, 1],
+    [9_999, 0, 1],
+    [10_000, 1, 1],
+  ])("of a key is used for ten seconds, and looked at again beside its use after five: %i ms", async (ageMs, before, beside) => {
+    const word = await open().current("acme");
+    const keys = open();
+    await keys.find(word);
+    const known = looks();
+    processMs += ageMs;
+    const found = keys.find(word);
+    expect(typeof found).toBe(before === 0 ? "string" : "object");
+    expect(looks() - known).toBe(beside);
+    expect(await found).toBe("open");
+    // The look, which has an answer by now, has made it new.
+    await redis.redis.ping().then(() => turn());
+    processMs += beside === 0 ? 0 : 5_000;
+    expect(keys.find(word)).toBe("open");
+    expect(looks() - known).toBe(beside);
+  });
+
+  test("of a key that is missing is asked for every two seconds, and told each time", async () => {
+    const keys = open();
+    const [first, second] = [keys.find("abcd"), keys.find("abcd")];
+    expect([await first, await second]).toEqual(["key_missing", "key_missing"]);
+    expect(looks()).toBe(1);
+    processMs += 1_999;
+    expect(keys.find("abcd")).toBe("key_missing");
+    processMs += 1;
+    expect(await keys.find("abcd")).toBe("key_missing");
+    expect(looks()).toBe(2);
+    expect(keys.key("abcd")).toBeUndefined();
+    const line = ["error", { word: "abcd" }, "data key is not in redis, tasks sealed with it wait"];
+    expect(logged).toStrictEqual([line, line]);
+  });
+
+  test("of a key that was erased is never asked again", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    await open().erase("acme");
+    expect((await fields())[`key:${word}`]).toBe(`erased ${START_MS}`);
+    processMs += 10_000;
+    expect(await keys.find(word)).toBe("erased");
+    expect(keys.key(word)).toBeUndefined();
+    const known = looks();
+    processMs += 1_000_000;
+    expect(keys.find(word)).toBe("erased");
+    expect(looks()).toBe(known);
+  });
+
+  test.each([
+    [5_000, 0, 0],
+    [5_001, 0, 1],
+    [10_000, 0, 1],
+    [10_001, 1, 1],
+  ])("of a tenant is used for ten seconds, and looked at again beside its use after five: %i ms", async (ageMs, before, beside) => {
+    const keys = open();
+    const word = await keys.current("acme");
+    const known = looks();
+    processMs += ageMs;
+    const found = keys.current("acme");
+    expect(typeof found).toBe(before === 0 ? "string" : "object");
+    expect(looks() - known).toBe(beside);
+    expect(await found).toBe(word);
+    await vi.waitFor(() => expect(looks() - known).toBe(2 * beside));
+  });
+
+  test("of a tenant's present key is old news a millisecond beyond the epoch", async () => {
+    const keys = open({ epochMs: 60_000 });
+    const word = await keys.current("acme");
+    nowMs += 60_000;
+    expect(keys.current("acme")).toBe(word);
+    expect(await open({ epochMs: 60_000 }).current("acme")).toBe(word);
+    nowMs += 1;
+    const next = await keys.current("acme");
+    expect(next).not.toBe(word);
+    expect(await open({ epochMs: 60_000 }).current("acme")).toBe(next);
+    expect(keys.current("acme")).toBe(next);
+    expect((await fields())[`tenant:${ACME}`]).toBe(`${word} ${next}`);
+  });
+
+  test("of a tenant is asked anew where its key is known to be erased", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    await open().erase("acme");
+    processMs += 10_000;
+    await keys.find(word);
+    const next = await keys.current("acme");
+    expect(next).not.toBe(word);
+    expect((await fields())[`tenant:${ACME}`]).toBe(`${word} ${next}`);
+  });
+
+  test("is asked for once, however many wait for it", async () => {
+    const keys = open();
+    const [first, second] = [keys.current("acme"), keys.current("acme")];
+    const word = await first;
+    expect(await second).toBe(word);
+    expect(looks()).toBe(1);
+    const other = open();
+    const found = [other.find(word), other.find(word)].map(async (each) => await each);
+    expect(await Promise.all(found)).toEqual(["open", "open"]);
+    expect(looks()).toBe(2);
+  });
+
+  test("gives way to a key that another process made meanwhile, and leaves none of its own", async () => {
+    const other = open();
+    const ring = fixedKeyRing(contentKey);
+    const late: KeyRing = {
+      ...ring,
+      wrap: async (...given) => {
+        await other.current("acme");
+        return await ring.wrap(...given);
+      },
+    };
+    const word = await open({ ring: late }).current("acme");
+    expect(other.current("acme")).toBe(word);
+    expect(Object.keys(await fields()).toSorted()).toEqual([`key:${word}`, `tenant:${ACME}`]);
+  });
+
+  test("puts back what Redis has lost, as it was", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    const before = await fields();
+    await redis.redis.hdel(hash(), `key:${word}`);
+    logged.length = 0;
+    processMs += 10_000;
+    expect(await keys.find(word)).toBe("open");
+    expect(await fields()).toEqual(before);
+    expect(logged).toStrictEqual([["warn", { word }, "data key was missing in redis and has been put back"]]);
+    processMs += 5_000;
+    const known = looks();
+    expect(keys.find(word)).toBe("open");
+    expect(looks()).toBe(known);
+  });
+
+  test("does not open with another ring, which is told, and no new task is sealed then", async () => {
+    const word = await open().current("acme");
+    logged.length = 0;
+    const bereft = open({ ring: fixedKeyRing(aContentKey()) });
+    expect(await bereft.find(word)).toBe("key_missing");
+    const keyId = await fixedKeyRing(contentKey).currentKeyId();
+    expect(logged).toStrictEqual([["error", { word, keyId }, "the key ring does not open a data key, tasks sealed with it wait"]]);
+    await expect(bereft.current("acme")).rejects.toThrow(new ParleyError("CONTENT_KEY_MISSING", "new tasks cannot be sealed"));
+  });
+
+  test.each([new ParleyError("UNAVAILABLE", "the service is away"), new ParleyError("CONTENT_KEY_MISSING", "the service lacks it")])(
+    "continues with the last epoch's key while nobody wraps the next one: $message",
+    async (error) => {
+      const word = await open().current("acme");
+      nowMs += HOUR_MS + 1;
+      logged.length = 0;
+      expect(await open({ ring: failing(error) }).current("acme")).toBe(word);
+      expect(logged).toStrictEqual([["warn", { word, problem: error.message }, "no new data key, the last epoch continues"]]);
+      await expect(open({ ring: failing(error) }).current("globex")).rejects.toBe(error);
+    },
+  );
+
+  test.each([new ParleyError("QUOTA_EXCEEDED", "too many"), new Error("a defect")])(
+    "continues with no key where something else is wrong: $message",
+    async (error) => {
+      await open().current("acme");
+      nowMs += HOUR_MS + 1;
+      await expect(open({ ring: failing(error) }).current("acme")).rejects.toBe(error);
+    },
+  );
+
+  test("is wrapped anew but for what was erased, also while that goes on", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    await keys.current("globex");
+    await keys.current("gone");
+    await keys.erase("gone");
+    const [newer, older] = [fixedKeyRing(aContentKey()), fixedKeyRing(contentKey)];
+    const contexts: string[] = [];
+    const both: KeyRing = {
+      ...newer,
+      unwrap: async (wrapped, context) => {
+        contexts.push(context);
+        if (context.includes(word)) await keys.erase("acme");
+        return await older.unwrap(wrapped, context);
+      },
+    };
+    expect(await open({ ring: both }).wrapAnew()).toStrictEqual({ wrapped: 1, current: 0, lacking: 0 });
+    expect(contexts).toHaveLength(2);
+    const records = Object.entries(await fields()).filter(([field]) => field.startsWith("key:"));
+    expect(records.filter(([, record]) => record === `erased ${START_MS}`)).toHaveLength(2);
+    const [[field, record] = ["", ""]] = records.filter(([, each]) => !each.startsWith("erased"));
+    expect(record.split(" ").slice(0, 2)).toEqual([String(START_MS), await newer.currentKeyId()]);
+    expect(await open({ ring: newer }).find(field.slice(4))).toBe("open");
+  });
+
+  test("is tried as often as it may be, and what was erased is not", async () => {
+    const keys = open();
+    for (const tenant of ["a", "b", "c", "gone"]) await keys.current(tenant);
+    await keys.erase("gone");
+    for (const [most, tried] of [
+      [2, 2],
+      [3, 3],
+      [4, 3],
+    ] as const) {
+      expect(await keys.tryKeys(most)).toStrictEqual({ open: tried, lacking: 0 });
+      expect(await open({ ring: fixedKeyRing(aContentKey()) }).tryKeys(most)).toStrictEqual({ open: 0, lacking: tried });
+    }
+  });
+
+  test("begins anew for the tenant that is named, or for all", async () => {
+    const keys = open();
+    const acme = await keys.current("acme");
+    await keys.current("globex");
+    expect(await keys.nextEpoch("acme")).toBe(1);
+    expect(await keys.nextEpoch("nobody")).toBe(0);
+    expect(await keys.nextEpoch()).toBe(2);
+    const held = await fields();
+    expect(held[`tenant:${ACME}`]).toMatch(new RegExp(`^${acme} \\w{4} \\w{4}$`));
+    expect(Object.keys(held)).toHaveLength(2 + 5);
+  });
+
+  test("no longer has the words that are dropped, and has those that came meanwhile", async () => {
+    const keys = open();
+    const first = await keys.current("acme");
+    await keys.nextEpoch("acme");
+    const words = await keys.erase("acme");
+    expect(words).toStrictEqual((await fields())[`tenant:${ACME}`]?.split(" "));
+    expect(words[0]).toBe(first);
+    expect(await keys.erase("nobody")).toStrictEqual([]);
+    const next = await keys.current("acme");
+    await keys.drop("acme", words);
+    expect((await fields())[`tenant:${ACME}`]).toBe(next);
+    const known = looks();
+    await keys.drop("acme", words);
+    expect(looks()).toBe(known + 1);
+    // A list that another process changes between the look and the change is looked at again.
+    const hget = redis.redis.hget.bind(redis.redis);
+    vi.spyOn(redis.redis, "hget").mockImplementationOnce((async (key: string, field: string) => {
+      const before = await hget(key, field);
+      await redis.redis.hset(hash(), `tenant:${ACME}`, `${next} wxyz`);
+      return before;
+    }) as never);
+    await keys.drop("acme", [next]);
+    expect((await fields())[`tenant:${ACME}`]).toBe("wxyz");
+  });
+
+  test("is nothing of a tenant whose words are all dropped, and the next key is its first", async () => {
+    const keys = open();
+    await keys.current("acme");
+    await keys.drop("acme", await keys.erase("acme"));
+    expect((await fields())[`tenant:${ACME}`]).toBeUndefined();
+    const next = await keys.current("acme");
+    expect((await fields())[`tenant:${ACME}`]).toBe(next);
+  });
+});
 
 describe("data keys", () => {
   let deployed: ReturnType<typeof deployment>;

@@ -16,15 +16,31 @@ describe("keys as text", () => {
     expect(parseKeys(`# of May\n${aContentKey()} # the present one\n\n${aContentKey()}, ${aContentKey()}\n`)).toHaveLength(3);
   });
 
+  const unfit = (place: number, characters: number) =>
+    `key ${place} must be 32 bytes in base64 or hex, and has ${characters} characters: make one with \`openssl rand -base64 32\``;
+  const hex = "0f".repeat(32);
   test.each([
-    ["", "has no key"],
-    ["# only a comment", "has no key"],
-    [randomBytes(31).toString("base64"), "key 1 must be 32 bytes in base64 or hex, and has 44 characters"],
-    [randomBytes(33).toString("base64"), "key 1 must be 32 bytes in base64 or hex, and has 44 characters"],
-    [`${aContentKey()},short`, "key 2 must be 32 bytes in base64 or hex, and has 5 characters"],
-    ["x".repeat(1_000_000), "key 1 must be 32 bytes in base64 or hex, and has 1000000 characters"],
+    ["", "has no key: make one with `openssl rand -base64 32`"],
+    [" \n,, # only a comment", "has no key: make one with `openssl rand -base64 32`"],
+    [randomBytes(31).toString("base64"), unfit(1, 44)],
+    [randomBytes(33).toString("base64"), unfit(1, 44)],
+    [`${aContentKey()},short`, unfit(2, 5)],
+    [`${hex}0`, unfit(1, 65)],
+    [`x${hex}`, unfit(1, 65)],
+    [hex.slice(1), unfit(1, 63)],
+    [`${aContentKey()}=`, unfit(1, 45)],
+    [`.${aContentKey()}`, unfit(1, 45)],
+    ["x".repeat(1_000_000), unfit(1, 1_000_000)],
   ])("that do not fit are refused by their place (%#)", (text, problem) => {
-    expect(() => parseKeys(text)).toThrow(problem);
+    expect(() => parseKeys(text)).toThrow(new TypeError(problem));
+  });
+
+  test("have the name under which Redis holds what they wrapped, however they are written", () => {
+    const bytes = Buffer.alloc(32, 7);
+    const written = [bytes.toString("hex"), bytes.toString("base64"), bytes.toString("base64url")];
+    expect(written.map((text) => parseKeys(text)[0]?.id)).toEqual(["e5eSxX8a", "e5eSxX8a", "e5eSxX8a"]);
+    const upper = Buffer.alloc(32, 0xab).toString("hex").toUpperCase();
+    expect(parseKeys(upper)[0]?.id).toBe(parseKeys(upper.toLowerCase())[0]?.id);
   });
 
   test("that do not fit are never shown", () => {
@@ -60,7 +76,22 @@ describe("a key ring", () => {
     expect(await ring.unwrap(wrapped, "another's")).toBeUndefined();
     expect(await fixedKeyRing(newer).unwrap(wrapped, "a tenant's")).toBeUndefined();
     expect(await ring.unwrap({ ...wrapped, wrapped: "" }, "a tenant's")).toBeUndefined();
+    for (const text of [wrapped.wrapped.slice(0, 20), `${wrapped.wrapped.slice(0, -1)}${wrapped.wrapped.endsWith("A") ? "Q" : "A"}`])
+      expect(await ring.unwrap({ ...wrapped, wrapped: text }, "a tenant's")).toBeUndefined();
     expect((await ring.wrap(dataKey, "")).keyId).toBe(await fixedKeyRing(newer).currentKeyId());
+  });
+
+  test("opens what any earlier process has wrapped", async () => {
+    const ring = fixedKeyRing(Buffer.alloc(32, 7).toString("hex"));
+    const wrapped = "z1YgWWipGqVBcTbQ-6-XXymnsySKFPIRAgd2WoFtwT-5R-DL3w2dk38R9iJHFLcEd6lfkq_pORt334fU";
+    expect(await ring.unwrap({ keyId: "e5eSxX8a", wrapped }, "parley data key abcd tenant")).toEqual(Buffer.alloc(32, 9));
+  });
+
+  test("wraps anew each time", async () => {
+    const ring = fixedKeyRing(aContentKey());
+    const wrapped = [await ring.wrap(randomBytes(32), ""), await ring.wrap(randomBytes(32), "")];
+    expect(wrapped[0]!.wrapped.slice(0, 16)).not.toBe(wrapped[1]!.wrapped.slice(0, 16));
+    expect(wrapped.map((each) => Buffer.from(each.wrapped, "base64url").length)).toEqual([60, 60]);
   });
 
   describe("in a file", () => {
@@ -87,6 +118,17 @@ describe("a key ring", () => {
       expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
     });
 
+    test("is looked at for a key that it did not have, and before its first key is used; what it had opens until then", async () => {
+      const [older, newer] = [aContentKey(), aContentKey()];
+      await writeFile(file, older);
+      const ring = await fileKeyRing(file, log);
+      const wrapped = await ring.wrap(dataKey, "");
+      await writeFile(file, newer);
+      expect(await ring.unwrap(wrapped, "")).toEqual(dataKey);
+      await ring.currentKeyId();
+      expect(await ring.unwrap(wrapped, "")).toBeUndefined();
+    });
+
     test("may be another file that has taken its place, as mounted secrets are replaced", async () => {
       const keys = [aContentKey(), aContentKey()];
       for (const [index, key] of keys.entries()) await writeFile(join(folder, `version ${index}`), key);
@@ -106,10 +148,9 @@ describe("a key ring", () => {
       expect([await isOlder(), await isOlder()]).toEqual([true, true]);
       await rm(file);
       expect([await isOlder(), await isOlder()]).toEqual([true, true]);
-      const told = logged.mock.calls.map(([what]) => what as unknown);
-      expect(told).toEqual([
-        { file, problem: expect.stringContaining("key 1 must be 32 bytes") as string },
-        { file, problem: "ENOENT" },
+      expect(logged.mock.calls).toEqual([
+        [{ file, problem: expect.stringContaining("key 1 must be 32 bytes") as string }, "key ring cannot be read again"],
+        [{ file, problem: "ENOENT" }, "key ring cannot be read again"],
       ]);
       await writeFile(file, newer);
       expect(await isOlder()).toBe(false);

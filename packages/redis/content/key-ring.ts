@@ -60,7 +60,7 @@ function ringKey(text: string, place: number): RingKey {
   const isHex = /^[0-9a-f]{64}$/i.test(text);
   const isBase64 = /^[\w+/-]{43}=?$/.test(text);
   const bytes = Buffer.from(text, isHex ? "hex" : "base64");
-  if (!(isHex || isBase64) || bytes.length !== KEY_BYTES) {
+  if (!isHex && !isBase64) {
     throw new TypeError(
       `key ${place} must be ${KEY_BYTES} bytes in base64 or hex, and has ${text.length} characters: make one with \`openssl rand -base64 32\``,
     );

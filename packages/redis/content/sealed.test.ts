@@ -50,6 +50,66 @@ describe("the codec that encrypts", () => {
     }
   });
 
+  test("opens what any earlier process has sealed, and makes the fingerprints and digests that it made", () => {
+    const key = createSecretKey(Buffer.alloc(32, 7));
+    const codec = createSealedContent({ find: () => "open", key: () => key });
+    const content = codec.of(TASK);
+    const sealed = Buffer.from("r0KfKNABX2qElFuFXHWTNaVVwtFAZPGIl2YOAAG1dCmeSo490A4", "base64url").toString("latin1");
+    expect(content.open("message", sealed)).toBe("Almost ☃");
+    expect(content.openWord("seed", "slEEiiwPy43qjMDSzHN5vLGkkhJXJHRIZP2sj015-A")).toBe("abc");
+    expect(content.fingerprint("entry ask:size", "yes")).toBe("U5GrfTH3pJcRCev8vdtrXG");
+    expect(codec.digest((text) => text)("Really?", TASK)).toBe("pD0N4uMGbWchIgzPMQZOq0");
+  });
+
+  test("asks for the key of the task's word, and reads without it what is legible", () => {
+    const found: string[] = [];
+    const codec = createSealedContent({
+      find: (word) => {
+        found.push(word);
+        return "erased";
+      },
+      key: (word) => void found.push(word),
+    });
+    expect(codec.encoding).toBe("latin1");
+    expect(codec.access(TASK)).toBe("erased");
+    expect(codec.access(PLAIN)).toBe("open");
+    const content = codec.of(TASK);
+    expect(content.fromStored(content.toStored("zoë ☃"))).toBe("zoë ☃");
+    expect(content.toStored("ë")).toBe("\u00c3\u00ab");
+    expect(found).toEqual(["abcd"]);
+    expect(() => content.seal("message", "a")).toThrow(`the key of task ${TASK} is not at hand`);
+    expect(found).toEqual(["abcd", "abcd"]);
+  });
+
+  test("seals with another key as soon as the word has one", () => {
+    const [first, second] = [createSecretKey(Buffer.alloc(32, 1)), createSecretKey(Buffer.alloc(32, 2))];
+    let key = first;
+    const codec = createSealedContent({ find: () => "open", key: () => key });
+    const print = () => codec.of(TASK).fingerprint("entry ask:size", "yes");
+    const before = [print(), print()];
+    key = second;
+    const after = [print(), print()];
+    key = first;
+    expect([...before, print()]).toEqual(Array.from({ length: 3 }, () => before[0]));
+    expect(after).toEqual([after[0], after[0]]);
+    expect(after[0]).not.toBe(before[0]);
+  });
+
+  test("makes the keys of a task once", () => {
+    const key = createSecretKey(Buffer.alloc(32, 1));
+    let asked = 0;
+    const codec = createSealedContent({
+      find: () => "open",
+      key: () => {
+        asked += 1;
+        return key;
+      },
+    });
+    const content = codec.of(TASK);
+    content.open("message", content.seal("message", content.fingerprint("message", "a")));
+    expect(asked).toBe(1);
+  });
+
   test("leaves a task plain that was created before anything was sealed", () => {
     const codec = sealedContent();
     expect(codec.access(PLAIN)).toBe("open");

@@ -1,0 +1,153 @@
+/** What is said to a key management service and what is made of its answers, whatever it answers; kms.e2e.test.ts has a real one. */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { ParleyError } from "@parley/core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { KeyRing } from "./key-ring.ts";
+import { kmsKeyRing } from "./kms.ts";
+
+const ARN = "arn:aws:kms:us-east-1:1:key/1";
+const bytes = Buffer.from("a data key");
+const base64 = bytes.toString("base64");
+
+let service: Server;
+let endpoint: string;
+/** What the service answers next, the last one from then on; a text is the code of an error. */
+let answers: (object | string)[] = [];
+const asked: unknown[][] = [];
+const logged: unknown[][] = [];
+
+beforeAll(async () => {
+  vi.stubEnv("AWS_ACCESS_KEY_ID", "id");
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
+  service = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      asked.push([String(request.headers["x-amz-target"]).split(".").at(-1), JSON.parse(Buffer.concat(chunks).toString())]);
+      const answer = answers.length > 1 ? answers.shift() : answers[0];
+      const isError = typeof answer === "string";
+      response.writeHead(isError ? 400 : 200, { "content-type": "application/x-amz-json-1.1" });
+      response.end(JSON.stringify(isError ? { __type: answer, message: "what was sent" } : answer));
+    })();
+  }).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  endpoint = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  asked.length = 0;
+  logged.length = 0;
+});
+afterEach(() => void vi.restoreAllMocks());
+afterAll(() => {
+  vi.unstubAllEnvs();
+  service.closeAllConnections();
+  service.close();
+});
+
+function aRing({ before, ...more }: { readonly before?: KeyRing; readonly endpoint?: string } = {}): KeyRing {
+  const log = {
+    debug() {},
+    info() {},
+    warn: (...line: unknown[]) => void logged.push(["warn", ...line]),
+    error: (...line: unknown[]) => void logged.push(["error", ...line]),
+  };
+  return kmsKeyRing({ key: "alias/parley", endpoint, region: "us-east-1", log, before, ...more });
+}
+
+describe("a key ring of a key management service", () => {
+  test("has a data key wrapped and unwrapped, bound to its context", async () => {
+    const ring = aRing();
+    answers = [{ KeyId: ARN, CiphertextBlob: Buffer.from("wrapped?>").toString("base64") }, { Plaintext: base64 }];
+    const wrapped = await ring.wrap(bytes, "word tenant");
+    expect(wrapped).toStrictEqual({ keyId: ARN, wrapped: Buffer.from("wrapped?>").toString("base64url") });
+    expect(await ring.unwrap(wrapped, "word tenant")).toEqual(bytes);
+    const context = { parley: "word tenant" };
+    expect(asked).toStrictEqual([
+      ["Encrypt", { KeyId: "alias/parley", Plaintext: base64, EncryptionContext: context }],
+      ["Decrypt", { KeyId: ARN, CiphertextBlob: Buffer.from("wrapped?>").toString("base64"), EncryptionContext: context }],
+    ]);
+  });
+
+  test("leaves to the ring before it what that has wrapped, and has nothing of it where there is none", async () => {
+    const given = { keyId: "k3Pq1234", wrapped: "w" };
+    const unwrap = vi.fn(async () => bytes);
+    const before = { unwrap } as Partial<KeyRing> as KeyRing;
+    expect(await aRing({ before }).unwrap(given, "word tenant")).toBe(bytes);
+    expect(unwrap.mock.calls).toStrictEqual([[given, "word tenant"]]);
+    expect(await aRing().unwrap(given, "word tenant")).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  test("asks whose key an alias is, and again after a minute", async () => {
+    const ring = aRing();
+    const now = vi.spyOn(performance, "now");
+    answers = [{ KeyMetadata: { KeyId: "1", Arn: ARN } }, { KeyMetadata: { KeyId: "2", Arn: `${ARN}2` } }];
+    now.mockReturnValue(1_000);
+    expect(await ring.currentKeyId()).toBe(ARN);
+    now.mockReturnValue(60_999);
+    expect(await ring.currentKeyId()).toBe(ARN);
+    now.mockReturnValue(61_000);
+    expect(await ring.currentKeyId()).toBe(`${ARN}2`);
+    expect(asked).toStrictEqual([
+      ["DescribeKey", { KeyId: "alias/parley" }],
+      ["DescribeKey", { KeyId: "alias/parley" }],
+    ]);
+  });
+
+  test("takes the key to be what the settings name where the service does not say", async () => {
+    answers = [{}];
+    expect(await aRing().currentKeyId()).toBe("alias/parley");
+  });
+
+  test.each([
+    "AccessDeniedException",
+    "DisabledException",
+    "IncorrectKeyException",
+    "InvalidCiphertextException",
+    "InvalidKeyUsageException",
+    "KMSInvalidStateException",
+    "NotFoundException",
+  ])("that does not have the key says so, and what was wrapped waits: %s", async (code) => {
+    const ring = aRing();
+    answers = [code];
+    const problem = `the key management service does not unwrap a data key: ${code} (PARLEY_CONTENT_KMS)`;
+    expect(await ring.unwrap({ keyId: ARN, wrapped: "w" }, "word tenant")).toBeUndefined();
+    expect(logged).toStrictEqual([["error", { keyId: ARN, problem }, "key management service does not open a data key"]]);
+    await expect(ring.wrap(bytes, "word tenant")).rejects.toThrow(
+      new ParleyError("CONTENT_KEY_MISSING", `the key management service does not wrap a data key: ${code} (PARLEY_CONTENT_KMS)`),
+    );
+    await expect(ring.wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "CONTENT_KEY_MISSING" });
+  });
+
+  test("that refuses for another reason may answer later, and none of its words are told", async () => {
+    const ring = aRing();
+    answers = ["KMSInternalException"];
+    const problem = (what: string) => `the key management service cannot be asked to ${what}: KMSInternalException (PARLEY_CONTENT_KMS)`;
+    for (const [what, ask] of [
+      ["unwrap a data key", () => ring.unwrap({ keyId: ARN, wrapped: "w" }, "word tenant")],
+      ["describe the key", () => ring.currentKeyId()],
+    ] as const) {
+      const refused = ask();
+      await expect(refused).rejects.toThrow(new ParleyError("UNAVAILABLE", problem(what)));
+      await expect(refused).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    }
+    const line = ["warn", { problem: "KMSInternalException", key: "alias/parley" }, "key management service cannot be asked"];
+    expect(logged).toStrictEqual([line, line]);
+  });
+
+  test("that is not there is tried three times, and may be there later", async () => {
+    const refusing = createServer().listen(0, "127.0.0.1");
+    await once(refusing, "listening");
+    const address = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+    let connections = 0;
+    refusing.on("connection", (socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await expect(aRing({ endpoint: address }).wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(connections).toBe(3);
+    refusing.close();
+  });
+});
