@@ -3,7 +3,7 @@ import { createScope, createValidator, sha256Digest, systemClock } from "@parley
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
-import type { Effects } from "../effects.ts";
+import type { Effects, StepAttempt } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock, ParkRequest, RunRef, RunReport, TaskStore } from "../ports.ts";
@@ -926,7 +926,7 @@ describe("the log of a run", () => {
     const secret = "s".repeat(43);
     const subject = deployment(
       async ({ event, step }) => {
-        const { url } = event("paid", { type: "event", message: "Paid?" });
+        const { url } = event("paid", { type: "event", schema: {} });
         await step("hand-over", () => Promise.reject(new Error(`POST ${url} failed`))).catch(() => undefined);
         throw new Error(`POST ${url} failed`);
       },
@@ -972,7 +972,7 @@ test.each([
 ] as const)("a worker that was not given what it takes says so: %s", async (what, code, message) => {
   const subject = deployment(async ({ event, deposit, step }) => {
     if (what === "deposit") await step("read", () => deposit("page"));
-    else event("paid", { type: "event", message: "Paid?" });
+    else event("paid", { type: "event", schema: {} });
     return text("done");
   });
   const taskId = await subject.create();
@@ -1028,9 +1028,8 @@ describe("a run that no longer has its task", () => {
 });
 
 test("a run that works longer than it may ends with its time", async () => {
-  const subject = deployment(async ({ step }) => text(await step("work", () => Promise.withResolvers<void>().promise)), {
-    tool: { runTimeoutMs: 20 },
-  });
+  const heeds = ({ signal }: StepAttempt) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  const subject = deployment(async ({ step }) => text(await step("work", heeds)), { tool: { runTimeoutMs: 20 } });
   const taskId = await subject.create();
   expect(await subject.work()).toStrictEqual(["finished"]);
   expect(await subject.task(taskId)).toMatchObject({
