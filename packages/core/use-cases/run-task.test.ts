@@ -5,6 +5,7 @@ import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { Clock, ParkRequest, RunRef, RunReport, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
@@ -97,7 +98,7 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
           ...(retentionMs !== undefined && { retentionMs }),
         })
       ).id,
-    run: (taskId: string, number: number) => runTask(services, catalogue, { taskId, run: number }),
+    run: (taskId: string, number: number, isSecondHand = false) => runTask(services, catalogue, { taskId, run: number, isSecondHand }),
     async work() {
       const reports: string[] = [];
       for (const [key, ref] of runs) {
@@ -180,6 +181,45 @@ describe("a hold (P6)", () => {
       expect(await subject.work()).toEqual([isStillMine ? "finished" : "fenced"]);
       expect(effects).toBe(isStillMine ? 1 : 0);
     }
+  });
+});
+
+describe("what a run leaves behind", () => {
+  test.each(["begun", "unreadable"] as const)("is nothing that waits on the worker: renewals end with it (%s)", async (type) => {
+    const hand = createHandClock();
+    const subject = deployment(async () => text("done"), {
+      services: { clock: hand.clock },
+      store: (memory) => ({
+        async begin(request) {
+          const begun = await memory.begin(request);
+          return type === "unreadable" && begun.type === "begun" ? { type, task: begun.task, reason: "erased" } : begun;
+        },
+      }),
+    });
+    await subject.create();
+    expect(await subject.work()).toStrictEqual(["finished"]);
+    await systemClock.idle();
+    expect(hand.sleeping()).toStrictEqual([]);
+  });
+
+  test("is a run that is deferred while another suspect is at work: it is not begun", async () => {
+    const subject = deployment(async () => text("never"), {
+      services: { suspects: { takeOver: async () => "deferred" } },
+      store: (memory) => ({
+        async load(taskId) {
+          const task = await memory.load(taskId);
+          return task && { ...task, run: 1, takeovers: 1 };
+        },
+      }),
+    });
+    const taskId = await subject.create();
+    subject.logged.length = 0;
+    expect(await subject.run(taskId, 1, true)).toStrictEqual({ type: "refused", reason: "deferred" });
+    expect(subject.logged).toStrictEqual([
+      { level: "debug", message: "run deferred, another suspect is at work", fields: { taskId, run: 1 } },
+    ]);
+    // One that nobody can have begun before is no suspect.
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
   });
 });
 
