@@ -417,6 +417,24 @@ describe("a compensation", () => {
     expect(await work(2)).toStrictEqual({ type });
   });
 
+  test("has names of its own, and a step that failed is tried again with the next run", async () => {
+    const worked: string[] = [];
+    const { work } = await started({
+      run: async ({ step }) => {
+        await step("book", () => worked.push("booked"));
+        throw new Error("no");
+      },
+      compensate: async (_ended, { step }) => {
+        await step("book", ({ idempotencyKey }) => worked.push(idempotencyKey));
+        await step("tell", () => (worked.push("told"), worked.length < 4 ? Promise.reject(new Error("busy")) : 1));
+      },
+    });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type: "retrying" });
+    expect(await work(3)).toStrictEqual({ type: "compensated" });
+    expect(worked).toStrictEqual(["booked", "0-task.compensation:/book", "told", "told"]);
+  });
+
   test("says that it is done, once it is written", async () => {
     const { work, logged } = await started({ run: failing, compensate: async () => undefined });
     await work(1);

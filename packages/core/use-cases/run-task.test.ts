@@ -98,7 +98,8 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
           ...(retentionMs !== undefined && { retentionMs }),
         })
       ).id,
-    run: (taskId: string, number: number, isSecondHand = false) => runTask(services, catalogue, { taskId, run: number, isSecondHand }),
+    run: (taskId: string, number: number, isSecondHand = false) =>
+      runTask(services, catalogue, { taskId, run: number, ...(isSecondHand && { isSecondHand }) }),
     async work() {
       const reports: string[] = [];
       for (const [key, ref] of runs) {
@@ -220,6 +221,9 @@ describe("what a run leaves behind", () => {
     ]);
     // One that nobody can have begun before is no suspect.
     expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
+    // Where nobody keeps suspects apart they run side by side.
+    const apart = deployment(async () => text("done"));
+    expect(await apart.run(await apart.create(), 1, true)).toStrictEqual({ type: "finished", status: "completed" });
   });
 });
 
@@ -544,6 +548,11 @@ describe("a task whose tool no worker has", () => {
       return text("done");
     });
     const said = async (taskId: string) => (await subject.task(taskId)).message;
+    const reported: unknown[] = [];
+    const { report } = subject.services.store;
+    Object.assign(subject.services.store, {
+      report: (request: Parameters<typeof report>[0]) => (reported.push([request.message, request.items]), report(request)),
+    });
     const taskId = await subject.create();
     await subject.run(taskId, 1);
     await subject.answer(taskId, "size");
@@ -556,10 +565,126 @@ describe("a task whose tool no worker has", () => {
     subject.tools.set("subject", subject.tool);
     expect(await subject.run(taskId, 4)).toStrictEqual({ type: "finished", status: "completed" });
     expect(await said(taskId)).toBe("Running again.");
+    expect(reported).toStrictEqual([
+      ["At the door.", []],
+      ["Running again.", []],
+    ]);
+  });
+});
+
+describe("a task whose version this worker lacks", () => {
+  async function asking(given: Given & { readonly elsewhere?: boolean; readonly newest?: string; readonly timeoutMs?: number } = {}) {
+    const { elsewhere, newest = "2", timeoutMs = 30 * DAY } = given;
+    const told: unknown[] = [];
+    const subject = deployment(async ({ ask }) => text((await ask("size", size, { timeoutMs })).action), {
+      ...given,
+      services: { ...(elsewhere !== undefined && { serving: { isServed: async () => elsewhere } }) },
+      store: (memory) => ({
+        report: (request) => {
+          told.push({ items: request.items, version: request.version, message: request.message });
+          return memory.report(request);
+        },
+        ...given.store?.(memory),
+      }),
+    });
+    subject.stopClock();
+    const { version: _, ...unversioned } = subject.tool;
+    subject.tools.set("subject", { ...unversioned, version: "1" });
+    const taskId = await subject.create({}, undefined, { ...subject.tool, version: "1" });
+    await subject.run(taskId, 1);
+    subject.tools.set("subject", newest === "" ? unversioned : { ...unversioned, version: newest });
+    subject.logged.length = 0;
+    return { subject, taskId, told };
+  }
+
+  test.each([
+    [0, 500],
+    [0.25, 750],
+    [0.2501, 751],
+    [0.5, 1_000],
+  ])("is passed on to a worker that has it after a time of its own: where %d is drawn, after %d ms", async (random, ms) => {
+    const { subject, taskId } = await asking({ random, elsewhere: true });
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "passed_on" });
+    expect(subject.dueInMs()).toBe(ms);
+    expect(subject.parked.at(-1)).toMatchObject({ entries: [], asks: [], attempt: 0 });
+    expect(subject.parked.at(-1)?.message).toBeUndefined();
+    expect(subject.logged).toStrictEqual([
+      {
+        level: "debug",
+        message: "another worker serves the task's version, run passed on",
+        fields: { taskId, tool: "subject", version: "1" },
+      },
+    ]);
+  });
+
+  test("is passed on by the deadline of its question, and not by a worker that has lost it", async () => {
+    const { subject, taskId } = await asking({ elsewhere: true, timeoutMs: 600 });
+    await subject.run(taskId, 2);
+    expect(subject.dueInMs()).toBe(600);
+    Object.assign(subject.services.store, { park: async () => ({ type: "refused" }) });
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "fenced" });
+  });
+
+  test.each([
+    ["2", false],
+    ["", undefined],
+  ])("waits as long as it may, and moves to the newest (%j) a millisecond later", async (newest, elsewhere) => {
+    const { subject, taskId, told } = await asking({
+      newest,
+      ...(elsewhere !== undefined && { elsewhere }),
+      settings: { missingVersionTimeoutMs: DAY },
+    });
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(DAY);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(1);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "parked" });
+    const of = { taskId, tool: "subject", version: "1" };
+    const putBack = { level: "warn", message: "no worker serves the task's version, task put back", fields: of };
+    expect(subject.logged.slice(0, 3).map(({ level, message, fields }) => ({ level, message, fields }))).toStrictEqual([
+      { ...putBack, fields: { taskId, tool: "subject", version: "1" } },
+      { ...putBack, fields: { taskId, tool: "subject", version: "1" } },
+      {
+        level: "warn",
+        message: "no worker serves the task's version, task moves to the newest",
+        fields: { ...of, to: newest, waitedMs: DAY + 1 },
+      },
+    ]);
+    expect(told[0]).toStrictEqual({ items: [], version: newest, message: undefined });
+  });
+
+  test("fails with how long nobody served it, where the deployment wants that", async () => {
+    const { subject, taskId } = await asking({ settings: { missingVersionTimeoutMs: DAY, missingVersion: "fail" } });
+    await subject.run(taskId, 2);
+    subject.skip(DAY);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(1);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "finished", status: "failed", code: "VERSION_NOT_FOUND" });
+    expect(await subject.task(taskId)).toMatchObject({
+      outcome: { error: { message: `no worker has served version 1 of the tool subject for ${DAY + 1} ms` } },
+    });
   });
 });
 
 describe("a task of newer code than its worker's", () => {
+  test("names all the patches that are not known here", async () => {
+    let isNew = true;
+    const subject = deployment(
+      async ({ ask, patched }) => {
+        if (isNew) patched("one");
+        if (isNew) patched("two");
+        return text((await ask("go", size)).action);
+      },
+      { settings: { divergenceWaitMs: 1 } },
+    );
+    const taskId = await subject.create();
+    await subject.work();
+    isNew = false;
+    await subject.answer(taskId, "go");
+    expect(await subject.work()).toEqual(["unserved"]);
+    expect((await subject.task(taskId)).message).toBe("Waiting for a worker whose tool subject knows the patch one, two.");
+  });
+
   /** Half of a deployment knows the change, and its name. */
   function halfDeployed(settings: Partial<Settings> = {}) {
     let isNew = true;
@@ -686,6 +811,16 @@ describe("questions whose deadline has passed", () => {
     subject.skip(MINUTE);
     await subject.run(taskId, 2);
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "z timeout" }] } } });
+  });
+
+  test("are over behind an answer that came in the same millisecond, but before them", async () => {
+    const subject = twice(async (_, first) => text(first));
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    expect(await subject.answer(taskId, "a")).toEqual({ type: "accepted" });
+    await subject.run(taskId, 2);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "a decline" }] } } });
   });
 
   test("bring no next try forward", async () => {
@@ -1018,9 +1153,45 @@ test.each([
   const taskId = await subject.create();
   await subject.work();
   const { status, outcome } = await subject.task(taskId);
-  if (what === "event") expect([status, outcome]).toMatchObject(["failed", { type: "error", error: { message, data: { code } } }]);
-  // A step that failed is known by its message alone.
-  else expect([status, outcome]).toMatchObject(["completed", { type: "result", result: { isError: true, content: [{ text: message }] } }]);
+  if (what === "event") {
+    expect([status, outcome]).toMatchObject(["failed", { type: "error", error: { message, data: { code } } }]);
+  } else {
+    // A step that failed is known by its message alone, and the log knows the code.
+    expect(subject.saying("step failed")).toMatchObject([{ fields: { code, detail: message } }]);
+    expect([status, outcome]).toMatchObject(["completed", { type: "result", result: { isError: true, content: [{ text: message }] } }]);
+  }
+});
+
+test("a worker has for its tools what it was given, and nothing in place of what it was not", async () => {
+  const announced: unknown[] = [];
+  const found: unknown[] = [];
+  const handler = async ({ openFile, accessToken, deposit, announce, step }: Effects) => {
+    announce({ type: "tools" });
+    found.push(await step("read", () => deposit("page")));
+    found.push(
+      openFile && (await openFile("file-1")),
+      accessToken && (await accessToken("grant", "old").catch((error: ParleyError) => error.code)),
+    );
+    return text("done");
+  };
+  const given = deployment(handler, {
+    services: {
+      deposits: { open: async (taskId, key) => `${taskId} ${key}`, replace: async () => true },
+      files: { open: async (taskId: string, id: string) => `${taskId} ${id}` } as never,
+      oauth: {} as never,
+    },
+  });
+  Object.assign(given.services.wakeUps, { announce: async (announcement: unknown) => void announced.push(announcement) });
+  const taskId = await given.create();
+  expect(await given.work()).toStrictEqual(["finished"]);
+  expect(found).toStrictEqual([`${taskId} page`, `${taskId} file-1`, "DEPOSIT_UNREADABLE"]);
+  expect(announced).toStrictEqual([{ type: "tools" }]);
+
+  found.length = 0;
+  const bare = deployment(handler, { services: { deposits: { open: async () => "here", replace: async () => true } } });
+  await bare.create();
+  await bare.work();
+  expect(found).toStrictEqual(["here", undefined, undefined]);
 });
 
 describe("a run that no longer has its task", () => {
@@ -1097,6 +1268,45 @@ test("a task that asks and sleeps is due at what comes first", async () => {
 });
 
 describe("a question that several must accept, at its deadline", () => {
+  test("is told from others of the same words that are open, and is late where its task is gone", async () => {
+    for (const isGone of [false, true]) {
+      let answered = 0;
+      const subject: ReturnType<typeof deployment> = deployment(
+        async ({ ask }) => {
+          const audience = { to: "tenant", quorum: 2 } as const;
+          const [first] = await Promise.race([
+            Promise.all([ask("approve", size, { timeoutMs: MINUTE, audience })]),
+            Promise.all([ask("other", size, { timeoutMs: HOUR, audience })]),
+          ]);
+          return text(JSON.stringify(first.accepted?.map(({ by }) => by)));
+        },
+        {
+          store: (memory) => ({
+            load: async (id) => (isGone && answered > 0 ? undefined : await memory.load(id)),
+            async answer(request) {
+              if (request.token === undefined) return await memory.answer(request);
+              if ((answered += 1) > 1) return await memory.answer(request);
+              if (!isGone) await accepts(subject, request.taskId, "bob");
+              return { receipt: "overtaken" };
+            },
+          }),
+        },
+      );
+      subject.stopClock();
+      const taskId = await subject.create();
+      await subject.run(taskId, 1);
+      await answerTask(subject.services, {
+        taskId,
+        caller: callerNamed("carol"),
+        replies: { other: { action: "accept", content: { n: 1 } } },
+      });
+      subject.skip(MINUTE);
+      expect(await subject.run(taskId, 2)).toStrictEqual(isGone ? { type: "parked" } : { type: "finished", status: "completed" });
+      if (!isGone) expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: '["bob"]' }] } } });
+      expect(answered).toBe(isGone ? 1 : 2);
+    }
+  });
+
   const approve = async ({ ask }: Effects) => {
     const { action, accepted } = await ask("approve", size, { timeoutMs: MINUTE, audience: { to: "tenant", quorum: 2 } });
     return text(JSON.stringify([action, accepted?.map(({ by }) => by)]));
