@@ -928,12 +928,31 @@ describe("a restart (P10)", () => {
     const taskId = await subject.create();
     expect(await subject.run(taskId, 1)).toStrictEqual({ type: "parked" });
     expect(subject.dueInMs()).toBe(0);
-    expect(subject.parked).toMatchObject([{ entries: [], asks: [], attempt: 0, restart: { arguments: { round: 1 } } }]);
+    expect(subject.parked).toMatchObject([{ entries: [], asks: [], attempt: 0 }]);
+    expect(subject.parked[0]?.restart).toStrictEqual({ arguments: { round: 1 } });
     expect(subject.saying("task begins anew")).toStrictEqual([
       { level: "info", message: "task begins anew", fields: { taskId, run: 1, asks: 0 } },
     ]);
     expect(subject.runs.get(`${taskId}.2`)).toStrictEqual({ taskId, run: 2, cause: "overtaken" });
   });
+});
+
+test.each<[boolean, object]>([
+  [true, { arguments: { by: "2" }, version: "2" }],
+  [false, { arguments: { round: 1 } }],
+])("a task that begins anew takes the newest version where that takes its arguments (%j)", async (takes, restart) => {
+  const subject = deployment(({ restart: begin }) => begin({ round: 1 }));
+  const old: Tool = { ...subject.tool, version: "1" };
+  const newest: Tool = {
+    ...subject.tool,
+    version: "2",
+    older: [old],
+    readArguments: () => (takes ? { ok: true, args: { by: "2" } } : { ok: false, violations: [] }),
+  };
+  subject.tools.set("subject", newest);
+  const taskId = await subject.create({}, undefined, old);
+  expect(await subject.run(taskId, 1)).toStrictEqual({ type: "parked" });
+  expect(subject.parked[0]?.restart).toStrictEqual(restart);
 });
 
 test("an answer that is larger than a stored value may be is refused, and the question stays open", async () => {

@@ -167,6 +167,23 @@ describe("a child", () => {
   });
 });
 
+test.each<[string, () => Promise<JsonObject>]>([
+  ["its result", async () => ({})],
+  ["an error", () => Promise.reject(new Error("no"))],
+])("the end of a child by %s names its parent to the store, and that of a root names none", async (_, end) => {
+  const parents: unknown[] = [];
+  const subject = deployment([caller("parent", "child"), toolNamed("child", end)], {
+    store: (memory) => ({
+      finish: (request) => {
+        parents.push("parent" in request ? request.parent : "none");
+        return memory.finish(request);
+      },
+    }),
+  });
+  const { id } = await subject.call();
+  expect(parents).toStrictEqual([{ taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, "none"]);
+});
+
 describe("a call that comes to no child", () => {
   const taskQuotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 20, bytes: 2_000 } };
 
