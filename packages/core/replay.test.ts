@@ -194,6 +194,19 @@ describe("steps", () => {
     expect(told).toEqual([false]); // nobody asked it to stop
   });
 
+  test("a run does not park while the result of a step is being written: what follows from it parks along", async () => {
+    const task = subject(async ({ ask, step }) => {
+      await Promise.all([ask("go", form("?")), step("one", () => 1).then(() => ask("next", form("?")))]);
+      return {};
+    });
+    task.wire({
+      async record() {
+        for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      },
+    });
+    expect(askKeys(await task.run())).toEqual(["go", "next"]);
+  });
+
   test("a step behind an await of something outside ctx is written before its work, and done again by a run that finds no more (R3)", async () => {
     const found: unknown[] = [];
     const dies = new AbortController();
@@ -499,6 +512,7 @@ describe("a run that is stuck", () => {
     ["the time", ({ now }) => now("x"), "new now:x"],
     ["a restart", ({ restart }) => restart({}), "a restart"],
     ["chance", ({ random, uuid }) => [random("x"), uuid("x")], "the end of the handler"],
+    ["a step by the name of a question that is open", ({ step }) => step("open", () => 1), "new step:open"],
     ["a question that is open", ({ ask }) => ask("open", form("?")), "the end of the handler"],
     ["an event that is open", ({ event }) => event("open", { type: "event", schema: {} }), "the end of the handler"],
     ["a call that is open", ({ callTool }) => callTool("open", { tool: "t", arguments: {} }), "the end of the handler"],
@@ -950,8 +964,10 @@ describe("the end of a run", () => {
     async function writing() {
       const write = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
-      const task = subject(async ({ now, step }) => {
-        await Promise.all([step("one", () => 1), begun.promise.then(() => now("read"))]);
+      const task = subject(async ({ now, step, signal }) => {
+        // It throws when it is stopped: that comes too late to end the run, and takes nothing of what is handed in.
+        const fails = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+        await Promise.all([step("one", () => 1), begun.promise.then(() => now("read")), fails]);
         return {};
       });
       const [hand, stop] = [createHandClock(), new AbortController()];
