@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { createScope, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
@@ -213,16 +214,17 @@ describe("steps", () => {
     const task = subject(async ({ step }) => {
       await systemClock.sleep(1);
       await step("charge", ({ idempotencyKey }) => {
-        found.push([task.journal.get("step:charge")?.outcome.type, idempotencyKey]);
+        found.push([task.journal.get("step:charge"), idempotencyKey]);
         dies.abort();
       });
       return {};
     });
     expect(await task.run(dies.signal)).toMatchObject({ type: "aborted" });
     expect(await task.run()).toMatchObject({ type: "returned" });
-    expect(found).toEqual([
-      ["begun", "0-task.charge"],
-      ["begun", "0-task.charge"],
+    const begun = { digest: "", calledAt: "0o", outcome: { type: "begun" } };
+    expect(found).toStrictEqual([
+      [begun, "0-task.charge"],
+      [begun, "0-task.charge"],
     ]);
     expect(task.journal.get("step:charge")?.outcome).toEqual({ type: "value" });
   });
@@ -258,13 +260,36 @@ describe("steps", () => {
     const end = await task.run();
     expect(tries).toEqual(["1 0-task.charge", "2 0-task.charge", "3 0-task.charge"]);
     expect(end).toMatchObject({ type: "threw", error: expect.any(StepFailed) });
-    expect(end).toMatchObject({ error: { step: "charge", message: "no money", isForCaller: false } });
+    expect(end).toMatchObject({
+      error: { step: "charge", message: "no money", isForCaller: false, defectId: expect.stringMatching(/^\S{36}$/) },
+    });
     const { error } = end as { error: StepFailed };
     expect(await task.run()).toMatchObject({ type: "threw", error: { step: "charge", message: "no money", defectId: error.defectId } });
     expect(tries).toHaveLength(3);
     // Told of with its error while there is one, and in no replay.
     const failed = { step: "charge", defectId: error.defectId, error: expect.objectContaining({ message: "no money" }) };
     expect(task.failures).toEqual([1, 2, 3].map((attempt) => ({ ...failed, attempt, isLast: attempt === 3 })));
+  });
+
+  test("a step that waits for its next try is not tried again once the run is over", async () => {
+    let tries = 0;
+    const failed = Promise.withResolvers<void>();
+    const task = subject(async ({ step }) => {
+      void step(
+        "flaky",
+        () => {
+          tries += 1;
+          failed.resolve();
+          throw new Error("busy");
+        },
+        { attempts: 2, backoffMs: 60_000 },
+      );
+      await failed.promise;
+      throw new Error("network");
+    });
+    task.wire({ clock: createHandClock().clock });
+    expect(await task.run()).toStrictEqual({ type: "threw", error: new Error("network"), entries: [] });
+    expect(tries).toBe(1);
   });
 
   test("a ToolError of a step is final and stays a ToolError on replay", async () => {
@@ -464,11 +489,17 @@ describe("a run that is stuck", () => {
   });
 
   test("waits without end for what was called behind an await of something outside ctx, and says so when it is stopped", async () => {
-    const { task, hand } = await changed(async ({ step }) => ({ ...((await step("new", () => 1)) as object) }), 1);
+    const late = async ({ step }: Effects) => {
+      await systemClock.idle();
+      // It waits for the run to be live, which never comes: nothing is noted of it.
+      return { ...((await step("new", () => 1)) as object) };
+    };
+    const { task, hand } = await changed(late, 1);
     task.journal.clear();
     task.journal.set("step:own", { digest: "", calledAt: "0o", outcome: { type: "begun" } });
     const stop = new AbortController();
     const end = task.run(stop.signal);
+    await settle();
     await hand.pass(HOUR);
     stop.abort();
     expect(await end).toMatchObject({
@@ -476,6 +507,19 @@ describe("a run that is stuck", () => {
       diverging: { code: "REPLAY_DIVERGED", data: { recorded: "step:own (not called again)", found: "new step:new" } },
       entries: [],
     });
+  });
+
+  test("that has done nothing new says so when it is stopped, and hands on why", async () => {
+    let told: AbortSignal | undefined;
+    const { task } = await changed(({ signal }) => ((told = signal), forever()), 1);
+    const stop = new AbortController();
+    const end = task.run(stop.signal);
+    await settle();
+    const why = new Error("the worker ends");
+    stop.abort(why);
+    expect(await end).toMatchObject({ type: "aborted", diverging: { data: { found: "nothing new" } } });
+    expect(told?.reason).toBe(why);
+    expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
   });
 
   test("on work of its own alone has all the time of the run, and nobody looks", async () => {
@@ -511,13 +555,14 @@ describe("a run that is stuck", () => {
     ["a call", ({ callTool }) => callTool("x", { tool: "t", arguments: {} }), "new ask:call:x"],
     ["the time", ({ now }) => now("x"), "new now:x"],
     ["a restart", ({ restart }) => restart({}), "a restart"],
+    ["an error", () => Promise.reject(new Error("gone")), "the end of the handler"],
     ["chance", ({ random, uuid }) => [random("x"), uuid("x")], "the end of the handler"],
     ["a step by the name of a question that is open", ({ step }) => step("open", () => 1), "new step:open"],
     ["a question that is open", ({ ask }) => ask("open", form("?")), "the end of the handler"],
     ["an event that is open", ({ event }) => event("open", { type: "event", schema: {} }), "the end of the handler"],
     ["a call that is open", ({ callTool }) => callTool("open", { tool: "t", arguments: {} }), "the end of the handler"],
     ["a step that is recorded", ({ step }) => step("one", () => 1), "the end of the handler"],
-  ])("names the first thing that no record tells of: %s", async (_, call, found) => {
+  ])("names the first thing that no record tells of: %s", async (what, call, found) => {
     const task = subject(
       async ({ step, ask, event, callTool }) => {
         await Promise.all([
@@ -533,7 +578,8 @@ describe("a run that is stuck", () => {
     );
     await task.run();
     task.deploy(async (effects) => {
-      void call(effects);
+      const called = call(effects);
+      if (what === "an error") await called;
       return {};
     });
     expect(await task.run()).toMatchObject({ type: "diverged", error: { data: { found } } });
@@ -634,6 +680,49 @@ describe("a call of another tool", () => {
     expect(order).toStrictEqual(["now:a", "held?", "call:sub"]);
   });
 
+  test.each([
+    [[], ["call:sub"]],
+    [["go"], ["go", "call:sub"]],
+  ])("keeps the run from parking until its child is there, also where %j is open", async (asked, open) => {
+    const task = subject(async (effects) => {
+      await Promise.all([...asked.map((name) => effects.ask(name, form("?"))), calling(effects)]);
+      return {};
+    });
+    task.wire({
+      async startChild() {
+        for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      },
+    });
+    expect(askKeys(await task.run())).toStrictEqual(open);
+  });
+
+  test("is made behind the answer that it follows from, which is written first", async () => {
+    const order: string[] = [];
+    const task = subject(async (effects) => {
+      await effects.ask("go", form("?"));
+      return await calling(effects);
+    });
+    await task.run();
+    task.answer("go", accept(1));
+    task.wire({
+      record: async (entries) => void order.push(...entries.map(({ key }) => key)),
+      startChild: async ({ key }) => void order.push(key),
+    });
+    expect(askKeys(await task.run())).toStrictEqual(["call:sub"]);
+    expect(order).toStrictEqual(["ask:go", "call:sub"]);
+  });
+
+  test("that is given up at once makes no child", async () => {
+    const task = subject(async ({ callTool }) => {
+      const stop = new AbortController();
+      const called = callTool("sub", { tool: "other", arguments: {} }, { signal: stop.signal });
+      stop.abort();
+      return { end: (await called).type };
+    });
+    task.wire({ startChild: () => Promise.reject(new Error("a child was made")) });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { end: "withdrawn" } });
+  });
+
   test("is not made by a run that does not hold its task", async () => {
     const stop = new AbortController();
     const task = subject(calling);
@@ -674,7 +763,12 @@ describe("what cannot be kept", () => {
     });
     task.wire({ tokenOf: () => ({ token, url: "" }) });
     const end = await task.run();
-    expect([end.type, (end as { error?: Error }).error?.message]).toStrictEqual(["threw", message]);
+    const { error } = end as { readonly error?: ParleyError };
+    // A step that failed is known by its message alone.
+    const codes = { limit: "TOO_LARGE", plain: "NOT_SERIALIZABLE", token: "EVENT_TOKEN_MISPLACED" };
+    const code = Object.entries(codes).find(([word]) => message.includes(word))?.[1];
+    expect([end.type, error?.message, error?.code]).toStrictEqual(["threw", message, message.includes("of step") ? undefined : code]);
+    if (error?.code === "NOT_SERIALIZABLE") expect(error.cause).toBeInstanceOf(TypeError);
   });
 
   test("is no text that only looks like a token, where none was given out", async () => {
@@ -689,6 +783,26 @@ describe("what cannot be kept", () => {
 const forever = () => new Promise<never>(() => undefined);
 
 describe("time, chance and reports", () => {
+  test.each<[string, (effects: Effects) => unknown]>([
+    ["now:t", ({ now }) => now("t")],
+    ["patch:t", ({ patched }) => patched("t")],
+  ])("what was recorded of %s behind an await of something outside ctx lets the run continue as it is called again", async (id, call) => {
+    const task = subject(async (effects) => {
+      const outside = async () => {
+        await systemClock.sleep(1);
+        call(effects);
+      };
+      await Promise.all([effects.ask("go", form("?")), outside(), effects.sleep("nap", 20)]);
+      return { done: true };
+    });
+    await task.run();
+    const entry = task.journal.get(id);
+    expect(entry).toStrictEqual({ digest: "", calledAt: "0o:1", outcome: { type: "value", value: expect.anything() } });
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { done: true } });
+    expect(task.journal.get(id)).toStrictEqual(entry);
+  });
+
   test("now, random and uuid are the same on every replay, and recorded with the next write", async () => {
     const seen: unknown[] = [];
     const task = subject(async ({ ask, now, random, uuid }) => {
@@ -950,6 +1064,7 @@ describe("the end of a run", () => {
       write[how](new Error("away") as never);
       const over = await end;
       expect(over.type === "aborted" && over.entries.map(({ key }) => key)).toStrictEqual(kept);
+      expect(hand.sleeping()).toStrictEqual([]);
       expect(task.journal.size).toBe(0);
     });
 
@@ -996,6 +1111,18 @@ test("a step that is recorded as something else says as what", async () => {
   const task = subject(async ({ step }) => ({ got: (await step("odd", () => 1)) ?? null }));
   task.journal.set("step:odd", { digest: "", calledAt: "0", place: 1, outcome: { type: "answer", answer: { action: "decline" } } });
   expect(await task.run()).toMatchObject({ type: "threw", error: new Error("step odd is recorded as answer") });
+});
+
+test("a handler has what the run was given: who answered, what was left on a page, and a word to the caller at once", async () => {
+  const task = subject(async ({ ask, answeredBy, deposit, immediateResponse }) => {
+    immediateResponse("One moment.");
+    await ask("go", form("?"));
+    return { by: answeredBy("go")?.principal ?? null, left: await deposit("page"), other: answeredBy("other") === undefined };
+  });
+  await task.run();
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ result: { by: "anonymous", left: "the deposit of page", other: true } });
+  expect(task.reports).toStrictEqual([{ items: [], immediateResponse: "One moment." }]);
 });
 
 test("each call of the handler is told of, by the key of its entry", async () => {

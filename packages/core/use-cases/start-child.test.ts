@@ -61,7 +61,7 @@ function deployment(tools: readonly Tool[], { settings, store, services: more }:
     async call() {
       const [first] = tools;
       if (!first) throw new Error("no tool");
-      const capabilities = { elicitation: { form: {} } };
+      const capabilities = { elicitation: { form: true, url: false } };
       const { id } = await createTask(services, first, { caller: alice, arguments: {}, capabilities, hidden: false });
       for (let ref = added.shift(); ref; ref = added.shift()) await runTask(services, catalogue, ref);
       return { id, task: await services.store.load(id) };
@@ -99,7 +99,7 @@ describe("a child", () => {
       principal: "alice",
       person: "https://id.test alice",
       tenant: "acme",
-      capabilities: { elicitation: { form: {} } },
+      capabilities: { elicitation: { form: true, url: false } },
       hidden: true,
     };
     const parent = { taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" };
