@@ -918,8 +918,10 @@ describe("the end of a run", () => {
       ({ signal } = effects);
       return handler(effects);
     });
-    expect((await task.run()).type).toBe(type);
+    const stop = new AbortController();
+    expect((await task.run(stop.signal)).type).toBe(type);
     expect(signal?.reason).toMatchObject({ name: "RunStopped", why });
+    expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
   });
 
   const scope = createScope();
@@ -983,6 +985,19 @@ describe("the end of a run", () => {
     expect((end as { error: Error }).error.cause).toStrictEqual(cause);
   });
 
+  test("leaves no timer, also where it throws since nothing can be recorded", async () => {
+    const hand = createHandClock();
+    const task = subject(async ({ sleep, step }) => {
+      await Promise.all([sleep("nap", 500), step("one", () => 1)]);
+      return {};
+    });
+    task.wire({ clock: hand.clock });
+    task.loseStore(new Error("away"));
+    await expect(task.run()).rejects.toThrow("away");
+    await systemClock.idle();
+    expect(hand.sleeping()).toStrictEqual([]);
+  });
+
   test("has what was in flight and came to its result, as arrived then, and nothing of what failed", async () => {
     const begun = Promise.withResolvers<void>();
     const task = subject(async ({ step }) => {
@@ -1017,6 +1032,7 @@ describe("the end of a run", () => {
 
   describe("that is stopped waits five seconds", () => {
     const passed = async (hand: ReturnType<typeof createHandClock>, end: Promise<unknown>, ms: number) => {
+      for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
       await hand.pass(ms);
       for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
       return await Promise.race([end, Promise.resolve("not yet")]);

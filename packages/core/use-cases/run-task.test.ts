@@ -1095,6 +1095,8 @@ describe("the log of a run", () => {
       ["info", "step failed", { ...of, step: "closed", error: "ToolError" }],
       ["warn", "step failed", { ...of, step: "broken", error: "Error", detail: "no such host" }],
     ]);
+    // Each under an id of its own.
+    expect(new Set(lines(subject).flatMap(([, , fields]) => ("defectId" in fields ? [fields.defectId] : []))).size).toBe(3);
   });
 
   test("tells of code that has diverged", async () => {
