@@ -10,11 +10,12 @@ import { ParleyError, ToolError } from "../errors.ts";
 import type { Clock, ParkRequest, TaskStore } from "../ports.ts";
 import { RunStopped } from "../run-stopped.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
+import type { Task } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
-import { doneOf } from "./compensate-task.ts";
+import { doneOf, owedBy } from "./compensate-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
 
@@ -285,6 +286,14 @@ describe("a compensation", () => {
     expect(await work(12)).toEqual({ type: "refused", reason: "finished" });
   });
 
+  test("that its worker died of as often as it may is done", async () => {
+    const { work, services, skip } = await started({ run: failing, compensate: async () => undefined, settings: { takeoversMax: 1 } });
+    await work(1);
+    await services.store.begin({ taskId: "0-task", run: 2, token: "a", nowMs: services.clock.now(), leaseMs: 1_000 });
+    skip(1_001);
+    expect(await work(2)).toEqual({ type: "compensated" });
+  });
+
   test("that its workers die of is given up", async () => {
     const { work, services, load, skip, logged } = await started({
       run: failing,
@@ -389,7 +398,7 @@ describe("a compensation", () => {
       waits.push(dueInMs());
     }
     expect(waits).toStrictEqual([...Array.from({ length: 12 }, (_, attempt) => 1_000 * 2 ** attempt), HOUR]);
-    expect(parked.map(({ attempt }) => attempt)).toStrictEqual(waits.map((_, index) => index + 1));
+    expect(parked.map(({ attempt, asks }) => [attempt, asks])).toStrictEqual(waits.map((_, index) => [index + 1, []]));
     const error = { error: "TypeError", detail: "no again", stack };
     expect(logged[0]).toStrictEqual({
       level: "warn",
@@ -504,4 +513,27 @@ test("what was done is in the order in which it settled, then in which it arrive
     ["ask:q", { place: 3, calledAt: "0", outcome: { type: "answer", answer: { action: "decline" } } }] as [string, Entry],
   ]);
   expect(doneOf(journal).map(({ key }) => key)).toEqual(["first", "second", "early", "late", "later"]);
+});
+
+test("what was done is what steps came to: no question, no reading of the clock, and no step that failed or had only begun", () => {
+  const journal = new Map<string, Entry>([
+    ["step:late", { digest: "", calledAt: "0", outcome: { type: "value", value: 2 }, arrived: { atMs: 1, revision: 0 } }],
+    ["step:told", { digest: "", calledAt: "0", outcome: { type: "value" }, place: 2 }],
+    ["step:broken", { digest: "", calledAt: "0", outcome: { type: "error", name: "Error", message: "no" }, place: 1 }],
+    ["step:begun", { digest: "", calledAt: "0o", outcome: { type: "begun" } }],
+    ["now:now", { digest: "", calledAt: "0", outcome: { type: "value", value: 7 } }],
+    ["ask:go", { digest: "", calledAt: "0", outcome: { type: "answer", answer: { action: "decline" } }, place: 3 }],
+  ]);
+  expect(doneOf(journal)).toStrictEqual([{ key: "told" }, { key: "late", value: 2 }]);
+});
+
+test.each([
+  [true, new ParleyError("RUN_TIMEOUT", "late"), "timeout"],
+  [true, new ParleyError("STEP_TIMEOUT", "late"), "failed"],
+  [true, new Error("no"), "failed"],
+  [false, new ParleyError("RUN_TIMEOUT", "late"), undefined],
+  [false, new Error("no"), undefined],
+])("a task whose tool undoes (%j) what it did is owed its last run for %s as %j", (compensates, error, owed) => {
+  const task = { call: compensates ? { compensates: true } : {} } as Task;
+  expect(owedBy(task, error)).toBe(owed);
 });

@@ -204,14 +204,15 @@ describe("what a run leaves behind", () => {
   });
 
   test("is a run that is deferred while another suspect is at work: it is not begun", async () => {
+    const suspect = (memory: TaskStore): Partial<TaskStore> => ({
+      async load(taskId) {
+        const task = await memory.load(taskId);
+        return task && { ...task, run: 1, takeovers: 1 };
+      },
+    });
     const subject = deployment(async () => text("never"), {
       services: { suspects: { takeOver: async () => "deferred" } },
-      store: (memory) => ({
-        async load(taskId) {
-          const task = await memory.load(taskId);
-          return task && { ...task, run: 1, takeovers: 1 };
-        },
-      }),
+      store: suspect,
     });
     const taskId = await subject.create();
     subject.logged.length = 0;
@@ -222,7 +223,7 @@ describe("what a run leaves behind", () => {
     // One that nobody can have begun before is no suspect.
     expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
     // Where nobody keeps suspects apart they run side by side.
-    const apart = deployment(async () => text("done"));
+    const apart = deployment(async () => text("done"), { store: suspect });
     expect(await apart.run(await apart.create(), 1, true)).toStrictEqual({ type: "finished", status: "completed" });
   });
 });
@@ -1186,6 +1187,7 @@ test.each([
 test("a worker has for its tools what it was given, and nothing in place of what it was not", async () => {
   const announced: unknown[] = [];
   const found: unknown[] = [];
+  const opened: unknown[] = [];
   const handler = async ({ openFile, accessToken, deposit, announce, step }: Effects) => {
     announce({ type: "tools" });
     found.push(await step("read", () => deposit("page")));
@@ -1197,7 +1199,7 @@ test("a worker has for its tools what it was given, and nothing in place of what
   };
   const given = deployment(handler, {
     services: {
-      deposits: { open: async (taskId, key) => `${taskId} ${key}`, replace: async () => true },
+      deposits: { open: async (taskId, key) => (opened.push([taskId, key]), `${taskId} ${key}`), replace: async () => true },
       files: { open: async (taskId: string, id: string) => `${taskId} ${id}` } as never,
       oauth: {} as never,
     },
@@ -1207,6 +1209,10 @@ test("a worker has for its tools what it was given, and nothing in place of what
   expect(await given.work()).toStrictEqual(["finished"]);
   expect(found).toStrictEqual([`${taskId} page`, `${taskId} file-1`, "DEPOSIT_UNREADABLE"]);
   expect(announced).toStrictEqual([{ type: "tools" }]);
+  expect(opened).toStrictEqual([
+    [taskId, "page"],
+    [taskId, "grant"],
+  ]);
 
   found.length = 0;
   const bare = deployment(handler, { services: { deposits: { open: async () => "here", replace: async () => true } } });
@@ -1296,8 +1302,8 @@ describe("a question that several must accept, at its deadline", () => {
         async ({ ask }) => {
           const audience = { to: "tenant", quorum: 2 } as const;
           const first = await Promise.race([
-            ask("approve", size, { timeoutMs: MINUTE, audience }),
             ask("other", size, { timeoutMs: HOUR, audience }),
+            ask("approve", size, { timeoutMs: MINUTE, audience }),
           ]);
           return text(JSON.stringify(first.accepted?.map(({ by }) => by)));
         },

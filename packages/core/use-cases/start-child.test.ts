@@ -233,11 +233,11 @@ describe("a call that comes to no child", () => {
 });
 
 test.each([
-  ["exists", 1],
-  ["refused", 0],
-  ["cancelled", 0],
-  ["settled", 0],
-] as const)("a child that the store answers %j for has %d runs added", async (answer, runs) => {
+  ["exists", 1, "parked"],
+  ["refused", 0, "fenced"],
+  ["cancelled", 0, "fenced"],
+  ["settled", 0, "parked"],
+] as const)("a child that the store answers %j for has %d runs added, and its parent is %s", async (answer, runs, type) => {
   const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}))], {
     store: (memory) => ({ create: async (request) => (request.parent ? answer : await memory.create(request)) }),
   });
@@ -248,6 +248,7 @@ test.each([
     hidden: false,
   });
   subject.added.length = 0;
-  await subject.run({ taskId: id, run: 1 });
+  expect(await subject.run({ taskId: id, run: 1 })).toStrictEqual({ type });
+  expect(subject.logged.filter(({ message }) => message === "child task created")).toStrictEqual([]);
   expect(subject.added.map(({ run, cause }) => [run, cause])).toStrictEqual(Array.from({ length: runs }, () => [1, "created"]));
 });
