@@ -3,7 +3,7 @@ import { createScope, createValidator, sha256Digest, systemClock } from "@parley
 import type { Effects } from "./effects.ts";
 import type { Entry, KeyedEntry } from "./journal.ts";
 import type { Report } from "./ports.ts";
-import { type FailedStep, replay, type RunEnd } from "./replay.ts";
+import { type FailedStep, replay, type ReplayRequest, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import { type Answer, type AskRequest, type JsonObject, type Open, split, type TaskAtWork } from "./task.ts";
 
@@ -24,6 +24,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   let changed: Partial<Settings> = settings;
   let storeAway: Error | undefined;
   let recordMs = 0;
+  let wired: Partial<ReplayRequest["ports"]> = {};
+  let compensation: ReplayRequest["compensation"];
   let revision = 0;
   let generation = 0;
   let skippedMs = 0;
@@ -54,6 +56,10 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     deploy: (changed: typeof handler) => (current = changed),
     /** The same, with other settings. */
     reset: (others: Partial<Settings>) => (changed = others),
+    /** From now on these ports count, in place of the usual ones. */
+    wire: (ports: typeof wired) => void (wired = ports),
+    /** From now on its runs undo what was done. */
+    compensate: (isLastTry: boolean) => void (compensation = { isLastTry }),
     /** From now on nothing can be recorded; undefined: it can again. */
     loseStore: (error: Error | undefined) => (storeAway = error),
     /** From now on a write takes so long. */
@@ -93,6 +99,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
         journalSize: 0,
         handler: current,
         signal,
+        ...(compensation && { compensation }),
         settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...changed },
         ports: {
           clock,
@@ -118,6 +125,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           },
           report: async (report) => void reports.push(report),
           announce: async () => undefined,
+          ...wired,
         },
       });
       // A run that was stopped has lost its task.

@@ -235,12 +235,14 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     isWatching = true;
     let stuckAtMs: number | undefined;
     let lookMs = CATCH_UP_FIRST_MS;
+    let seen = activity;
     for (;;) {
-      const seen = activity;
       await clock.idle();
       // Everything that continues now touches again when it is done.
       if (isOver() || settling.isBusy()) break;
+      // Since the last look, however long ago: a run that comes further has its patience anew.
       if (activity !== seen) {
+        seen = activity;
         stuckAtMs = undefined;
         continue;
       }

@@ -33,6 +33,24 @@ describe("what is noted", () => {
     expect(writes).toStrictEqual([[noted("now:a"), noted("now:b"), noted("step:c")], [noted("step:d")]]);
   });
 
+  test("is written before what stands on it, and where nothing is noted nothing is", async () => {
+    const { records, writes } = ledger();
+    records.mustBeSavedIfNoted();
+    expect(records.isSaved()).toBe(true);
+    await records.saved();
+    expect(writes).toStrictEqual([]);
+    records.note(noted("ask:a"));
+    expect(records.isSaved()).toBe(true);
+    records.mustBeSavedIfNoted();
+    expect(records.isSaved()).toBe(false);
+    await records.saved();
+    expect(writes).toStrictEqual([[noted("ask:a")]]);
+    // What had to be written anyway still has.
+    records.mustBeSaved();
+    records.mustBeSavedIfNoted();
+    expect(records.isSaved()).toBe(false);
+  });
+
   test("is not written before a side effect unless another run could come to something else", async () => {
     const { records, writes } = ledger();
     records.note(noted("sleep:a"));

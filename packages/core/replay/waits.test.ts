@@ -36,6 +36,25 @@ describe("an ask", () => {
     expect(await task.run()).toStrictEqual(first);
   });
 
+  test("names those whom it is put to, and an event nobody; an event is written before the next side effect", async () => {
+    const audience = { to: "tenant" } as const;
+    const known: string[][] = [];
+    const task = subject(async ({ ask, event, step }) => {
+      const asked = [ask("mine", form("?")), ask("theirs", form("?"), { audience }), event("paid", { type: "event", schema: {} }).answer];
+      await step("hand-over", () => void known.push([...task.open.keys()]));
+      await Promise.all(asked);
+      return {};
+    });
+    const end = await task.run();
+    if (end.type !== "parked") throw new Error(end.type);
+    expect(end.asks.map((ask) => [ask.key, "audience" in ask ? ask.audience : "none"])).toStrictEqual([
+      ["mine", "none"],
+      ["theirs", audience],
+      ["event:paid", "none"],
+    ]);
+    expect(known).toStrictEqual([["event:paid"]]);
+  });
+
   test("that is to wait longer than a question may is refused, and one that is open already is not", async () => {
     const settings = { askTimeoutMaxMs: 10 * HOUR };
     const long = async ({ ask }: Effects) => ({ ...(await ask("long", form("?"), { timeoutMs: 10 * HOUR + 1 })) });

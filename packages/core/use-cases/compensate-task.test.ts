@@ -6,16 +6,20 @@ import type { Catalogue, EndedWithout, Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
 import type { Entry } from "../journal.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
-import type { Clock } from "../ports.ts";
+import { ParleyError, ToolError } from "../errors.ts";
+import type { Clock, ParkRequest, TaskStore } from "../ports.ts";
 import { RunStopped } from "../run-stopped.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
+import type { Task } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
-import { doneOf } from "./compensate-task.ts";
+import { doneOf, owedBy } from "./compensate-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
+
+const HOUR = 3_600_000;
 
 interface Given {
   readonly run: (effects: Effects) => Promise<void>;
@@ -23,17 +27,22 @@ interface Given {
   readonly settings?: Partial<Settings>;
   readonly runTimeoutMs?: number;
   readonly stopping?: AbortSignal;
+  readonly store?: (memory: TaskStore) => Partial<TaskStore>;
 }
 
-async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopping }: Given) {
+async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopping, store }: Given) {
   let skippedMs = 0;
+  let stoppedAtMs: number | undefined;
   let ids = 0;
-  const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
+  const clock: Clock = { ...systemClock, now: () => (stoppedAtMs ?? Date.now()) + skippedMs };
   const wakeUps = createMemoryWakeUps();
-  const logged: { message: string; fields: object }[] = [];
-  const write = (fields: object, message: string) => void logged.push({ message, fields });
+  const logged: { level: string; message: string; fields: object }[] = [];
+  const write = (level: string) => (fields: object, message: string) => void logged.push({ level, message, fields });
+  const memory = createMemoryStore({ clock, wakeUps });
+  const parked: ParkRequest[] = [];
+  const kept = { ...memory, ...store?.(memory) };
   const services: Services = {
-    store: createMemoryStore({ clock, wakeUps }),
+    store: { ...kept, park: (request) => (parked.push(request), kept.park(request)) },
     queue: { add: async () => undefined },
     wakeUps,
     clock,
@@ -41,7 +50,7 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
     ids: { taskId: () => "0-task", token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
     digest: sha256Digest,
     validate: createValidator(),
-    log: { debug: write, info: write, warn: write, error: write },
+    log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 5, ...settings },
     ...(stopping && { stopping }),
   };
@@ -65,6 +74,11 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
     services,
     logged,
     skip: (ms: number) => void (skippedMs += ms),
+    /** From now on time passes only by `skip`. */
+    stopClock: () => void (stoppedAtMs = Date.now()),
+    /** What the store was told of runs that parked, and how long after now the last one is to be followed. */
+    parked,
+    dueInMs: () => (parked.at(-1)?.dueAtMs ?? Number.NaN) - clock.now(),
     work: (number: number, tools = [tool]) => runTask(services, catalogue(tools), { taskId, run: number }),
     /** By a worker that stays. */
     elsewhere(run: number) {
@@ -187,7 +201,7 @@ describe("the reason of a step's signal", () => {
       stopping: stopping.signal,
       run: async ({ step }) => {
         runs.push(await step("quick", () => `done in run ${runs.length + 1}`));
-        if (runs.length === 1) await step("slow", slow.work);
+        runs.push(await step("slow", slow.work));
       },
     });
     const running = work(1);
@@ -197,8 +211,8 @@ describe("the reason of a step's signal", () => {
     expect(reasons).toMatchObject([{ why: "draining" }]);
     expect(await load()).toMatchObject({ status: "working", run: 1 });
     // The next worker need not wait for the lease.
-    expect(await elsewhere(2)).toMatchObject({ type: "finished" });
-    expect(runs).toEqual(["done in run 1", "done in run 1"]);
+    expect(await elsewhere(2)).toStrictEqual({ type: "finished", status: "completed" });
+    expect(runs).toEqual(["done in run 1", "done in run 1", 1]);
   });
 
   test("is the worker's end behind an answer: another one finds the answer where the step found it", async () => {
@@ -272,8 +286,16 @@ describe("a compensation", () => {
     expect(await work(12)).toEqual({ type: "refused", reason: "finished" });
   });
 
+  test("that its worker died of as often as it may is done", async () => {
+    const { work, services, skip } = await started({ run: failing, compensate: async () => undefined, settings: { takeoversMax: 1 } });
+    await work(1);
+    await services.store.begin({ taskId: "0-task", run: 2, token: "a", nowMs: services.clock.now(), leaseMs: 1_000 });
+    skip(1_001);
+    expect(await work(2)).toEqual({ type: "compensated" });
+  });
+
   test("that its workers die of is given up", async () => {
-    const { work, services, load, skip } = await started({
+    const { work, services, load, skip, logged } = await started({
       run: failing,
       compensate: async () => undefined,
       settings: { takeoversMax: 1 },
@@ -285,6 +307,10 @@ describe("a compensation", () => {
       skip(1_001);
     }
     expect(await work(2)).toEqual({ type: "given-up" });
+    expect(logged.at(-1)).toMatchObject({
+      level: "error",
+      fields: { code: "POISONED", detail: "the worker died under the compensation 2 times in a row" },
+    });
   });
 
   test("asks nobody: one that does is given up", async () => {
@@ -300,15 +326,162 @@ describe("a compensation", () => {
   test("that is cut off by its time is tried again", async () => {
     const slow = stoppable(() => Promise.reject(new Error("stopped")));
     let isFast = false;
-    const { work } = await started({
+    const { work, logged } = await started({
       run: failing,
       compensate: async (_ended, { step }) => void (isFast || (await step("slow", slow.work))),
       runTimeoutMs: 20,
     });
     await work(1);
     expect(await work(2)).toEqual({ type: "retrying" });
+    expect(logged.at(-1)).toMatchObject({
+      level: "warn",
+      fields: { code: "RUN_TIMEOUT", detail: "the compensation worked longer than the tool's runTimeout" },
+    });
     isFast = true;
     expect(await work(3)).toEqual({ type: "compensated" });
+  });
+
+  const fields = { taskId: "0-task", tool: "subject", why: "failed" };
+  const stack: unknown = expect.any(Array);
+
+  test("whose tool is missing is tried again after an eighth of what it has waited, to the millisecond, and is given up at its limit", async () => {
+    const { work, skip, stopClock, dueInMs, parked, logged } = await started({
+      run: failing,
+      compensate: async () => undefined,
+      settings: { missingToolTimeoutMs: 12 * HOUR },
+    });
+    stopClock();
+    await work(1);
+    logged.length = 0;
+    const waits: number[] = [];
+    for (const [index, ms] of [0, 240_000, 1, 8 * HOUR - 240_009, 8, 4 * HOUR].entries()) {
+      skip(ms);
+      expect(await work(index + 2, [])).toStrictEqual({ type: "unserved" });
+      waits.push(dueInMs());
+    }
+    expect(waits).toStrictEqual([30_000, 30_000, 30_001, HOUR - 1, HOUR, HOUR]);
+    expect(parked.map(({ entries, asks, attempt }) => [entries, asks, attempt])).toStrictEqual(waits.map(() => [[], [], 0]));
+    expect(logged[0]).toStrictEqual({
+      level: "warn",
+      message: "no such compensation on this worker, task put back",
+      fields: { ...fields, run: 2 },
+    });
+    skip(1);
+    expect(await work(8, [])).toStrictEqual({ type: "given-up" });
+    expect(logged.at(-1)).toStrictEqual({
+      level: "error",
+      message: "compensation given up",
+      fields: {
+        ...fields,
+        run: 8,
+        attempt: 1,
+        error: "ParleyError",
+        code: "TOOL_NOT_FOUND",
+        detail: "no worker compensates the tool subject",
+        stack,
+      },
+    });
+  });
+
+  test("that failed is tried again after a second, then twice as long each time, an hour at most, and says so", async () => {
+    const { work, stopClock, dueInMs, parked, logged } = await started({
+      run: failing,
+      compensate: async () => Promise.reject(new TypeError("no again")),
+      settings: { compensationAttempts: 14 },
+    });
+    stopClock();
+    await work(1);
+    logged.length = 0;
+    const waits: number[] = [];
+    for (let run = 2; run <= 14; run += 1) {
+      expect(await work(run)).toStrictEqual({ type: "retrying" });
+      waits.push(dueInMs());
+    }
+    expect(waits).toStrictEqual([...Array.from({ length: 12 }, (_, attempt) => 1_000 * 2 ** attempt), HOUR]);
+    expect(parked.map(({ attempt, asks }) => [attempt, asks])).toStrictEqual(waits.map((_, index) => [index + 1, []]));
+    const error = { error: "TypeError", detail: "no again", stack };
+    expect(logged[0]).toStrictEqual({
+      level: "warn",
+      message: "compensation failed, to be tried again",
+      fields: { ...fields, run: 2, attempt: 1, ...error },
+    });
+    expect(await work(15)).toStrictEqual({ type: "given-up" });
+    expect(logged.at(-1)).toStrictEqual({
+      level: "error",
+      message: "compensation given up",
+      fields: { ...fields, run: 15, attempt: 14, ...error },
+    });
+  });
+
+  test.each<[string, Error, string]>([
+    ["an error of the code", new Error("no"), "retrying"],
+    ["a ToolError that says so", new ToolError("busy", { retryable: true }), "retrying"],
+    ["a ToolError", new ToolError("closed on Mondays"), "given-up"],
+    ["what the catalogue names", new ParleyError("INVALID_NAME", "no"), "given-up"],
+    ["a step's time", new ParleyError("STEP_TIMEOUT", "late"), "retrying"],
+    ["the run's time", new ParleyError("RUN_TIMEOUT", "late"), "retrying"],
+  ])("that fails with %s is tried again only where that may help", async (_, error, type) => {
+    const { work } = await started({ run: failing, compensate: () => Promise.reject(error) });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type });
+  });
+
+  test("has names of its own, and a step that failed is tried again with the next run", async () => {
+    const worked: string[] = [];
+    const { work } = await started({
+      run: async ({ step }) => {
+        await step("book", () => worked.push("booked"));
+        throw new Error("no");
+      },
+      compensate: async (_ended, { step }) => {
+        await step("book", ({ idempotencyKey }) => worked.push(idempotencyKey));
+        await step("tell", () => (worked.push("told"), worked.length < 4 ? Promise.reject(new Error("busy")) : 1));
+      },
+    });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type: "retrying" });
+    expect(await work(3)).toStrictEqual({ type: "compensated" });
+    expect(worked).toStrictEqual(["booked", "0-task.compensation:/book", "told", "told"]);
+  });
+
+  test("says that it is done, once it is written", async () => {
+    const { work, logged } = await started({ run: failing, compensate: async () => undefined });
+    await work(1);
+    logged.length = 0;
+    expect(await work(2)).toStrictEqual({ type: "compensated" });
+    expect(logged).toStrictEqual([{ level: "info", message: "task compensated", fields: { ...fields, run: 2 } }]);
+  });
+
+  test.each<[string, (effects: Effects) => Promise<void>, string]>([
+    ["waits", ({ sleep }) => sleep("long", HOUR), "a compensation asks nobody, and does not begin again"],
+    ["begins again", ({ restart }) => restart({}), "a compensation asks nobody, and does not begin again"],
+  ])("that %s is given up, and says why", async (_, compensate, detail) => {
+    const { work, logged } = await started({ run: failing, compensate: (_ended, effects) => compensate(effects) });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type: "given-up" });
+    expect(logged.at(-1)).toMatchObject({ fields: { code: "MISPLACED_EFFECT", detail } });
+  });
+
+  test.each<[string, () => Promise<void>, Partial<TaskStore>]>([
+    ["done", async () => undefined, { settle: async () => "refused" }],
+    ["to be given up", () => Promise.reject(new ToolError("no")), { settle: async () => "refused" }],
+    ["to be tried again", () => Promise.reject(new Error("no")), { park: async () => ({ type: "refused" }) }],
+  ])("that is %s and no longer this worker's is left to who has it, without a word", async (_, compensate, refusing) => {
+    const { work, logged } = await started({ run: failing, compensate, store: () => refusing });
+    await work(1);
+    logged.length = 0;
+    expect(await work(2)).toStrictEqual({ type: "fenced" });
+    expect(logged.filter(({ level }) => level !== "warn")).toStrictEqual([]);
+  });
+
+  test("whose tool is missing and that is no longer this worker's is left to who has it", async () => {
+    const { work } = await started({
+      run: failing,
+      compensate: async () => undefined,
+      store: () => ({ park: async () => ({ type: "refused" }) }),
+    });
+    await work(1);
+    expect(await work(2, [])).toStrictEqual({ type: "fenced" });
   });
 
   test("is not given what its tool does not own: a task whose journal is full has room for it", async () => {
@@ -340,4 +513,27 @@ test("what was done is in the order in which it settled, then in which it arrive
     ["ask:q", { place: 3, calledAt: "0", outcome: { type: "answer", answer: { action: "decline" } } }] as [string, Entry],
   ]);
   expect(doneOf(journal).map(({ key }) => key)).toEqual(["first", "second", "early", "late", "later"]);
+});
+
+test("what was done is what steps came to: no question, no reading of the clock, and no step that failed or had only begun", () => {
+  const journal = new Map<string, Entry>([
+    ["step:late", { digest: "", calledAt: "0", outcome: { type: "value", value: 2 }, arrived: { atMs: 1, revision: 0 } }],
+    ["step:told", { digest: "", calledAt: "0", outcome: { type: "value" }, place: 2 }],
+    ["step:broken", { digest: "", calledAt: "0", outcome: { type: "error", name: "Error", message: "no" }, place: 1 }],
+    ["step:begun", { digest: "", calledAt: "0o", outcome: { type: "begun" } }],
+    ["now:now", { digest: "", calledAt: "0", outcome: { type: "value", value: 7 } }],
+    ["ask:go", { digest: "", calledAt: "0", outcome: { type: "answer", answer: { action: "decline" } }, place: 3 }],
+  ]);
+  expect(doneOf(journal)).toStrictEqual([{ key: "told" }, { key: "late", value: 2 }]);
+});
+
+test.each([
+  [true, new ParleyError("RUN_TIMEOUT", "late"), "timeout"],
+  [true, new ParleyError("STEP_TIMEOUT", "late"), "failed"],
+  [true, new Error("no"), "failed"],
+  [false, new ParleyError("RUN_TIMEOUT", "late"), undefined],
+  [false, new Error("no"), undefined],
+])("a task whose tool undoes (%j) what it did is owed its last run for %s as %j", (compensates, error, owed) => {
+  const task = { call: compensates ? { compensates: true } : {} } as Task;
+  expect(owedBy(task, error)).toBe(owed);
 });

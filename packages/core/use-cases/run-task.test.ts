@@ -2,10 +2,12 @@
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
-import type { Catalogue, Tool } from "../catalogue.ts";
-import type { Effects } from "../effects.ts";
+import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
+import type { Effects, StepAttempt } from "../effects.ts";
+import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
-import type { Clock, RunRef, TaskStore } from "../ports.ts";
+import type { Clock, ParkRequest, RunRef, RunReport, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { AskRequest, JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
@@ -27,6 +29,9 @@ interface Given {
   readonly tool?: Partial<Tool["settings"]>;
   readonly settings?: Partial<Settings>;
   readonly store?: (memory: TaskStore) => Partial<TaskStore>;
+  readonly services?: Partial<Services>;
+  /** What is drawn between 0 and 1. */
+  readonly random?: number;
 }
 
 function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObject>, given: Given = {}) {
@@ -37,19 +42,22 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
   const wakeUps = createMemoryWakeUps();
   const memory = createMemoryStore({ clock, wakeUps });
   const runs = new Map<string, RunRef>();
-  const logged: { message: string; fields: object }[] = [];
-  const write = (fields: object, message: string) => void logged.push({ message, fields });
+  const logged: { level: string; message: string; fields: object }[] = [];
+  const write = (level: string) => (fields: object, message: string) => void logged.push({ level, message, fields });
+  const store = { ...memory, ...given.store?.(memory) };
+  const parked: ParkRequest[] = [];
   const services: Services = {
-    store: { ...memory, ...given.store?.(memory) },
+    store: { ...store, park: (request) => (parked.push(request), store.park(request)) },
     queue: { add: async (ref) => void runs.set(`${ref.taskId}.${ref.run}`, ref) },
     wakeUps,
     clock,
     scope: createScope(),
-    ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => crypto.randomUUID(), random: () => 0.5 },
+    ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => "uuid", random: () => given.random ?? 0.5 },
     digest: sha256Digest,
     validate: createValidator(),
-    log: { debug: write, info: write, warn: write, error: write },
+    log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
     settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 20, ...given.settings },
+    ...given.services,
   };
   const tool = toolNamed("subject", run, {
     settings: { backoffMs: HOUR, ...given.tool },
@@ -60,19 +68,29 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
     },
   });
   const tools = new Map([[tool.name, tool]]);
-  const catalogue: Catalogue = { tools, prompts: new Map(), resources: new Map(), templates: [] };
+  const prompt: Prompt = { ...tool, kind: "prompt", name: "greeting", arguments: [] };
+  const prompts = new Map([[prompt.name, prompt]]);
+  const catalogue: Catalogue = { tools, prompts, resources: new Map(), templates: [] };
   return {
     services,
     runs,
     tools,
     tool,
+    prompts,
+    prompt,
     logged,
+    /** The lines of the log that say so. */
+    saying: (message: string) => logged.filter((line) => line.message === message),
+    /** What the store was told of runs that parked. */
+    parked,
+    /** How long after now the run that parked last is to be followed by the next one. */
+    dueInMs: () => (parked.at(-1)?.dueAtMs ?? Number.NaN) - clock.now(),
     skip: (ms: number) => (skippedMs += ms),
     /** From now on time passes only by `skip`. */
     stopClock: () => (stoppedAtMs = Date.now()),
-    create: async (args: JsonObject = {}, retentionMs?: number) =>
+    create: async (args: JsonObject = {}, retentionMs?: number, runnable: Tool | Prompt = tool) =>
       (
-        await createTask(services, tool, {
+        await createTask(services, runnable, {
           caller: callerNamed("alice"),
           arguments: args,
           capabilities: {},
@@ -80,7 +98,8 @@ function deployment(run: (effects: Effects, args: JsonObject) => Promise<JsonObj
           ...(retentionMs !== undefined && { retentionMs }),
         })
       ).id,
-    run: (taskId: string, number: number) => runTask(services, catalogue, { taskId, run: number }),
+    run: (taskId: string, number: number, isSecondHand = false) =>
+      runTask(services, catalogue, { taskId, run: number, ...(isSecondHand && { isSecondHand }) }),
     async work() {
       const reports: string[] = [];
       for (const [key, ref] of runs) {
@@ -166,6 +185,49 @@ describe("a hold (P6)", () => {
   });
 });
 
+describe("what a run leaves behind", () => {
+  test.each(["begun", "unreadable"] as const)("is nothing that waits on the worker: renewals end with it (%s)", async (type) => {
+    const hand = createHandClock();
+    const subject = deployment(async () => text("done"), {
+      services: { clock: hand.clock },
+      store: (memory) => ({
+        async begin(request) {
+          const begun = await memory.begin(request);
+          return type === "unreadable" && begun.type === "begun" ? { type, task: begun.task, reason: "erased" } : begun;
+        },
+      }),
+    });
+    await subject.create();
+    expect(await subject.work()).toStrictEqual(["finished"]);
+    await systemClock.idle();
+    expect(hand.sleeping()).toStrictEqual([]);
+  });
+
+  test("is a run that is deferred while another suspect is at work: it is not begun", async () => {
+    const suspect = (memory: TaskStore): Partial<TaskStore> => ({
+      async load(taskId) {
+        const task = await memory.load(taskId);
+        return task && { ...task, run: 1, takeovers: 1 };
+      },
+    });
+    const subject = deployment(async () => text("never"), {
+      services: { suspects: { takeOver: async () => "deferred" } },
+      store: suspect,
+    });
+    const taskId = await subject.create();
+    subject.logged.length = 0;
+    expect(await subject.run(taskId, 1, true)).toStrictEqual({ type: "refused", reason: "deferred" });
+    expect(subject.logged).toStrictEqual([
+      { level: "debug", message: "run deferred, another suspect is at work", fields: { taskId, run: 1 } },
+    ]);
+    // One that nobody can have begun before is no suspect.
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
+    // Where nobody keeps suspects apart they run side by side.
+    const apart = deployment(async () => text("done"), { store: suspect });
+    expect(await apart.run(await apart.create(), 1, true)).toStrictEqual({ type: "finished", status: "completed" });
+  });
+});
+
 describe("a poisonous task (P7)", () => {
   /** The worker dies in the middle of the run, as far as the store can tell. */
   async function die(subject: ReturnType<typeof deployment>, taskId: string) {
@@ -178,7 +240,18 @@ describe("a poisonous task (P7)", () => {
   test("fails when its workers have died more often than allowed, at the limit and one beyond", async () => {
     for (const [deaths, end] of [
       [4, { status: "completed" }],
-      [5, { status: "failed", outcome: { error: { data: { code: "POISONED" } } } }],
+      [
+        5,
+        {
+          status: "failed",
+          outcome: {
+            error: {
+              message: "the worker died under this task 5 times in a row (PARLEY_TAKEOVERS_MAX)",
+              data: { code: "POISONED" },
+            },
+          },
+        },
+      ],
     ] as const) {
       let ran = 0;
       const subject = deployment(async () => text((ran += 1)), { settings: { takeoversMax: 4 } });
@@ -188,7 +261,21 @@ describe("a poisonous task (P7)", () => {
       expect(await subject.work()).toEqual(["finished"]);
       expect(await subject.task(taskId)).toMatchObject(end);
       expect(ran).toBe(deaths === 4 ? 1 : 0);
+      expect(subject.saying("task taken over from a worker that fell silent")).toStrictEqual([
+        {
+          level: "warn",
+          message: "task taken over from a worker that fell silent",
+          fields: { taskId, run: 1, takeovers: deaths },
+        },
+      ]);
     }
+  });
+
+  test("is one only when it was taken over: a first run tells of no takeover", async () => {
+    const subject = deployment(async () => text("done"));
+    await subject.create();
+    await subject.work();
+    expect(subject.logged.filter(({ level }) => level === "warn")).toStrictEqual([]);
   });
 });
 
@@ -218,7 +305,9 @@ describe("a task whose content cannot be read", () => {
     subject.skip(10_000);
     expect(await subject.sweep()).toBe(0);
     expect(await subject.task(taskId)).toEqual(before);
-    expect(subject.logged).toContainEqual({ message: "no key for what the task was told, run put off", fields: { taskId, run: 2 } });
+    expect(subject.saying("no key for what the task was told, run put off")).toStrictEqual(
+      [1, 2].map(() => ({ level: "warn", message: "no key for what the task was told, run put off", fields: { taskId, run: 2 } })),
+    );
 
     isMissing = false;
     subject.skip(10_000);
@@ -226,6 +315,58 @@ describe("a task whose content cannot be read", () => {
     expect(await subject.work()).toEqual(["finished"]);
     expect(await subject.task(taskId)).toMatchObject({ status: "completed" });
   });
+
+  test.each([
+    [0, 11_250],
+    [0.25, 13_125],
+    [0.250001, 13_126],
+    [0.5, 15_000],
+  ])("for want of its key is put off by a time of its own: where %d is drawn, by %d ms", async (random, ms) => {
+    const postponed: unknown[] = [];
+    const subject = deployment(async () => text("never"), {
+      random,
+      store: () => ({
+        begin: async () => ({ type: "refused", reason: "key_missing" }),
+        postpone: async (request) => void postponed.push(request),
+      }),
+    });
+    subject.stopClock();
+    const taskId = await subject.create();
+    const nowMs = subject.services.clock.now();
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "refused", reason: "key_missing" });
+    expect(postponed).toStrictEqual([{ taskId, nowMs, dueAtMs: nowMs + ms }]);
+    expect(subject.saying("run refused")).toStrictEqual([]);
+  });
+
+  test.each([
+    ["settled", { type: "given-up" }],
+    ["refused", { type: "fenced" }],
+  ] as const)(
+    "has no compensation that could be done: what it is owed is given up, or left to who has it (%s)",
+    async (settled, report) => {
+      const subject = deployment(async ({ ask }) => text((await ask("size", size)).action), {
+        store: (memory) => ({
+          async begin(request) {
+            const begun = await memory.begin(request);
+            return begun.type === "begun" && request.run === 2 ? { type: "unreadable", task: begun.task, reason: "erased" } : begun;
+          },
+          settle: async (request) => (settled === "settled" ? await memory.settle(request) : "refused"),
+        }),
+      });
+      const taskId = await subject.create({}, undefined, { ...subject.tool, compensate: async () => undefined });
+      await subject.work();
+      await cancelTask(subject.services, { taskId, caller: callerNamed("alice") });
+      expect(await subject.run(taskId, 2)).toStrictEqual(report);
+      const line = {
+        level: "error",
+        message: "compensation given up",
+        fields: { taskId, run: 2, tool: "subject", problem: "what was said in the task cannot be read" },
+      };
+      expect(subject.saying("compensation given up")).toStrictEqual(settled === "settled" ? [line] : []);
+      // It was not tried as a run, and the task's end is untouched.
+      expect(await subject.task(taskId)).toMatchObject({ status: "cancelled" });
+    },
+  );
 
   test.each([
     ["erased", "CONTENT_ERASED"],
@@ -314,22 +455,237 @@ describe("a task whose tool no worker has", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { content: [{ text: "timeout" }] } } });
   });
 
-  test("fails when it has waited as long as it may", async () => {
-    const subject = deployment(async () => text("never"), { settings: { missingToolTimeoutMs: DAY } });
+  test("is tried again after an eighth of what it has waited, to the millisecond: half a minute at least, an hour at most", async () => {
+    const subject = deployment(async () => text("never"));
+    subject.stopClock();
     subject.tools.clear();
     const taskId = await subject.create();
-    await subject.work();
-    subject.skip(DAY - MINUTE);
-    await subject.sweep();
-    expect(await subject.work()).toEqual(["unserved"]);
-    subject.skip(HOUR);
-    await subject.sweep();
-    expect(await subject.work()).toEqual(["finished"]);
-    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { data: { code: "TOOL_NOT_FOUND" } } } });
+    const waits: [passedMs: number, dueInMs: number][] = [];
+    for (const [run, passedMs] of [0, 4 * MINUTE, 1, 8 * HOUR - 4 * MINUTE - 9, 8, 1].entries()) {
+      subject.skip(passedMs);
+      expect(await subject.run(taskId, run + 1)).toStrictEqual({ type: "unserved" });
+      waits.push([passedMs, subject.dueInMs()]);
+    }
+    expect(waits).toStrictEqual([
+      [0, 30_000],
+      [4 * MINUTE, 30_000],
+      [1, 30_001],
+      [8 * HOUR - 4 * MINUTE - 9, HOUR - 1],
+      [8, HOUR],
+      [1, HOUR],
+    ]);
+    // It says so once: what it has waited for counts from there.
+    expect(subject.parked.map(({ message }) => message)).toStrictEqual([
+      "Waiting for a worker that serves the tool subject.",
+      ...Array.from({ length: 5 }, () => undefined),
+    ]);
+    expect(subject.saying("no such tool on this worker, task put back")[0]).toStrictEqual({
+      level: "warn",
+      message: "no such tool on this worker, task put back",
+      fields: { taskId, tool: "subject" },
+    });
+  });
+
+  test("comes up at the deadline of its question if that is sooner, and stays at its try", async () => {
+    const subject = deployment(
+      async ({ ask, sleep }) => {
+        const asked = ask("size", size, { timeoutMs: 10 * MINUTE });
+        await sleep("pause", MINUTE);
+        await asked;
+        throw new Error("network");
+      },
+      { tool: { attempts: 3, backoffMs: 1 } },
+    );
+    subject.stopClock();
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    subject.tools.clear();
+    subject.skip(MINUTE);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "unserved" });
+    expect(subject.dueInMs()).toBe(30_000);
+    subject.skip(9 * MINUTE - 20_000);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "unserved" });
+    expect(subject.dueInMs()).toBe(20_000);
+    subject.tools.set("subject", subject.tool);
+    subject.skip(20_000);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "retrying" });
+    subject.tools.clear();
+    expect(await subject.run(taskId, 5)).toStrictEqual({ type: "unserved" });
+    expect(subject.parked.map(({ attempt, asks }) => [attempt, asks.length])).toStrictEqual([
+      [0, 1],
+      [0, 0],
+      [0, 0],
+      [1, 0],
+      [1, 0],
+    ]);
+  });
+
+  test.each([
+    ["tool", "subject", "TOOL_NOT_FOUND"],
+    ["prompt", "greeting", "PROMPT_NOT_FOUND"],
+  ] as const)("(a %s) fails when it has waited as long as it may, and not a millisecond before", async (kind, name, code) => {
+    const subject = deployment(async () => text("never"), { settings: { missingToolTimeoutMs: DAY } });
+    subject.stopClock();
+    const taskId = await subject.create({}, undefined, subject[kind]);
+    subject.tools.clear();
+    subject.prompts.clear();
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "unserved" });
+    subject.skip(DAY);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "unserved" });
+    expect(await subject.task(taskId)).toMatchObject({ message: `Waiting for a worker that serves the ${kind} ${name}.` });
+    subject.skip(1);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "finished", status: "failed", code });
+    expect(await subject.task(taskId)).toMatchObject({
+      status: "failed",
+      outcome: { error: { message: `no worker has served the ${kind} ${name} for ${DAY + 1} ms`, data: { code } } },
+    });
+  });
+
+  test("says that it runs again, and one that did not wait for a worker keeps what it said", async () => {
+    const subject = deployment(async ({ ask, status }) => {
+      status("At the door.");
+      await ask("size", size);
+      await ask("sure", size);
+      return text("done");
+    });
+    const said = async (taskId: string) => (await subject.task(taskId)).message;
+    const reported: unknown[] = [];
+    const { report } = subject.services.store;
+    Object.assign(subject.services.store, {
+      report: (request: Parameters<typeof report>[0]) => (reported.push([request.message, request.items]), report(request)),
+    });
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    await subject.answer(taskId, "size");
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "parked" });
+    expect(await said(taskId)).toBe("At the door.");
+    await subject.answer(taskId, "sure");
+    subject.tools.clear();
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "unserved" });
+    expect(await said(taskId)).toBe("Waiting for a worker that serves the tool subject.");
+    subject.tools.set("subject", subject.tool);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "finished", status: "completed" });
+    expect(await said(taskId)).toBe("Running again.");
+    expect(reported).toStrictEqual([
+      ["At the door.", []],
+      ["Running again.", []],
+    ]);
+  });
+});
+
+describe("a task whose version this worker lacks", () => {
+  async function asking(given: Given & { readonly elsewhere?: boolean; readonly newest?: string; readonly timeoutMs?: number } = {}) {
+    const { elsewhere, newest = "2", timeoutMs = 30 * DAY } = given;
+    const told: unknown[] = [];
+    const subject = deployment(async ({ ask }) => text((await ask("size", size, { timeoutMs })).action), {
+      ...given,
+      services: { ...(elsewhere !== undefined && { serving: { isServed: async () => elsewhere } }) },
+      store: (memory) => ({
+        report: (request) => {
+          told.push({ items: request.items, version: request.version, message: request.message });
+          return memory.report(request);
+        },
+        ...given.store?.(memory),
+      }),
+    });
+    subject.stopClock();
+    const { version: _, ...unversioned } = subject.tool;
+    subject.tools.set("subject", { ...unversioned, version: "1" });
+    const taskId = await subject.create({}, undefined, { ...subject.tool, version: "1" });
+    await subject.run(taskId, 1);
+    subject.tools.set("subject", newest === "" ? unversioned : { ...unversioned, version: newest });
+    subject.logged.length = 0;
+    return { subject, taskId, told };
+  }
+
+  test.each([
+    [0, 500],
+    [0.25, 750],
+    [0.2501, 751],
+    [0.5, 1_000],
+  ])("is passed on to a worker that has it after a time of its own: where %d is drawn, after %d ms", async (random, ms) => {
+    const { subject, taskId } = await asking({ random, elsewhere: true });
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "passed_on" });
+    expect(subject.dueInMs()).toBe(ms);
+    expect(subject.parked.at(-1)).toMatchObject({ entries: [], asks: [], attempt: 0 });
+    expect(subject.parked.at(-1)?.message).toBeUndefined();
+    expect(subject.logged).toStrictEqual([
+      {
+        level: "debug",
+        message: "another worker serves the task's version, run passed on",
+        fields: { taskId, tool: "subject", version: "1" },
+      },
+    ]);
+  });
+
+  test("is passed on by the deadline of its question, and not by a worker that has lost it", async () => {
+    const { subject, taskId } = await asking({ elsewhere: true, timeoutMs: 600 });
+    await subject.run(taskId, 2);
+    expect(subject.dueInMs()).toBe(600);
+    Object.assign(subject.services.store, { park: async () => ({ type: "refused" }) });
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "fenced" });
+  });
+
+  test.each([
+    ["2", false],
+    ["", undefined],
+  ])("waits as long as it may, and moves to the newest (%j) a millisecond later", async (newest, elsewhere) => {
+    const { subject, taskId, told } = await asking({
+      newest,
+      ...(elsewhere !== undefined && { elsewhere }),
+      settings: { missingVersionTimeoutMs: DAY },
+    });
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(DAY);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(1);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "parked" });
+    const of = { taskId, tool: "subject", version: "1" };
+    const putBack = { level: "warn", message: "no worker serves the task's version, task put back", fields: of };
+    expect(subject.logged.slice(0, 3).map(({ level, message, fields }) => ({ level, message, fields }))).toStrictEqual([
+      { ...putBack, fields: { taskId, tool: "subject", version: "1" } },
+      { ...putBack, fields: { taskId, tool: "subject", version: "1" } },
+      {
+        level: "warn",
+        message: "no worker serves the task's version, task moves to the newest",
+        fields: { ...of, to: newest, waitedMs: DAY + 1 },
+      },
+    ]);
+    expect(told[0]).toStrictEqual({ items: [], version: newest, message: undefined });
+  });
+
+  test("fails with how long nobody served it, where the deployment wants that", async () => {
+    const { subject, taskId } = await asking({ settings: { missingVersionTimeoutMs: DAY, missingVersion: "fail" } });
+    await subject.run(taskId, 2);
+    subject.skip(DAY);
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "version_unserved" });
+    subject.skip(1);
+    expect(await subject.run(taskId, 4)).toStrictEqual({ type: "finished", status: "failed", code: "VERSION_NOT_FOUND" });
+    expect(await subject.task(taskId)).toMatchObject({
+      outcome: { error: { message: `no worker has served version 1 of the tool subject for ${DAY + 1} ms` } },
+    });
   });
 });
 
 describe("a task of newer code than its worker's", () => {
+  test("names all the patches that are not known here", async () => {
+    let isNew = true;
+    const subject = deployment(
+      async ({ ask, patched }) => {
+        if (isNew) patched("one");
+        if (isNew) patched("two");
+        return text((await ask("go", size)).action);
+      },
+      { settings: { divergenceWaitMs: 1 } },
+    );
+    const taskId = await subject.create();
+    await subject.work();
+    isNew = false;
+    await subject.answer(taskId, "go");
+    expect(await subject.work()).toEqual(["unserved"]);
+    expect((await subject.task(taskId)).message).toBe("Waiting for a worker whose tool subject knows the patch one, two.");
+  });
+
   /** Half of a deployment knows the change, and its name. */
   function halfDeployed(settings: Partial<Settings> = {}) {
     let isNew = true;
@@ -354,6 +710,11 @@ describe("a task of newer code than its worker's", () => {
     expect(await subject.task(taskId)).toMatchObject({
       status: "working",
       message: "Waiting for a worker whose tool subject knows the patch other-way.",
+    });
+    expect(subject.logged).toContainEqual({
+      level: "warn",
+      message: "the task is of newer code than this worker's, task put back",
+      fields: { taskId, tool: "subject", patches: ["other-way"] },
     });
     deploy(true);
     subject.skip(HOUR);
@@ -453,6 +814,16 @@ describe("questions whose deadline has passed", () => {
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "z timeout" }] } } });
   });
 
+  test("are over behind an answer that came in the same millisecond, but before them", async () => {
+    const subject = twice(async (_, first) => text(first));
+    const taskId = await subject.create();
+    await subject.work();
+    subject.skip(MINUTE);
+    expect(await subject.answer(taskId, "a")).toEqual({ type: "accepted" });
+    await subject.run(taskId, 2);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "a decline" }] } } });
+  });
+
   test("bring no next try forward", async () => {
     const subject = twice(() => Promise.reject(new Error("network")), { tool: { attempts: 2, backoffMs: HOUR } });
     const taskId = await subject.create();
@@ -538,8 +909,51 @@ describe("a restart (P10)", () => {
     const subject = deployment(async ({ restart }) => await restart({ wrong: 1 }));
     const taskId = await subject.create();
     await subject.work();
-    expect(await subject.task(taskId)).toMatchObject({ status: "failed", outcome: { error: { data: { code: "INVALID_ARGUMENTS" } } } });
+    expect(await subject.task(taskId)).toMatchObject({
+      status: "failed",
+      outcome: {
+        error: {
+          message: "the arguments of the restart do not fit tool subject: /wrong is not a known field",
+          data: { code: "INVALID_ARGUMENTS", violations: [{ path: "/wrong", message: "is not a known field" }] },
+        },
+      },
+    });
   });
+
+  test("is due at once, keeps nothing of the round before, and says so", async () => {
+    const subject = deployment(async ({ step, restart }, { round }) => {
+      await step("work", () => 1);
+      return round === 1 ? text("done") : await restart({ round: 1 });
+    });
+    subject.stopClock();
+    const taskId = await subject.create();
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "parked" });
+    expect(subject.dueInMs()).toBe(0);
+    expect(subject.parked).toMatchObject([{ entries: [], asks: [], attempt: 0 }]);
+    expect(subject.parked[0]?.restart).toStrictEqual({ arguments: { round: 1 } });
+    expect(subject.saying("task begins anew")).toStrictEqual([
+      { level: "info", message: "task begins anew", fields: { taskId, run: 1, asks: 0 } },
+    ]);
+    expect(subject.runs.get(`${taskId}.2`)).toStrictEqual({ taskId, run: 2, cause: "overtaken" });
+  });
+});
+
+test.each<[boolean, object]>([
+  [true, { arguments: { by: "2" }, version: "2" }],
+  [false, { arguments: { round: 1 } }],
+])("a task that begins anew takes the newest version where that takes its arguments (%j)", async (takes, restart) => {
+  const subject = deployment(({ restart: begin }) => begin({ round: 1 }));
+  const old: Tool = { ...subject.tool, version: "1" };
+  const newest: Tool = {
+    ...subject.tool,
+    version: "2",
+    older: [old],
+    readArguments: () => (takes ? { ok: true, args: { by: "2" } } : { ok: false, violations: [] }),
+  };
+  subject.tools.set("subject", newest);
+  const taskId = await subject.create({}, undefined, old);
+  expect(await subject.run(taskId, 1)).toStrictEqual({ type: "parked" });
+  expect(subject.parked[0]?.restart).toStrictEqual(restart);
 });
 
 test("an answer that is larger than a stored value may be is refused, and the question stays open", async () => {
@@ -598,5 +1012,377 @@ describe("what a tool logs", () => {
       );
       expect(JSON.stringify(logged).includes("12A")).toBe(logTools);
     }
+  });
+
+  test.each([
+    ["debug", "debug"],
+    ["info", "info"],
+    ["notice", "info"],
+    ["warning", "warn"],
+    ["error", "error"],
+    ["critical", "error"],
+    ["alert", "error"],
+    ["emergency", "error"],
+  ] as const)("as %s is %s for the operator", async (level, logged) => {
+    const subject = deployment(
+      async ({ report }) => {
+        report({ type: "log", level, data: 1 });
+        return text("done");
+      },
+      { settings: { logTools: true } },
+    );
+    const taskId = await subject.create();
+    await subject.work();
+    expect(subject.saying("tool log")).toStrictEqual([
+      { level: logged, message: "tool log", fields: { taskId, run: 1, tool: "subject", level, data: 1 } },
+    ]);
+  });
+});
+
+describe("the log of a run", () => {
+  const lines = ({ logged }: ReturnType<typeof deployment>) =>
+    logged.map(({ level, message, fields }) => [level, message, fields] as const);
+  const stack: unknown = expect.any(Array);
+
+  test("tells that it parked, with how many questions, that another one is refused, and how the task ended", async () => {
+    const subject = deployment(async ({ ask }) => {
+      await Promise.all([ask("size", size), ask("sure", size)]);
+      return text("done");
+    });
+    const taskId = await subject.create();
+    subject.logged.length = 0;
+    await subject.run(taskId, 1);
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "refused", reason: "stale" });
+    await subject.answer(taskId, "size");
+    await subject.answer(taskId, "sure");
+    subject.logged.splice(2);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
+    expect(lines(subject)).toStrictEqual([
+      ["info", "task parked", { taskId, run: 1, asks: 2 }],
+      ["debug", "run refused", { taskId, run: 1, reason: "stale" }],
+      ["info", "task finished", { taskId, run: 2, status: "completed" }],
+    ]);
+  });
+
+  test("tells of an error in each try, and of the last one with the id that the caller is given", async () => {
+    const subject = deployment(() => Promise.reject(new TypeError("network")), { tool: { attempts: 2, backoffMs: HOUR } });
+    subject.stopClock();
+    const taskId = await subject.create();
+    subject.logged.length = 0;
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "retrying" });
+    expect(subject.dueInMs()).toBe(HOUR);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
+    const of = { taskId, tool: "subject" };
+    const error = { error: "TypeError", detail: "network", stack };
+    expect(lines(subject)).toStrictEqual([
+      ["warn", "run failed, to be tried again", { ...of, run: 1, attempt: 1, ...error }],
+      ["info", "task parked", { taskId, run: 1, asks: 0 }],
+      ["warn", "task finished with an error", { ...of, run: 2, status: "completed", defectId: "uuid", ...error }],
+    ]);
+  });
+
+  test("tells of a step that failed whether it is tried again, and warns unless the tool meant it", async () => {
+    const subject = deployment(async ({ step }) => {
+      await step("flaky", ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("network")) : 1), { attempts: 2, backoffMs: 1 });
+      await step("closed", () => Promise.reject(new ToolError("closed on Mondays"))).catch(() => undefined);
+      await step("broken", () => Promise.reject(new Error("no such host"))).catch(() => undefined);
+      return text("done");
+    });
+    const taskId = await subject.create();
+    await subject.work();
+    const of = { taskId, run: 1, tool: "subject", attempt: 1, defectId: expect.stringMatching(/^[0-9a-f-]{36}$/), stack };
+    expect(lines(subject).filter(([, message]) => message.startsWith("step"))).toStrictEqual([
+      ["info", "step failed, to be tried again", { ...of, step: "flaky", error: "Error", detail: "network" }],
+      ["info", "step failed", { ...of, step: "closed", error: "ToolError" }],
+      ["warn", "step failed", { ...of, step: "broken", error: "Error", detail: "no such host" }],
+    ]);
+    // Each under an id of its own.
+    expect(new Set(lines(subject).flatMap(([, , fields]) => ("defectId" in fields ? [fields.defectId] : []))).size).toBe(3);
+  });
+
+  test("tells of code that has diverged", async () => {
+    let isChanged = false;
+    const subject = deployment(
+      async ({ ask }) => {
+        await ask("size", isChanged ? { ...size, message: "How few?" } : size);
+        return text("done");
+      },
+      { settings: { divergenceWaitMs: 1 } },
+    );
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    isChanged = true;
+    await subject.answer(taskId, "size");
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "failed", code: "REPLAY_DIVERGED" });
+    expect(subject.saying("replay diverged")).toMatchObject([
+      { level: "error", fields: { taskId, run: 2, tool: "subject", code: "REPLAY_DIVERGED" } },
+    ]);
+  });
+
+  test("has no token of an event, and neither has what the caller is told", async () => {
+    const secret = "s".repeat(43);
+    const subject = deployment(
+      async ({ event, step }) => {
+        const { url } = event("paid", { type: "event", schema: {} });
+        await step("hand-over", () => Promise.reject(new Error(`POST ${url} failed`))).catch(() => undefined);
+        throw new Error(`POST ${url} failed`);
+      },
+      {
+        tool: { attempts: 2 },
+        settings: { showErrors: true },
+        services: {
+          eventTokens: {
+            tokenOf: (taskId) => ({ token: `${taskId}.paid.${secret}`, url: `https://parley.test/${taskId}.paid.${secret}` }),
+            read: () => undefined,
+          },
+        },
+      },
+    );
+    const taskId = await subject.create();
+    expect(await subject.run(taskId, 1)).toStrictEqual({ type: "retrying" });
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
+    const message = "POST https://parley.test/[event token] failed";
+    for (const line of ["step failed", "run failed, to be tried again", "task finished with an error"]) {
+      expect(subject.saying(line)).toMatchObject([{ level: "warn", fields: { detail: message } }]);
+    }
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: message }] } } });
+    expect(JSON.stringify(subject.logged)).not.toContain(secret);
+  });
+});
+
+test.each<[string, unknown, RunReport["type"]]>([
+  ["an error of the code", new Error("network"), "retrying"],
+  ["what is no error", "network", "retrying"],
+  ["a ToolError that says so", new ToolError("busy", { retryable: true }), "retrying"],
+  ["a ToolError", new ToolError("closed on Mondays"), "finished"],
+  ["an RpcFailure", new RpcFailure(-32_099, "no"), "finished"],
+  ["what the catalogue names", new ParleyError("INVALID_OUTPUT", "no"), "finished"],
+])("%s is tried again only where that may help", async (_, error, report) => {
+  const subject = deployment(() => Promise.reject(error as Error), { tool: { attempts: 2 } });
+  await subject.create();
+  expect(await subject.work()).toStrictEqual([report]);
+});
+
+test.each([
+  ["event", "EVENTS_UNAVAILABLE", "this worker gives out no tokens for events"],
+  ["deposit", "DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages"],
+] as const)("a worker that was not given what it takes says so: %s", async (what, code, message) => {
+  const subject = deployment(async ({ event, deposit, step }) => {
+    if (what === "deposit") await step("read", () => deposit("page"));
+    else event("paid", { type: "event", schema: {} });
+    return text("done");
+  });
+  const taskId = await subject.create();
+  await subject.work();
+  const { status, outcome } = await subject.task(taskId);
+  if (what === "event") {
+    expect([status, outcome]).toMatchObject(["failed", { type: "error", error: { message, data: { code } } }]);
+  } else {
+    // A step that failed is known by its message alone, and the log knows the code.
+    expect(subject.saying("step failed")).toMatchObject([{ fields: { code, detail: message } }]);
+    expect([status, outcome]).toMatchObject(["completed", { type: "result", result: { isError: true, content: [{ text: message }] } }]);
+  }
+});
+
+test("a worker has for its tools what it was given, and nothing in place of what it was not", async () => {
+  const announced: unknown[] = [];
+  const found: unknown[] = [];
+  const opened: unknown[] = [];
+  const handler = async ({ openFile, accessToken, deposit, announce, step }: Effects) => {
+    announce({ type: "tools" });
+    found.push(await step("read", () => deposit("page")));
+    found.push(
+      openFile && (await openFile("file-1")),
+      accessToken && (await accessToken("grant", "old").catch((error: ParleyError) => error.code)),
+    );
+    return text("done");
+  };
+  const given = deployment(handler, {
+    services: {
+      deposits: { open: async (taskId, key) => (opened.push([taskId, key]), `${taskId} ${key}`), replace: async () => true },
+      files: { open: async (taskId: string, id: string) => `${taskId} ${id}` } as never,
+      oauth: {} as never,
+    },
+  });
+  Object.assign(given.services.wakeUps, { announce: async (announcement: unknown) => void announced.push(announcement) });
+  const taskId = await given.create();
+  expect(await given.work()).toStrictEqual(["finished"]);
+  expect(found).toStrictEqual([`${taskId} page`, `${taskId} file-1`, "DEPOSIT_UNREADABLE"]);
+  expect(announced).toStrictEqual([{ type: "tools" }]);
+  expect(opened).toStrictEqual([
+    [taskId, "page"],
+    [taskId, "grant"],
+  ]);
+
+  found.length = 0;
+  const bare = deployment(handler, { services: { deposits: { open: async () => "here", replace: async () => true } } });
+  await bare.create();
+  await bare.work();
+  expect(found).toStrictEqual(["here", undefined, undefined]);
+});
+
+describe("a run that no longer has its task", () => {
+  const refused = { park: async () => ({ type: "refused" }) as const };
+
+  test.each<[string, (effects: Effects) => Promise<JsonObject>]>([
+    ["parks", async ({ ask }) => text((await ask("size", size)).action)],
+    ["is to be tried again", () => Promise.reject(new Error("network"))],
+    ["begins anew", ({ restart }) => restart({})],
+  ])("is fenced where it %s, and adds no run", async (_, handler) => {
+    const subject = deployment(handler, { tool: { attempts: 2 }, store: () => refused });
+    await subject.create();
+    expect(await subject.work()).toStrictEqual(["fenced"]);
+    expect(subject.runs.size).toBe(0);
+    expect(subject.saying("task parked")).toStrictEqual([]);
+  });
+
+  test("is fenced where its tool is missing", async () => {
+    const subject = deployment(async () => text("never"), { store: () => refused });
+    await subject.create();
+    subject.tools.clear();
+    expect(await subject.work()).toStrictEqual(["fenced"]);
+  });
+
+  test.each<[string, (effects: Effects) => Promise<unknown>]>([
+    ["result", async () => undefined],
+    ["error", () => Promise.reject(new Error("network"))],
+  ])("hands in what it has done with an %s that is refused, for who undoes it", async (_, end) => {
+    const subject = deployment(
+      async (effects) => {
+        effects.now("began");
+        await end(effects);
+        return text("done");
+      },
+      { store: () => ({ finish: async () => "refused" as const }) },
+    );
+    subject.stopClock();
+    await subject.create();
+    expect(await subject.work()).toStrictEqual(["fenced"]);
+    expect(subject.parked.map(({ entries, asks, attempt }) => [entries.map(({ key }) => key), asks, attempt])).toStrictEqual([
+      [["now:began"], [], 0],
+    ]);
+    expect(subject.dueInMs()).toBe(0);
+  });
+});
+
+test("a run that works longer than it may ends with its time", async () => {
+  const heeds = ({ signal }: StepAttempt) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  const subject = deployment(async ({ step }) => text(await step("work", heeds)), { tool: { runTimeoutMs: 20 } });
+  const taskId = await subject.create();
+  expect(await subject.work()).toStrictEqual(["finished"]);
+  expect(await subject.task(taskId)).toMatchObject({
+    status: "failed",
+    outcome: { error: { message: "tool subject worked longer than 20 ms in one run", data: { code: "RUN_TIMEOUT" } } },
+  });
+});
+
+test("a task that asks and sleeps is due at what comes first", async () => {
+  const dues: number[] = [];
+  for (const [askMs, sleepMs] of [
+    [2 * HOUR, HOUR],
+    [HOUR, 2 * HOUR],
+  ] as const) {
+    const subject = deployment(async ({ ask, sleep }) => {
+      await Promise.all([ask("size", size, { timeoutMs: askMs }), sleep("pause", sleepMs)]);
+      return text("done");
+    });
+    subject.stopClock();
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    dues.push(subject.dueInMs());
+  }
+  expect(dues).toStrictEqual([HOUR, HOUR]);
+});
+
+describe("a question that several must accept, at its deadline", () => {
+  test("is told from others of the same words that are open, and is late where its task is gone", async () => {
+    for (const isGone of [false, true]) {
+      let answered = 0;
+      const subject: ReturnType<typeof deployment> = deployment(
+        async ({ ask }) => {
+          const audience = { to: "tenant", quorum: 2 } as const;
+          const first = await Promise.race([
+            ask("other", size, { timeoutMs: HOUR, audience }),
+            ask("approve", size, { timeoutMs: MINUTE, audience }),
+          ]);
+          return text(JSON.stringify(first.accepted?.map(({ by }) => by)));
+        },
+        {
+          store: (memory) => ({
+            load: async (id) => (isGone && answered > 0 ? undefined : await memory.load(id)),
+            async answer(request) {
+              if (request.token === undefined) return await memory.answer(request);
+              if ((answered += 1) > 1) return await memory.answer(request);
+              if (!isGone) await accepts(subject, request.taskId, "bob");
+              return { receipt: "overtaken" };
+            },
+          }),
+        },
+      );
+      subject.stopClock();
+      const taskId = await subject.create();
+      await subject.run(taskId, 1);
+      await answerTask(subject.services, {
+        taskId,
+        caller: callerNamed("carol"),
+        replies: { other: { action: "accept", content: { n: 1 } } },
+      });
+      subject.skip(MINUTE);
+      expect(await subject.run(taskId, 2)).toStrictEqual(isGone ? { type: "parked" } : { type: "finished", status: "completed" });
+      if (!isGone) expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: '["bob"]' }] } } });
+      expect(answered).toBe(isGone ? 1 : 2);
+    }
+  });
+
+  const approve = async ({ ask }: Effects) => {
+    const { action, accepted } = await ask("approve", size, { timeoutMs: MINUTE, audience: { to: "tenant", quorum: 2 } });
+    return text(JSON.stringify([action, accepted?.map(({ by }) => by)]));
+  };
+  const accepts = (subject: ReturnType<typeof deployment>, taskId: string, name: string) =>
+    answerTask(subject.services, { taskId, caller: callerNamed(name), replies: { approve: { action: "accept", content: { n: 1 } } } });
+
+  test("ends with those who had accepted, and with who was counted in the last moment", async () => {
+    let isLast = false;
+    const subject: ReturnType<typeof deployment> = deployment(approve, {
+      store: (memory) => ({
+        async answer(request) {
+          if (request.token !== undefined && !isLast) {
+            isLast = true;
+            await accepts(subject, request.taskId, "carol");
+          }
+          return await memory.answer(request);
+        },
+      }),
+    });
+    subject.stopClock();
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    subject.skip(MINUTE);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: `["timeout",["carol"]]` }] } } });
+  });
+
+  test("is answered by the one whom it still needed, if that one was a moment earlier", async () => {
+    let isLast = false;
+    const subject: ReturnType<typeof deployment> = deployment(approve, {
+      store: (memory) => ({
+        async answer(request) {
+          if (request.token !== undefined && !isLast) {
+            isLast = true;
+            await accepts(subject, request.taskId, "bob");
+            await accepts(subject, request.taskId, "carol");
+            return { receipt: "overtaken" };
+          }
+          return await memory.answer(request);
+        },
+      }),
+    });
+    subject.stopClock();
+    const taskId = await subject.create();
+    await subject.run(taskId, 1);
+    subject.skip(MINUTE);
+    expect(await subject.run(taskId, 2)).toStrictEqual({ type: "parked" });
+    expect(await subject.run(taskId, 3)).toStrictEqual({ type: "finished", status: "completed" });
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: `["accept",["bob","carol"]]` }] } } });
   });
 });

@@ -1,14 +1,14 @@
 /** Limits of tools, as runs meet them: the deployment is in memory, its keeper of slots as well. */
 import { createScope, createValidator, sha256Digest } from "@parley/node";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
-import type { RunRef, RunReport } from "../ports.ts";
+import type { ParkRequest, RunRef, RunReport } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
-import type { Limit, Slots } from "../slots.ts";
+import type { Limit, Slots, SlotTaken, TakeSlot } from "../slots.ts";
 import type { JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
@@ -52,8 +52,11 @@ function deployment(
   const added: (RunRef & { cause?: string })[] = [];
   let drawn = 0;
   const silent = () => undefined;
+  const debugged: { readonly message: string; readonly fields: object }[] = [];
+  const memory = createMemoryStore({ clock: hand.clock, wakeUps });
+  const parked: ParkRequest[] = [];
   const services: Services = {
-    store: createMemoryStore({ clock: hand.clock, wakeUps }),
+    store: { ...memory, park: (request) => (parked.push(request), memory.park(request)) },
     queue: {
       add: async (ref) => {
         added.push(ref);
@@ -66,7 +69,7 @@ function deployment(
     ids: { taskId: () => `0-task-${(drawn += 1)}`, token: () => `token-${(drawn += 1)}`, uuid: () => "uuid", random: () => 0.5 },
     digest: sha256Digest,
     validate: createValidator(),
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: { debug: (fields, message) => void debugged.push({ fields, message }), info: silent, warn: silent, error: silent },
     settings: { ...DEFAULT_SETTINGS, inlineSleepMaxMs: 0 },
     slots,
   };
@@ -75,6 +78,9 @@ function deployment(
     services,
     reports,
     added,
+    parked,
+    debugged,
+    run: (taskId: string, run: number) => runTask(services, catalogue, { taskId, run }),
     async call(args: JsonObject = {}) {
       const { id } = await createTask(services, tool, { caller, arguments: args, capabilities: {}, hidden: false });
       await hand.pass(1);
@@ -229,4 +235,164 @@ test("a tool without a limit asks nobody for a slot", async () => {
   const idle = { ...services, queue: { add: async () => undefined } };
   const { id: taskId } = await createTask(idle, free, { caller, arguments: {}, capabilities: {}, hidden: false });
   expect(await runTask(idle, catalogue, { taskId, run: 1 })).toMatchObject({ type: "finished", status: "completed" });
+});
+
+describe("who keeps the slots", () => {
+  /** Notes what it is asked, and says what it is told to say. */
+  function keeper(taken: () => SlotTaken = () => ({ type: "taken" }), given: readonly RunRef[] = []) {
+    const asked: (readonly [what: string, request: Partial<TakeSlot>])[] = [];
+    const slots: Slots = {
+      take: async (request) => (asked.push(["take", request]), taken()),
+      keep: async (request) => void asked.push(["keep", request]),
+      give: async (request) => (asked.push(["give", request]), given),
+    };
+    return { asked, slots };
+  }
+
+  test("is told whose slot it is, of which run, and whether the task has begun before", async () => {
+    const rate = { count: 1, windowMs: 1_000 };
+    const { asked, slots } = keeper();
+    const { call, services, hand } = deployment(
+      { concurrency: 2, rate, keyOf: ({ key }) => key as string },
+      async ({ ask, restart }, { key, round }) => {
+        if (round === undefined) await ask("go", form);
+        return round === undefined ? await restart({ key: key ?? "", round: 1 }) : {};
+      },
+      slots,
+    );
+    const startedAtMs = hand.clock.now();
+    const taskId = await call({ key: "a" });
+    await hand.pass(500);
+    await answerTask(services, { taskId, caller, replies: { go: { action: "decline" } } });
+    await hand.pass(1);
+    const limit = { id: '["limited","a"]', concurrency: 2, rate };
+    const { leaseMs } = DEFAULT_SETTINGS;
+    const of = { limit, taskId, createdAtMs: startedAtMs, leaseMs };
+    const later = startedAtMs + 501;
+    expect(asked).toStrictEqual([
+      ["take", { ...of, nextRun: 2, isNew: true, nowMs: startedAtMs }],
+      ["give", { limit, taskId, nowMs: startedAtMs }],
+      ["take", { ...of, nextRun: 3, isNew: false, nowMs: later }],
+      ["give", { limit, taskId, nowMs: later }],
+      ["take", { ...of, nextRun: 4, isNew: false, nowMs: later }],
+      ["give", { limit, taskId, nowMs: later }],
+    ]);
+  });
+
+  test("is told that the slot is still needed as often as the lease is renewed, whatever becomes of that, and not behind its end", async () => {
+    const { pass, open } = gate();
+    const { asked, slots } = keeper();
+    const { call, hand } = deployment(
+      { concurrency: 1 },
+      async ({ step }) => {
+        await step("work", pass);
+        return {};
+      },
+      { ...slots, keep: async (request) => (await slots.keep(request), Promise.reject(new Error("away"))) },
+    );
+    const startedAtMs = hand.clock.now();
+    const taskId = await call();
+    const { renewEveryMs, leaseMs } = DEFAULT_SETTINGS;
+    await hand.pass(2 * renewEveryMs);
+    const limit = { id: '["limited",""]', concurrency: 1 };
+    expect(asked.slice(1)).toStrictEqual(
+      [1, 2].map((times) => ["keep", { limit, taskId, nowMs: startedAtMs + times * renewEveryMs, leaseMs }]),
+    );
+    open();
+    await hand.pass(10 * renewEveryMs);
+    expect(asked.slice(3).map(([what]) => what)).toStrictEqual(["give"]);
+  });
+
+  test("says whose turn it is when a slot is given back: those runs are added", async () => {
+    const { slots } = keeper(undefined, [{ taskId: "0-next", run: 7 }]);
+    const { call, added } = deployment({ concurrency: 1 }, async () => ({}), slots);
+    await call();
+    expect(added.slice(1)).toStrictEqual([{ taskId: "0-next", run: 7, cause: "overdue" }]);
+  });
+
+  test("is away as the slot is given back: the log says so", async () => {
+    const { slots } = keeper();
+    const { call, debugged } = deployment({ concurrency: 1 }, async () => ({}), {
+      ...slots,
+      give: () => Promise.reject(new Error("Redis is away")),
+    });
+    const taskId = await call();
+    expect(debugged).toMatchObject([{ fields: { taskId, detail: "Redis is away" }, message: "slot not given back, its lease runs out" }]);
+  });
+
+  test("says how long a run has to wait: to the millisecond, but for the deadline of its question", async () => {
+    let isFree = true;
+    const taken = (): SlotTaken => (isFree ? { type: "taken" } : { type: "wait", by: "concurrency", retryMs: 60_000.5 });
+    const { slots } = keeper(taken);
+    const { call, hand, run, parked, debugged, get } = deployment(
+      { concurrency: 1 },
+      async ({ ask }) => {
+        await ask("go", form, { timeoutMs: 90_000 });
+        return {};
+      },
+      slots,
+    );
+    const askedAtMs = hand.clock.now();
+    const taskId = await call();
+    isFree = false;
+    const waits: unknown[] = [];
+    for (const [index, ms] of [0, 20_000, 20_000].entries()) {
+      await hand.pass(ms);
+      expect(await run(taskId, index + 2)).toStrictEqual({ type: "limited" });
+      const { entries, asks, attempt, dueAtMs, message } = parked.at(-1) as ParkRequest;
+      waits.push([entries, asks, attempt, dueAtMs - hand.clock.now(), message]);
+    }
+    const message = "Waiting for its turn: 1 of limited run at once.";
+    expect(waits).toStrictEqual([
+      [[], [], 0, 60_001, message],
+      [[], [], 0, 60_001, undefined],
+      [[], [], 0, askedAtMs + 90_000 - hand.clock.now(), undefined],
+    ]);
+    expect(debugged.find(({ message: line }) => line.startsWith("no slot"))).toStrictEqual({
+      message: "no slot is free, task waits for its turn",
+      fields: { taskId, run: 2, tool: "limited", retryMs: 60_000.5 },
+    });
+    expect((await get(taskId)).message).toBe(message);
+  });
+
+  test("lets a task wait that another worker has by then: the run is fenced", async () => {
+    const { slots } = keeper(() => ({ type: "wait", by: "rate", retryMs: 1 }));
+    const { call, services, reports } = deployment({ rate: { count: 3, windowMs: 1_500 } }, async () => ({}), slots);
+    Object.assign(services.store, { park: async () => ({ type: "refused" }) });
+    await call();
+    expect(reports).toStrictEqual(["fenced"]);
+  });
+});
+
+test("a worker that keeps no limits runs a tool that has one", async () => {
+  const { services, call, get } = deployment({ concurrency: 0 }, async () => ({}));
+  delete (services as { slots?: Slots }).slots;
+  expect((await get(await call())).status).toBe("completed");
+});
+
+test.each([
+  ["x".repeat(257), "a text of 257 characters"],
+  [7, "number"],
+  [null, "object"],
+])("a key of %j ends the task, and says what it is", async (key, what) => {
+  const { call, get } = deployment({ concurrency: 1, keyOf: ({ key: given }) => given as string }, async () => ({}));
+  expect((await get(await call({ key }))).outcome).toMatchObject({
+    type: "error",
+    error: {
+      message: `limit.per of tool limited gave ${what}; it must give a text of at most 256 characters`,
+      data: { code: "INVALID_LIMIT" },
+    },
+  });
+});
+
+test("what a task said before is left as it is where it did not wait", async () => {
+  const { call, get, services, hand } = deployment({ concurrency: 1 }, async ({ ask, status }) => {
+    status("At the door.");
+    await ask("go", form);
+    return {};
+  });
+  const taskId = await call();
+  await answerTask(services, { taskId, caller, replies: { go: { action: "decline" } } });
+  await hand.pass(1);
+  expect(await get(taskId)).toMatchObject({ status: "completed", message: "At the door." });
 });

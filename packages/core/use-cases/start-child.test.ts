@@ -1,0 +1,254 @@
+/** Tools that call tools: what a child is made of, what keeps it from being made, and who is woken by its end. */
+import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { callerNamed } from "../caller.fixture.ts";
+import type { Catalogue, Tool } from "../catalogue.ts";
+import type { ChildEnd, Effects } from "../effects.ts";
+import type { ParleyError } from "../errors.ts";
+import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
+import type { CreateRequest, Observer, RunRef, TaskStore } from "../ports.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
+import type { Call, JsonObject } from "../task.ts";
+import { toolNamed } from "../tool.fixture.ts";
+import { createTask } from "./create-task.ts";
+import { runTask } from "./run-task.ts";
+import type { Services } from "./services.ts";
+
+const alice = callerNamed("alice", { person: "https://id.test alice", tenant: "acme" });
+
+interface Given {
+  readonly settings?: Partial<Settings>;
+  readonly store?: (memory: TaskStore) => Partial<TaskStore>;
+  readonly services?: Partial<Services>;
+}
+
+function deployment(tools: readonly Tool[], { settings, store, services: more }: Given = {}) {
+  let ids = 0;
+  const clock = { ...systemClock, now: () => 1_000_000 };
+  const wakeUps = createMemoryWakeUps();
+  const memory = createMemoryStore({ clock, wakeUps });
+  const made: CreateRequest[] = [];
+  const added: (RunRef & { readonly cause?: string })[] = [];
+  const logged: { message: string; fields: object }[] = [];
+  const write = (fields: object, message: string) => void logged.push({ message, fields });
+  const kept = { ...memory, ...store?.(memory) };
+  const services: Services = {
+    store: { ...kept, create: (request) => (made.push(request), kept.create(request)) },
+    queue: { add: async (ref) => void added.push(ref) },
+    wakeUps,
+    clock,
+    scope: createScope(),
+    ids: { taskId: () => `0-${(ids += 1)}`, token: () => `token-${(ids += 1)}`, uuid: () => "uuid", random: () => 0.5 },
+    digest: sha256Digest,
+    validate: createValidator(),
+    log: { debug: write, info: write, warn: write, error: write },
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+    ...more,
+  };
+  const catalogue: Catalogue = {
+    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    prompts: new Map(),
+    resources: new Map(),
+    templates: [],
+  };
+  return {
+    services,
+    made,
+    added,
+    logged,
+    run: (ref: RunRef) => runTask(services, catalogue, ref),
+    /** Calls the first tool, and does what there is to do. */
+    async call() {
+      const [first] = tools;
+      if (!first) throw new Error("no tool");
+      const capabilities = { elicitation: { form: true, url: false } };
+      const { id } = await createTask(services, first, { caller: alice, arguments: {}, capabilities, hidden: false });
+      for (let ref = added.shift(); ref; ref = added.shift()) await runTask(services, catalogue, ref);
+      return { id, task: await services.store.load(id) };
+    },
+  };
+}
+
+/** Says what became of a call. */
+const toldOf = async (called: Promise<ChildEnd>): Promise<JsonObject> => {
+  try {
+    return { ...(await called) } as JsonObject;
+  } catch (error) {
+    return { code: (error as ParleyError).code, message: (error as ParleyError).message };
+  }
+};
+const caller = (name: string, tool: string, args: JsonObject = {}) =>
+  toolNamed(name, ({ callTool }: Effects) => toldOf(callTool("sub", { tool, arguments: args })));
+const resultOf = (task: Awaited<ReturnType<TaskStore["load"]>>) => (task?.outcome?.type === "result" ? task.outcome.result : task);
+
+describe("a child", () => {
+  test("is a hidden task of its parent's owner, tells where it belongs, and its end is the answer to the call", async () => {
+    const subject = deployment([
+      caller("parent", "middle", { seats: 4 }),
+      toolNamed("middle", async ({ callTool }, args) => ({ args, below: await toldOf(callTool("deep", { tool: "leaf", arguments: {} })) })),
+      toolNamed("leaf", async () => ({ leaf: true })),
+    ]);
+    const { id, task } = await subject.call();
+    expect(resultOf(task)).toStrictEqual({
+      type: "result",
+      result: { args: { seats: 4 }, below: { type: "result", result: { leaf: true } } },
+    });
+    const [, middle, leaf] = subject.made;
+    const owned: Partial<Call> = {
+      kind: "tool",
+      principal: "alice",
+      person: "https://id.test alice",
+      tenant: "acme",
+      capabilities: { elicitation: { form: true, url: false } },
+      hidden: true,
+    };
+    const parent = { taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" };
+    expect(middle?.call).toMatchObject({ ...owned, name: "middle", arguments: { seats: 4 }, parent });
+    expect(leaf?.call).toMatchObject({
+      ...owned,
+      name: "leaf",
+      parent: { taskId: middle?.taskId, key: "deep", rootId: id, depth: 2, path: "sub:deep" },
+    });
+    expect(subject.logged.filter(({ message }) => message === "child task created").map(({ fields }) => fields)).toStrictEqual([
+      { taskId: middle?.taskId, tool: "middle", parentId: id },
+      { taskId: leaf?.taskId, tool: "leaf", parentId: middle?.taskId },
+    ]);
+  });
+
+  test.each([
+    ["result", async () => ({ done: true }), { type: "result", result: { done: true } }],
+    [
+      "error",
+      () => Promise.reject(new Error("secret")),
+      { type: "result", result: { isError: true, content: [{ type: "text", text: expect.stringContaining("under defect uuid") }] } },
+    ],
+  ] as const)("wakes its parent by its %s, once", async (_, run, end) => {
+    const subject = deployment([caller("parent", "child"), toolNamed("child", run)]);
+    const added: unknown[] = [];
+    Object.assign(subject.services.queue, {
+      add: async (ref: RunRef) => void (added.push(ref), subject.added.push(ref)),
+    });
+    const { id, task } = await subject.call();
+    const child = subject.made[1]?.taskId;
+    expect(resultOf(task)).toMatchObject(end);
+    expect(added).toMatchObject([
+      { taskId: id, run: 1, cause: "created" },
+      { taskId: child, run: 1, cause: "created" },
+      { taskId: id, run: 2, cause: "answered" },
+    ]);
+  });
+
+  test("is told of to who observes, and its record says whose it is, and which tool made it", async () => {
+    const created: string[] = [];
+    const observer: Observer = {
+      traceparent: () => undefined,
+      created: ({ name }) => void created.push(name),
+      answering: (_, work) => work(),
+      running: (_, work) => work(),
+    };
+    const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}), { version: "2" })], {
+      services: { observer, audit: { note: async () => undefined } },
+    });
+    const { id } = await subject.call();
+    expect(created).toStrictEqual(["parent", "child"]);
+    const child = subject.made[1];
+    expect(child?.audit).toStrictEqual({
+      principal: "alice",
+      tenant: "acme",
+      door: "tool parent",
+      action: "call",
+      taskId: child?.taskId,
+      tool: "tool child",
+      toolVersion: "2",
+      parent: id,
+      call: child?.call.binding,
+    });
+    expect(child?.call.binding).toMatch(/^\S{22}$/);
+  });
+});
+
+test.each<[string, () => Promise<JsonObject>]>([
+  ["its result", async () => ({})],
+  ["an error", () => Promise.reject(new Error("no"))],
+])("the end of a child by %s names its parent to the store, and that of a root names none", async (_, end) => {
+  const parents: unknown[] = [];
+  const subject = deployment([caller("parent", "child"), toolNamed("child", end)], {
+    store: (memory) => ({
+      finish: (request) => {
+        parents.push("parent" in request ? request.parent : "none");
+        return memory.finish(request);
+      },
+    }),
+  });
+  const { id } = await subject.call();
+  expect(parents).toStrictEqual([{ taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, "none"]);
+});
+
+describe("a call that comes to no child", () => {
+  const taskQuotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 20, bytes: 2_000 } };
+
+  test("names the tool that is not there", async () => {
+    const { task } = await deployment([caller("parent", "nobody")]).call();
+    expect(resultOf(task)).toStrictEqual({ code: "TOOL_NOT_FOUND", message: 'there is no tool "nobody" on this worker to call' });
+  });
+
+  test("says which arguments do not fit", async () => {
+    const picky = toolNamed("picky", async () => ({}), {
+      readArguments: () => ({ ok: false, violations: [{ path: "/seats", message: "is missing" }] }),
+    });
+    const { task } = await deployment([caller("parent", "picky"), picky]).call();
+    expect(resultOf(task)).toMatchObject({ code: "INVALID_ARGUMENTS", message: expect.stringContaining("/seats is missing") });
+  });
+
+  test("is the sixth of a circle: the five above it are made", async () => {
+    const circle = toolNamed("circle", async ({ callTool }, { depth = 0 }) =>
+      toldOf(callTool(`n${depth as number}`, { tool: "circle", arguments: { depth: (depth as number) + 1 } })),
+    );
+    const subject = deployment([circle]);
+    const { task } = await subject.call();
+    expect(subject.made).toHaveLength(6);
+    let told: unknown = resultOf(task);
+    for (let depth = 0; depth < 5; depth += 1) told = (told as { readonly result: unknown }).result;
+    expect(told).toStrictEqual({
+      code: "CHILD_REFUSED",
+      message: "tools call each other 5 deep, and may no deeper: n0 → n1 → n2 → n3 → n4 → n5",
+    });
+  });
+
+  test.each<[Awaited<ReturnType<TaskStore["create"]>>, JsonObject]>([
+    ["crowded", { code: "CHILD_REFUSED", message: "1000 tasks are unfinished below one call, and there may be no more" }],
+    [
+      { over: "tasks", of: "principal" },
+      { code: "QUOTA_EXCEEDED", message: "the caller has as many unfinished tasks as it may: 10 (PARLEY_QUOTA_TASKS)" },
+    ],
+  ])("says that the store refused it: %j", async (answer, told) => {
+    const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}))], {
+      store: (memory) => ({ create: async (request) => (request.parent ? answer : await memory.create(request)) }),
+      settings: { taskQuotas },
+    });
+    const { task } = await subject.call();
+    expect(resultOf(task)).toStrictEqual(told);
+    expect(subject.logged.filter(({ message }) => message === "child task created")).toStrictEqual([]);
+  });
+});
+
+test.each([
+  ["exists", 1, "parked"],
+  ["refused", 0, "fenced"],
+  ["cancelled", 0, "fenced"],
+  ["settled", 0, "parked"],
+] as const)("a child that the store answers %j for has %d runs added, and its parent is %s", async (answer, runs, type) => {
+  const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}))], {
+    store: (memory) => ({ create: async (request) => (request.parent ? answer : await memory.create(request)) }),
+  });
+  const { id } = await createTask(subject.services, caller("parent", "child"), {
+    caller: alice,
+    arguments: {},
+    capabilities: {},
+    hidden: false,
+  });
+  subject.added.length = 0;
+  expect(await subject.run({ taskId: id, run: 1 })).toStrictEqual({ type });
+  expect(subject.logged.filter(({ message }) => message === "child task created")).toStrictEqual([]);
+  expect(subject.added.map(({ run, cause }) => [run, cause])).toStrictEqual(Array.from({ length: runs }, () => [1, "created"]));
+});
