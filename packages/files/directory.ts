@@ -4,7 +4,7 @@
  *   <directory>/<prefix>/<task id>/<file id>        a file; `.part` behind it while it is uploaded
  */
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
@@ -12,6 +12,8 @@ import type { FileStore } from "@parley/core";
 import { gone, isFileId, isTaskId } from "./ids.ts";
 
 const PART = ".part";
+/** As many uploads would have to end in vain at the very moment. */
+const TRIES_MAX = 100;
 
 export function directoryFiles(directory: string): FileStore {
   function folderOf(taskId: string): string {
@@ -24,6 +26,18 @@ export function directoryFiles(directory: string): FileStore {
     return join(folderOf(taskId), id);
   }
 
+  /** Another upload of the task that ends in vain takes the folder away while it is empty: between its making and the opening, too, and under the making. */
+  async function openIn(folder: string, path: string): Promise<FileHandle> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        return await open(path, "wx", 0o600);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT" || tries === TRIES_MAX) throw error;
+      }
+    }
+  }
+
   /** Ours is among them while somebody else's upload for the same task ends. */
   async function removeEmpty(folder: string): Promise<void> {
     await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -34,8 +48,7 @@ export function directoryFiles(directory: string): FileStore {
   return {
     async put(taskId, id, content) {
       const path = pathOf(taskId, id);
-      await mkdir(folderOf(taskId), { recursive: true, mode: 0o700 });
-      const file = await open(`${path}${PART}`, "wx", 0o600);
+      const file = await openIn(folderOf(taskId), `${path}${PART}`);
       try {
         for await (const chunk of content) await file.writeFile(chunk);
         await file.sync();

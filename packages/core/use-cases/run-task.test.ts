@@ -523,7 +523,7 @@ describe("a task whose tool no worker has", () => {
   test.each([
     ["tool", "subject", "TOOL_NOT_FOUND"],
     ["prompt", "greeting", "PROMPT_NOT_FOUND"],
-  ] as const)("(a %s) fails when it has waited as long as it may, and not a millisecond before", async (kind, name, code) => {
+  ] as const)("fails when it has waited as long as it may, and not a millisecond before (%s)", async (kind, name, code) => {
     const subject = deployment(async () => text("never"), { settings: { missingToolTimeoutMs: DAY } });
     subject.stopClock();
     const taskId = await subject.create({}, undefined, subject[kind]);
