@@ -62,7 +62,9 @@ interface Try {
   readonly job: Job;
   readonly attempt: number;
   readonly data: number;
-  /** Of a worker that was told to stop, one that takes too long to heed is left behind. */
+  /** Does not heed its signal. */
+  readonly deaf: boolean;
+  /** Of a run that was stopped, one that does not heed that in time is left behind. */
   state: "running" | "done" | "failed" | "aborted" | "left";
 }
 
@@ -179,7 +181,7 @@ export function createWitness({
       if (generation >= 0) judgeTelling(trace, path);
       if (generation === UNDOING) judgeUndoing(job, path);
       keepDurable(job);
-      const own: Try = { job, attempt, data, state: "running" };
+      const own: Try = { job, attempt, data, deaf, state: "running" };
       before.push(own);
       const { promise, resolve, reject } = Promise.withResolvers<Json>();
       const over = (state: Try["state"]) => {
@@ -375,13 +377,13 @@ export function createWitness({
     if (outcome.type === "error" && outcome.message.startsWith("failed at ")) recorded.add(outcome.message.slice("failed at ".length));
   }
 
-  /** `isCut`: its time was over. */
+  /** `isCut`: its time was over, or its task was cancelled. */
   function endRun(job: Job, how: string, { wroteNothing = false, isCut = false } = {}): void {
     const isStopped = job.process.stop.signal.aborted;
     for (const [path, all] of tries) {
       for (const each of all) {
         if (each.job !== job || each.state !== "running") continue;
-        if (isStopped || isCut) each.state = "left";
+        if (each.deaf && (isStopped || isCut)) each.state = "left";
         else if (isUndisturbed(job)) broke("leftover", `run ${job.run} ${how} while a try of ${path} is at work`);
       }
     }
@@ -471,8 +473,8 @@ export function createWitness({
         wrote(park.entries);
         if (owed) {
           dueAtMs = owed.isStopping ? sentMs : park.dueAtMs;
+          endRun(job, "parks", { isCut: owed.isStopping });
           owed.isStopping = false;
-          endRun(job, "parks");
           return;
         }
         if ("restart" in park) done.clear();
