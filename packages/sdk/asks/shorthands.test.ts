@@ -322,7 +322,7 @@ describe("what ctx.ask is given, and gives", () => {
           url,
           ...people,
           timeout: "1 day",
-          hints: { icon: "💶", returnTo: "back" },
+          hints: { icon: "💶" },
           returnTo: "back",
           onTimeout: "decline",
         },

@@ -66,6 +66,7 @@ describe("hints", () => {
       message,
       schema: {},
       url: "https://pay.example",
+      returnTo: "back",
       timeout: "1 day",
       expires: "1 day",
       signal: new AbortController().signal,

@@ -52,6 +52,7 @@ const NOT_SHOWN = new Set([
   "message",
   "schema",
   "url",
+  "returnTo",
   "timeout",
   "expires",
   "signal",
