@@ -31,7 +31,7 @@ describe("what REDIS_URL may say", () => {
     });
   });
 
-  test("one server, in whatever way", () => {
+  test("one server, in any way", () => {
     for (const url of ["redis://h", "redis://127.0.0.1:6379/0", "rediss://[::1]:1"])
       expect(parseAddress(url)).toEqual({ type: "single", url });
   });

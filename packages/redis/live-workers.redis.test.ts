@@ -136,7 +136,7 @@ describe("the next worker of a partition", () => {
     workers.close();
   });
 
-  test("is not known while Redis is away, which is told to whoever looks closely", async () => {
+  test("is not known while Redis is away, which is told to those who look closely", async () => {
     const told: unknown[][] = [];
     const log = { ...silent, debug: (...line: unknown[]) => void told.push(line) };
     const workers = createLiveWorkers({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 16, now: () => atMs, log });

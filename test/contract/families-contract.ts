@@ -8,7 +8,6 @@ import {
   type Catalogue,
   createTask,
   DEFAULT_SETTINGS,
-  type Effects,
   isFinished,
   type JsonObject,
   type Outcome,
@@ -17,33 +16,17 @@ import {
   type Services,
   sweep,
   type TaskStore,
-  type Tool,
 } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { toolNamed } from "../../packages/core/tool.fixture.ts";
 import { newTaskId, newToken } from "./builders.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";
 
-const HOUR = 3_600_000;
 const ok = { type: "form", message: "OK?", schema: { type: "object", properties: { ok: { type: "boolean" } } } } as const;
 const text = (said: string): JsonObject => ({ content: [{ type: "text", text: said }] });
 
 type Moment = "before" | "behind";
-
-function toolNamed(name: string, run: (args: JsonObject, effects: Effects) => Promise<JsonObject>): Tool {
-  return {
-    kind: "tool",
-    name,
-    inputSchema: { type: "object" },
-    task: "optional",
-    askFirst: false,
-    earlyReplies: false,
-    needs: {},
-    settings: { attempts: 1, backoffMs: 1, runTimeoutMs: HOUR, retentionMs: HOUR },
-    readArguments: (args) => ({ ok: true, args }),
-    run,
-  };
-}
 
 /** A deployment whose processes die: `at` is the call of the store, counted from 1, that the process which makes it does not survive. */
 function deployment(
@@ -99,13 +82,13 @@ function deployment(
     done.set(name, (done.get(name) ?? new Set()).add(attempt.idempotencyKey));
     return name;
   };
-  const child = toolNamed("child", async ({ n }, { step, ask }) => {
+  const child = toolNamed("child", async ({ step, ask }, { n }) => {
     await step("hold", effect(`hold ${Number(n)}`));
     const answer = await ask("ok", ok);
     await step("book", effect(`book ${Number(n)}`));
     return text(`${Number(n)} ${answer.action}`);
   });
-  const parent = toolNamed("parent", async (_args, { step, ask, callTool }) => {
+  const parent = toolNamed("parent", async ({ step, ask, callTool }) => {
     await step("begin", effect("begin"));
     await ask("may", ok);
     const ends = await Promise.all([1, 2].map((n) => callTool("child", { tool: "child", arguments: { n } })));

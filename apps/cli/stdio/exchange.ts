@@ -80,7 +80,7 @@ export function isListen({ requests }: Exchange): boolean {
   return requests.length === 1 && requests[0]?.method === "subscriptions/listen";
 }
 
-/** In errors: a method is whatever its caller made up. */
+/** In errors: a caller can make up a method of any length. */
 const NAMES_CHARS = 200;
 
 export function namesOf({ requests }: Exchange): string {

@@ -279,7 +279,7 @@ describe("who keeps the slots", () => {
     ]);
   });
 
-  test("is told that the slot is still needed as often as the lease is renewed, whatever becomes of that, and not behind its end", async () => {
+  test("is told that the slot is still needed as often as the lease is renewed, if that fails, too, and not behind its end", async () => {
     const { pass, open } = gate();
     const { asked, slots } = keeper();
     const { call, hand } = deployment(

@@ -264,7 +264,7 @@ describe("what one process knows of data keys", () => {
     },
   );
 
-  test("is wrapped anew but for what was erased, also while that goes on", async () => {
+  test("is wrapped anew but for what was erased, also meanwhile", async () => {
     const keys = open();
     const word = await keys.current("acme");
     await keys.current("globex");

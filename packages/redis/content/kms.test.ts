@@ -1,4 +1,4 @@
-/** What is said to a key management service and what is made of its answers, whatever it answers; kms.e2e.test.ts has a real one. */
+/** What is said to a key management service and what is made of each of its answers; kms.e2e.test.ts has a real one. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
