@@ -15,7 +15,7 @@ export interface Cost {
   readonly requests: number;
 }
 
-export type Side = "direct" | "own" | "gateway";
+export type Side = "direct" | "own" | "gateway" | "again";
 
 const WARM_UP = 200;
 /** What is put off until it is quiet, such as closing a session, is counted to its call. */
@@ -50,6 +50,7 @@ export async function callCosts(
       direct: await measured(direct, tool),
       own: await measured(gateway, `own_${tool}`),
       gateway: await measured(gateway, `up_${tool}`),
+      again: await measured(gateway, `again_${tool}`),
     };
   } finally {
     direct.close();

@@ -42,8 +42,12 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
   };
   try {
     const upstream = await ground.serve({ args: ["bench/gateway/upstream.ts"], portName: "PORT", inspected: false, core: 1 });
-    const entry = { name: "up", url: `${upstream.url}/mcp`, concurrency: CALLS_MAX, connectTimeout: "60s" };
-    writeFileSync(file, JSON.stringify({ upstreams: [entry] }));
+    const entry = { url: `${upstream.url}/mcp`, concurrency: CALLS_MAX, connectTimeout: "60s" };
+    const upstreams = [
+      { ...entry, name: "up" },
+      { ...entry, name: "again", reuseSessions: true },
+    ];
+    writeFileSync(file, JSON.stringify({ upstreams }));
     await untilServed(`${upstream.url}/readyz`);
     const frontEnd = await ground.serve({
       args: ["apps/server/main.ts"],
@@ -74,8 +78,8 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
 /** Front ends offer what the worker has listed, as soon as they have heard of it. */
 async function untilListed(redis: Redis): Promise<void> {
   const giveUpAt = Date.now() + 30_000;
-  while ((await redis.exists("parley:gateway:lists")) === 0) {
-    if (Date.now() > giveUpAt) throw new Error("the upstream was not listed");
+  while ((await redis.hlen("parley:gateway:lists")) < 2) {
+    if (Date.now() > giveUpAt) throw new Error("the upstreams were not listed");
     await sleep(50);
   }
   await sleep(500);

@@ -1,6 +1,6 @@
 /**
  * What the gateway adds to a call: one client with one session at a time, directly at the upstream, at a tool of Parley's own that does the same, and
- * through the gateway, a few calls of each in turn.
+ * through the gateway, in a session of its own and in one that is used again, a few calls of each in turn.
  */
 import { median, quantile } from "../measure.ts";
 import { blockingLifecycle, openSession, type Session } from "../session.ts";
@@ -11,7 +11,8 @@ export interface Latency {
   readonly direct: Spread;
   readonly own: Spread;
   readonly gateway: Spread;
-  readonly added: Spread;
+  /** In sessions that are used again. */
+  readonly again: Spread;
 }
 
 interface Spread {
@@ -24,13 +25,14 @@ const IN_TURN = 10;
 
 export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool: "plain" | "ask", calls: number): Promise<Latency> {
   const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
-  const taken = { direct: [] as number[], own: [] as number[], gateway: [] as number[] };
+  const taken = { direct: [] as number[], own: [] as number[], gateway: [] as number[], again: [] as number[] };
   try {
     for (let done = 0; done < calls + WARM_UP; done += IN_TURN) {
       for (const [side, session, name] of [
         ["direct", direct, tool],
         ["own", gateway, `own_${tool}`],
         ["gateway", gateway, `up_${tool}`],
+        ["again", gateway, `again_${tool}`],
       ] as const) {
         for (let each = 0; each < IN_TURN; each += 1) {
           const sentAt = performance.now();
@@ -43,8 +45,7 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
     direct.close();
     gateway.close();
   }
-  const [theirs, own, ours] = [spread(taken.direct), spread(taken.own), spread(taken.gateway)];
-  return { direct: theirs, own, gateway: ours, added: { p50: ours.p50 - theirs.p50, p99: ours.p99 - theirs.p99 } };
+  return { direct: spread(taken.direct), own: spread(taken.own), gateway: spread(taken.gateway), again: spread(taken.again) };
 }
 
 /** The client answers as soon as it is asked. */

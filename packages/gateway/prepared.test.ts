@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -11,6 +12,7 @@ import { until } from "../../test/support/until.ts";
 import { PREPARED_EACH_MAX, type PreparedOptions, type PreparedSessions, prepareSessions } from "./prepared.ts";
 import { startCall } from "./upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
+import type { UpstreamEvent } from "./upstream-event.ts";
 import { createConnector, type UpstreamSession } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
@@ -23,6 +25,8 @@ afterEach(async () => {
 /** Sessions that are open, and in which one each call was made. */
 let sessions: Map<string, StreamableHTTPServerTransport>;
 let calls: string[];
+/** Asks in the session of the last call, and says what came of it. */
+let askLater: () => Promise<string>;
 let url: string;
 
 beforeEach(async () => {
@@ -32,10 +36,12 @@ beforeEach(async () => {
     server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
       calls.push(transport.sessionId ?? "none");
       const asked = { mode: "form", message: params.name, requestedSchema: FORM } as const;
-      const text =
-        params.name === "ask"
-          ? JSON.stringify(await server.request({ method: "elicitation/create", params: asked }, ElicitResultSchema))
-          : "";
+      const ask = async () =>
+        JSON.stringify(await server.request({ method: "elicitation/create", params: asked }, ElicitResultSchema).catch(String));
+      askLater = ask;
+      if (params.name === "fail") throw new Error("no");
+      if (params.name === "ask and leave") void ask();
+      const text = params.name === "ask" ? await ask() : "";
       return { content: [{ type: "text", text }] };
     });
     return server;
@@ -50,16 +56,28 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
 });
 
-function preparing(options: PreparedOptions = {}): { readonly prepared: PreparedSessions; readonly upstream: Upstream } {
+function preparing(
+  options: PreparedOptions = {},
+  reuseSessions = false,
+): { readonly prepared: PreparedSessions; readonly upstream: Upstream } {
   const { fetch, close } = createUpstreamFetch();
   const prepared = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }), options);
   closers.push(close, prepared.close);
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, revisions: "sessions" }] }));
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, revisions: "sessions", reuseSessions }] }));
   return { prepared, upstream: upstream! };
 }
 
-function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "plain") {
-  return startCall("1", aRequest({ upstream, tool }), someDeps(prepared));
+function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "plain", principal = "ann") {
+  return startCall("1", aRequest({ upstream, tool, principal }), someDeps(prepared));
+}
+
+/** Makes the call, accepts what it is asked, and says what it came to. */
+async function ended(...given: Parameters<typeof calling>): Promise<UpstreamEvent> {
+  const call = calling(...given);
+  const event = await call.next([], leading());
+  if (event.type !== "asked") return event;
+  const answer = { action: "accept", content: { ok: true } } as const;
+  return await call.next([{ question: event.questions[0]!, answer }], leading());
 }
 
 describe("a session", () => {
@@ -76,12 +94,7 @@ describe("a session", () => {
     const up = preparing();
     await calling(up).next([], leading());
     await until(() => sessions.size === 1);
-    const call = calling(up, "ask");
-    const event = await call.next([], leading());
-    if (event.type !== "asked") throw new Error(`${event.type} came in place of a question`);
-    const answer = { action: "accept", content: { ok: true } } as const;
-    const result = await call.next([{ question: event.questions[0]!, answer }], leading());
-    expect(JSON.stringify(result)).toContain("accept");
+    expect(JSON.stringify(await ended(up, "ask"))).toContain("accept");
   });
 
   test("of other capabilities is not used", async () => {
@@ -134,5 +147,108 @@ describe("a session", () => {
     sessions.clear();
     expect(await calling(up).next([], leading())).toMatchObject({ type: "result" });
     expect(calls).toHaveLength(2);
+  });
+});
+
+describe("a session that is used again", () => {
+  const reusing = (options: PreparedOptions = {}) => preparing(options, true);
+
+  test("serves one call after another, with questions and without", async () => {
+    const up = reusing();
+    for (let round = 0; round < 20; round += 1) {
+      expect(await ended(up)).toMatchObject({ type: "result" });
+      const asked = await ended(up, "ask");
+      expect(JSON.stringify(asked)).toContain("accept");
+    }
+    expect(new Set(calls).size).toBe(1);
+    expect(sessions.size).toBe(1);
+  });
+
+  test("serves one call at a time", async () => {
+    const up = reusing();
+    const together = [calling(up, "ask"), calling(up, "ask")];
+    const events = await Promise.all(together.map(async (call) => await call.next([], leading())));
+    expect(events.map(({ type }) => type)).toEqual(["asked", "asked"]);
+    expect(new Set(calls).size).toBe(2);
+    await Promise.all(together.map(async (call) => await call.close()));
+  });
+
+  test("serves one caller", async () => {
+    const up = reusing();
+    for (const principal of ["ann", "ben", "ann", "ben"]) await ended(up, "plain", principal);
+    const [ann, ben] = calls;
+    expect(calls).toEqual([ann, ben, ann, ben]);
+    expect(ann).not.toBe(ben);
+  });
+
+  test.each(["fail", "ask and leave"])("is not one of a call that came to no clean end (%s)", async (tool) => {
+    const up = reusing();
+    await ended(up, tool);
+    await until(() => sessions.size === 0);
+    await ended(up);
+    expect(new Set(calls).size).toBe(2);
+  });
+
+  test("is closed when something is asked in it that belongs to no call", async () => {
+    const up = reusing();
+    await ended(up);
+    expect(await askLater()).toMatch(/MCP error -32/);
+    await until(() => sessions.size === 0);
+    expect(JSON.stringify(await ended(up, "ask"))).toContain("accept");
+    expect(new Set(calls).size).toBe(2);
+  });
+
+  test("that the upstream has forgotten is replaced, and the call is made once", async () => {
+    const up = reusing();
+    await ended(up);
+    sessions.clear();
+    expect(await ended(up)).toMatchObject({ type: "result" });
+    expect(calls).toHaveLength(2);
+  });
+
+  test("is closed when nobody takes it", async () => {
+    const up = reusing({ reusedMs: 50 });
+    await ended(up);
+    expect(sessions.size).toBe(1);
+    await until(() => sessions.size === 0);
+  });
+
+  test("is one of as many as one caller may have, and as there may be of all; the oldest goes", async () => {
+    const up = reusing({ preparedMax: PREPARED_EACH_MAX + 1 });
+    const open = async (principal: string) => await up.prepared.open(up.upstream, { capabilities: {}, principal });
+    const many = [];
+    for (let count = 0; count <= PREPARED_EACH_MAX; count += 1) many.push(await open("ann"));
+    for (const session of many) await session.close({ isDone: true });
+    await until(() => sessions.size === PREPARED_EACH_MAX);
+    await (await open("ben")).close({ isDone: true });
+    expect(sessions.size).toBe(PREPARED_EACH_MAX + 1);
+    await (await open("eve")).close({ isDone: true });
+    await until(() => sessions.size === PREPARED_EACH_MAX + 1);
+    expect((await open("ben")).isPrepared).toBe(true);
+  });
+
+  test("that is a process is one of as many as an upstream may have of all callers; the oldest goes", async () => {
+    const up = reusing();
+    const args = [join(import.meta.dirname, "../../test/e2e/upstreams/classic.ts"), "stdio"];
+    const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: true }] };
+    const [upstream] = parseUpstreams("up.json", JSON.stringify(file));
+    const open = async (principal: string) => await up.prepared.open(upstream!, { capabilities: {}, principal });
+    const callers = Array.from({ length: PREPARED_EACH_MAX + 1 }, (_, number) => `caller ${number}`);
+    const opened = await Promise.all(callers.map(open));
+    for (const session of opened) await session.close({ isDone: true });
+    await until(() => opened[0]?.client.transport === undefined);
+    expect(opened.slice(1).every(({ client }) => client.transport !== undefined)).toBe(true);
+    expect((await open("caller 1")).isPrepared).toBe(true);
+  });
+
+  test("is given back once, and not when all is over", async () => {
+    const up = reusing();
+    const session = await up.prepared.open(up.upstream, { capabilities: {}, principal: "ann" });
+    await session.close({ isDone: true });
+    const again = await up.prepared.open(up.upstream, { capabilities: {}, principal: "ann" });
+    expect(again.isPrepared).toBe(true);
+    await up.prepared.close();
+    await again.close({ isDone: true });
+    await until(() => sessions.size === 0);
   });
 });

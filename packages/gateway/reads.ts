@@ -175,7 +175,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
   const signal = AbortSignal.any([cut.signal, AbortSignal.timeout(timeoutMs)]);
   let session: Awaited<ReturnType<UpstreamConnector["open"]>>;
   try {
-    session = await connector.open(upstream, { capabilities: {}, signal, isFresh, onCut: () => cut.abort() });
+    session = await connector.open(upstream, { capabilities: {}, signal, isFresh, owner: { onCut: () => cut.abort() } });
   } catch (error) {
     return { type: "unavailable", message: `cannot be reached (${wordFor(error)})` };
   }

@@ -108,7 +108,7 @@ describe("an answer", () => {
       },
     });
     const lost: string[] = [];
-    insistOnAnswers(transport, (why) => lost.push(why), [1, 1]);
+    insistOnAnswers(transport, { onCut: (why) => lost.push(why) }, [1, 1]);
     await transport.start();
     const sent = transport.send({ jsonrpc: "2.0", id: 1, result: {} });
     if (isLost) await expect(sent).rejects.toThrow("fetch failed");
@@ -126,7 +126,7 @@ describe("an answer", () => {
       },
     });
     const lost: string[] = [];
-    insistOnAnswers(transport, (why) => lost.push(why), [60_000]);
+    insistOnAnswers(transport, { onCut: (why) => lost.push(why) }, [60_000]);
     await transport.start();
     await expect(transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: {} })).rejects.toThrow("fetch failed");
     expect(came).toBe(1);

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { SdkHttpError, type Transport } from "@modelcontextprotocol/client";
+import type { SessionOwner } from "./upstream-session.ts";
 import { wordFor } from "./word-for.ts";
 
 /** Milliseconds before each further attempt. */
@@ -15,13 +16,14 @@ export const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_00
 /** One for all: an error of its own for each call that ends would be a stack for each. */
 const CLOSED = new Error("the connection is closed");
 
-export function insistOnAnswers(transport: Transport, onLost: (why: string) => void, retriesMs = ANSWER_RETRIES_MS): void {
+export function insistOnAnswers(transport: Transport, owner: SessionOwner, retriesMs = ANSWER_RETRIES_MS): void {
   const send = transport.send.bind(transport);
   const close = transport.close.bind(transport);
   const over = new AbortController();
 
   transport.send = async (message, options) => {
     if (Array.isArray(message) || "method" in message) return await send(message, options);
+    const { onCut } = owner;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await send(message, options);
@@ -29,7 +31,7 @@ export function insistOnAnswers(transport: Transport, onLost: (why: string) => v
         if (over.signal.aborted) throw error;
         const waitMs = isRefusal(error) ? undefined : retriesMs[attempt];
         if (waitMs === undefined) {
-          onLost(`an answer could not be given to the upstream (${wordFor(error)})`);
+          onCut?.(`an answer could not be given to the upstream (${wordFor(error)})`);
           throw error;
         }
         await sleep(waitMs, undefined, { signal: over.signal });

@@ -67,6 +67,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let report: Leading["report"] | undefined;
   let session: UpstreamSession | undefined;
   let working: NodeJS.Timeout | undefined;
+  let isDone = false;
   let { promise: happened, resolve: happens } = Promise.withResolvers<void>();
 
   function wake(): void {
@@ -78,10 +79,11 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (ended) return;
     ended = kept(event);
     clearTimeout(working);
+    isDone = event.type === "result" && questions.waiting() === 0 && questions.pages() === 0;
     questions.abandonAll();
     wake();
-    // An upstream that has answered is told nothing that it waits for.
-    if (event.type === "result") whenQuiet(release);
+    // An upstream that has answered is told nothing that it waits for; a session that is used again is there at once.
+    if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
     else void release();
   }
 
@@ -99,7 +101,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     stop.abort();
     const open = session;
     session = undefined;
-    await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined });
+    await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined, isDone });
   }
 
   /** The upstream's own time: it runs while nobody else is to do anything. */
@@ -166,10 +168,13 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         prepare,
         signal: stop.signal,
         isFresh,
-        onNotification: told,
-        onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
-        // A result that came just before the end is on its way through the client.
-        onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
+        principal: request.principal,
+        owner: {
+          onNotification: told,
+          onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
+          // A result that came just before the end is on its way through the client.
+          onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
+        },
       });
     } catch (error) {
       return end({ type: "unavailable", message: `cannot be reached (${wordFor(error)})` });

@@ -177,7 +177,7 @@ describe("a server", () => {
     );
   });
 
-  test("that tells more in a call than it may is dropped, at the limit and one beyond", async () => {
+  test("that tells more in a call than it may is dropped, at the limit and one beyond, and the next call counts anew", async () => {
     for (const [beside, floods] of [
       [0, 0],
       [1, 1],
@@ -195,10 +195,13 @@ describe("a server", () => {
         void server.connect(transport as never).then(() => transport.handleRequest(request, response));
       });
       const { open, upstream } = connecting(url, { revisions: "sessions" }, { messagesMax: 5 });
-      const session = await open({ onFlood: () => void (flooded += 1) });
+      const session = await open({ owner: { onFlood: () => void (flooded += 1) } });
       const listed = session.client.listTools(undefined, { timeout: upstream.connectTimeoutMs });
-      if (floods === 0) await listed;
-      else await until(() => flooded > 0);
+      if (floods === 0) {
+        await listed;
+        session.begin();
+        await session.client.listTools(undefined, { timeout: upstream.connectTimeoutMs });
+      } else await until(() => flooded > 0);
       expect(flooded).toBe(floods);
       listed.catch(() => undefined);
       await session.close();

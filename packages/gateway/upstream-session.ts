@@ -3,7 +3,7 @@
  * or a process of its own over stdio.
  *
  * Each call has its own: a question of a session without tasks names no call, so that only a session with a single call tells for certain
- * whose question it is.
+ * whose question it is. (One that is used again has a single call at a time: prepared.ts.)
  */
 import {
   Client,
@@ -35,22 +35,38 @@ export interface UpstreamSession {
   readonly tasks?: TaskRequests;
   /** It was opened before it was wanted (prepared.ts): the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
-  /** Resolves once no process or connection of it is left. With `keeps` the session itself stays, for its task. Never throws. */
-  close(options?: { readonly keeps?: boolean }): Promise<void>;
+  /** Another call begins in it: its messages are counted from here. */
+  begin(): void;
+  /** Resolves once no process or connection of it is left. Never throws. */
+  close(options?: Closing): Promise<void>;
+}
+
+export interface Closing {
+  /** The session itself stays at the upstream, for its task. */
+  readonly keeps?: boolean;
+  /** Its call has come to a result and has asked nothing that it did not wait for: where the file says so, the next call may have it (prepared.ts). */
+  readonly isDone?: boolean;
+}
+
+/** Who is told of what happens in a session: the call that has it, which can be another one later. */
+export interface SessionOwner {
+  /** The stream of a tool call ended before its result, or an answer could not be given: the upstream will not come to an end. */
+  onCut?: ((why: string) => void) | undefined;
+  /** Notifications that come with the replies to `tasks`. */
+  onNotification?: ((method: string, params: unknown) => void) | undefined;
+  /** More messages came than one call may send; what comes afterwards is dropped. */
+  onFlood?: (() => void) | undefined;
 }
 
 export interface OpenSession {
-  /** The stream of a tool call ended before its result, or an answer could not be given: the upstream will not come to an end. */
-  readonly onCut?: (why: string) => void;
+  readonly owner?: SessionOwner;
+  /** Whose call it is: a session that is used again stays with its caller. */
+  readonly principal?: string;
   readonly capabilities: ClientCapabilities;
   /** Registers what the upstream may ask for, before it can. */
   readonly prepare?: (client: Client) => void;
   readonly signal?: AbortSignal;
   readonly options?: Pick<ClientOptions, "listChanged">;
-  /** Notifications that come with the replies to `tasks`. */
-  readonly onNotification?: (method: string, params: unknown) => void;
-  /** More messages came than one call may send; what comes afterwards is dropped. */
-  readonly onFlood?: () => void;
   /** Not one that was prepared. */
   readonly isFresh?: boolean;
 }
@@ -144,7 +160,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
 
   async function attempt(
     { name, reached, connectTimeoutMs, ...rest }: Upstream,
-    { capabilities, prepare, signal, onCut, onNotification, onFlood, options = {} }: OpenSession,
+    { capabilities, prepare, signal, owner = {}, options = {} }: OpenSession,
     { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false }: Learned,
   ): Promise<Opened> {
     const client = new Client(
@@ -159,8 +175,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     );
     prepare?.(client);
     const listening = listenWatch(fetch);
-    const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, onCut, fetch: listening.fetch });
-    if (onCut && reached.by === "url") insistOnAnswers(transport, onCut);
+    const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: listening.fetch });
+    if (reached.by === "url") insistOnAnswers(transport, owner);
     try {
       const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : priorKnown;
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
@@ -168,7 +184,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       await client.close().catch(() => undefined);
       throw error;
     }
-    if (onFlood) boundMessages(transport, { messagesMax, onFlood });
+    const begin = boundMessages(transport, { messagesMax, owner });
     const discover = client.getDiscoverResult();
     const isSilent = wasSilent || !(await listening.opened(connectTimeoutMs / 2));
     const isStateless = client.getProtocolEra() === "modern";
@@ -185,10 +201,10 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
           fetch,
           clientInfo: { name: CLIENT_NAME, version },
           capabilities: capabilities as JsonObject,
-          ...(onNotification && { onNotification }),
+          onNotification: (method, params) => owner.onNotification?.(method, params),
         });
     return {
-      session: { client, isStateless, ...(tasks && { tasks }), close: (closing) => close(client, closing) },
+      session: { client, isStateless, ...(tasks && { tasks }), begin, close: (closing) => close(client, closing) },
       learned: {
         isSse,
         isSilent,
@@ -203,7 +219,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     return { ...headers, [GATEWAY_HEADER]: `${deployment}/${name}` };
   }
 
-  function transportTo({ reached, name }: Upstream, { isSse, onCut, fetch }: Transporting) {
+  function transportTo({ reached, name }: Upstream, { isSse, owner, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
       return new StdioClientTransport({
@@ -226,7 +242,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     };
     return isSse
       ? new SSEClientTransport(url, { requestInit, fetch })
-      : new CallTransport(url, { requestInit, fetch, reconnectionOptions }, onCut);
+      : new CallTransport(url, { requestInit, fetch, reconnectionOptions }, owner);
   }
 
   function sessionTasksOf(name: string, reached: Upstream["reached"], { callTimeoutMs, questionTimeoutMs }: Times) {
@@ -248,7 +264,7 @@ const QUESTIONS_OF_A_TASK = 10;
 
 interface Transporting {
   readonly isSse: boolean;
-  readonly onCut: OpenSession["onCut"] | undefined;
+  readonly owner: SessionOwner;
   readonly fetch: FetchLike;
 }
 
@@ -287,32 +303,37 @@ const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resour
 
 interface Flood {
   readonly messagesMax: number;
-  readonly onFlood: () => void;
+  readonly owner: SessionOwner;
 }
 
-function boundMessages(transport: Transport, { messagesMax, onFlood }: Flood): void {
+/** For as long as somebody is told of it. Returns what begins to count again. */
+function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () => void {
   const { onmessage } = transport;
   let messages = 0;
   transport.onmessage = (...message) => {
+    const { onFlood } = owner;
     messages += 1;
-    if (messages <= messagesMax) onmessage?.(...message);
+    if (!onFlood || messages <= messagesMax) onmessage?.(...message);
     else if (messages === messagesMax + 1) onFlood();
   };
+  return () => void (messages = 0);
 }
 
 /** The client waits forever for a result whose stream has ended: only its transport knows of that. */
 class CallTransport extends StreamableHTTPClientTransport {
-  readonly #onCut: (() => void) | undefined;
+  readonly #owner: SessionOwner;
 
-  constructor(url: URL, options: StreamableHTTPClientTransportOptions, onCut: OpenSession["onCut"] | undefined) {
+  constructor(url: URL, options: StreamableHTTPClientTransportOptions, owner: SessionOwner) {
     super(url, options);
-    this.#onCut = onCut && (() => onCut("the upstream ended the stream of the call before its result"));
+    this.#owner = owner;
   }
 
   override async send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
-    const onRequestStreamEnd = this.#onCut;
     const isCall = !Array.isArray(message) && "method" in message && CALLS.has(message.method);
-    await super.send(message, isCall && onRequestStreamEnd ? { ...options, onRequestStreamEnd } : options);
+    // That of this call: its stream may end after the next one has begun.
+    const { onCut } = this.#owner;
+    const onRequestStreamEnd = () => onCut?.("the upstream ended the stream of the call before its result");
+    await super.send(message, isCall ? { ...options, onRequestStreamEnd } : options);
   }
 }
 
@@ -327,7 +348,7 @@ async function farewell(transport: StreamableHTTPClientTransport): Promise<void>
   }
 }
 
-async function close(client: Client, { keeps = false }: { readonly keeps?: boolean } = {}): Promise<void> {
+async function close(client: Client, { keeps = false }: Closing = {}): Promise<void> {
   const { transport } = client;
   let timer: NodeJS.Timeout | undefined;
   try {

@@ -55,7 +55,7 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
       const client = new Client({ name: "gateway", version: "1" }, { capabilities } satisfies ClientOptions);
       prepare?.(client);
       await client.connect(ours as never);
-      return { client, isStateless: false, close: () => client.close() };
+      return { client, isStateless: false, begin: () => undefined, close: () => client.close() };
     },
   };
 }

@@ -26,6 +26,8 @@ export interface Upstream {
   readonly repeatable: (tool: string) => boolean | undefined;
   /** Which revisions are spoken with it: those in which all of its tools can ask, those with sessions alone, or the newest that it has. */
   readonly revisions: "auto" | "sessions" | "newest";
+  /** Whether the next call of the same caller may have the session, or the process, of one that has come to its result. */
+  readonly reusesSessions: boolean;
   readonly connectTimeoutMs: number;
   /** How long the upstream may work without asking or ending. */
   readonly callTimeoutMs: number;
@@ -96,6 +98,7 @@ const entry = z.strictObject({
   exclude: patterns.optional(),
   repeatable: z.union([z.boolean(), patterns]).optional(),
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
+  reuseSessions: z.boolean().default(false),
   connectTimeout: duration.prefault("10s"),
   callTimeout: duration.prefault("5m"),
   questionTimeout: duration.optional(),
@@ -159,6 +162,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment }: Reading
     offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
+    reusesSessions: given.reuseSessions,
     connectTimeoutMs: given.connectTimeout,
     callTimeoutMs: given.callTimeout,
     questionTimeoutMs: given.questionTimeout,

@@ -16,6 +16,7 @@ import {
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TaskState } from "../../bench/client.ts";
+import { PREPARED_EACH_MAX } from "../../packages/gateway/prepared.ts";
 import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import type { Launched } from "../support/processes.ts";
@@ -43,7 +44,20 @@ beforeAll(async () => {
     { name: "strict", url: classic.url, callTimeout: "2s", include: ["never"] },
     { name: "quick", url: classic.url, questionTimeout: "1s", include: ["confirm"] },
     { name: "stateless", url: stateless.url },
-    { name: "pipe", command: process.execPath, args: [join(UPSTREAMS, "classic.ts"), "stdio"], include: ["plain", "confirm", "die"] },
+    {
+      name: "pipe",
+      command: process.execPath,
+      args: [join(UPSTREAMS, "classic.ts"), "stdio"],
+      include: ["plain", "pid", "confirm", "die"],
+    },
+    { name: "again", url: classic.url, reuseSessions: true, include: ["confirm", "visit"] },
+    {
+      name: "held",
+      command: process.execPath,
+      args: [join(UPSTREAMS, "classic.ts"), "stdio"],
+      reuseSessions: true,
+      include: ["pid", "confirm"],
+    },
     { name: "everything", command: process.execPath, args: [EVERYTHING, "stdio"], prefix: "any." },
     { name: "away", url: "http://127.0.0.1:1/mcp" },
   ]);
@@ -52,7 +66,7 @@ beforeAll(async () => {
     workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
   });
   workers = [...deployment.workers];
-  await offered(["classic_plain", "stateless_deploy", "pipe_plain", "any.echo"]);
+  await offered(["classic_plain", "stateless_deploy", "pipe_plain", "again_confirm", "held_pid", "any.echo"]);
 }, 120_000);
 
 afterAll(async () => {
@@ -152,7 +166,7 @@ describe("the list", () => {
       outputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
     });
     expect(tools.has("research")).toBe(true);
-    expect([...tools.keys()].filter((name) => name.startsWith("pipe_"))).toEqual(["pipe_plain", "pipe_confirm", "pipe_die"]);
+    expect([...tools.keys()].filter((name) => name.startsWith("pipe_"))).toEqual(["pipe_plain", "pipe_pid", "pipe_confirm", "pipe_die"]);
   });
 });
 
@@ -162,19 +176,32 @@ describe("a call without questions", () => {
     const task = await ended(taskId);
     expect(task.result).toMatchObject({ structuredContent: { text: "hello" }, _meta: { "example.com/result": true } });
   });
+
+  test("has a process of its own, or that of an earlier one where the file says so", async () => {
+    const pids = async (tool: string) => {
+      const found = new Set();
+      for (let call = 0; call < 10; call += 1) found.add(said(await ended((await client.call(tool, {})).taskId)));
+      return found.size;
+    };
+    expect(await pids("pipe_pid")).toBe(10);
+    expect(await pids("held_pid")).toBeLessThanOrEqual(deployment.workers.length);
+  });
 });
 
 describe("a question of a classic upstream", () => {
-  test.each(["classic_confirm", "pipe_confirm"])("of %s waits as a task, and its answer goes to it", async (tool) => {
-    const { taskId } = await client.call(tool, { text: "go" });
-    const asked = await settled(taskId);
-    expect(asked).toMatchObject({
-      status: "input_required",
-      inputRequests: { "question-1": { method: "elicitation/create", params: { message: "Really go?" } } },
-    });
-    await client.answer(taskId, accept(true));
-    expect(said(await ended(taskId))).toEqual({ said: "go", action: "accept", content: { ok: true } });
-  });
+  test.each(["classic_confirm", "pipe_confirm", "again_confirm", "held_confirm", "held_confirm"])(
+    "of %s waits as a task, and its answer goes to it",
+    async (tool) => {
+      const { taskId } = await client.call(tool, { text: "go" });
+      const asked = await settled(taskId);
+      expect(asked).toMatchObject({
+        status: "input_required",
+        inputRequests: { "question-1": { method: "elicitation/create", params: { message: "Really go?" } } },
+      });
+      await client.answer(taskId, accept(true));
+      expect(said(await ended(taskId))).toEqual({ said: "go", action: "accept", content: { ok: true } });
+    },
+  );
 
   test("is declined, cancelled or not answered in time, each told as what it is", async () => {
     const declined = await client.call("classic_confirm", { text: "declined" });
@@ -258,30 +285,32 @@ describe("a question of a classic upstream", () => {
     expect(said(await ended(taskId))).toEqual({ asked: 5, error: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX") });
   });
 
-  test("reaches its own task among 200 at once, answered in random order, and leaves nothing behind", async () => {
-    const numbers = Array.from({ length: 200 }, (_, number) => number);
-    const tasks = await Promise.all(
-      numbers.map(async (number) => (await client.call("classic_confirm", { text: `many-${number}` })).taskId),
-    );
-    const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
-    expect(waiting.filter(({ status }) => status !== "input_required").map(({ error }) => error)).toEqual([]);
-    for (const [number, task] of waiting.entries()) {
-      expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
-    }
-    const shuffled = numbers.toSorted(() => Math.random() - 0.5);
-    await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
-    const results = await Promise.all(tasks.map((taskId) => ended(taskId, 500)));
-    expect(results.map(said)).toEqual(
-      numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
-    );
-    // One session each, and those that read the lists: of three upstreams in the file that are this one.
-    await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= 3);
-    await until(async () => (await deployment.redis.keys()).filter((key) => key.endsWith(":holder")).length === 0);
-    const left = await Promise.all(
-      (await deployment.redis.keys()).filter((key) => key.includes(":gateway:calls:")).map((key) => deployment.redis.redis.hlen(key)),
-    );
-    expect(left.every((count) => count === 0)).toBe(true);
-  });
+  test.each(["classic_confirm", "again_confirm"])(
+    "of %s reaches its own task among 200 at once, answered in random order, and leaves nothing behind",
+    async (tool) => {
+      const numbers = Array.from({ length: 200 }, (_, number) => number);
+      const tasks = await Promise.all(numbers.map(async (number) => (await client.call(tool, { text: `many-${number}` })).taskId));
+      const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
+      expect(waiting.filter(({ status }) => status !== "input_required").map(({ error }) => error)).toEqual([]);
+      for (const [number, task] of waiting.entries()) {
+        expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
+      }
+      const shuffled = numbers.toSorted(() => Math.random() - 0.5);
+      await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
+      const results = await Promise.all(tasks.map((taskId) => ended(taskId, 500)));
+      expect(results.map(said)).toEqual(
+        numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
+      );
+      // Those that read the lists, of four upstreams in the file that are this one, and those that are kept for the next calls.
+      const kept = 4 + PREPARED_EACH_MAX * deployment.workers.length;
+      await until(async () => Number(await (await fetch(new URL("/sessions", classic.url))).text()) <= kept);
+      await until(async () => (await deployment.redis.keys()).filter((key) => key.endsWith(":holder")).length === 0);
+      const left = await Promise.all(
+        (await deployment.redis.keys()).filter((key) => key.includes(":gateway:calls:")).map((key) => deployment.redis.redis.hlen(key)),
+      );
+      expect(left.every((count) => count === 0)).toBe(true);
+    },
+  );
 });
 
 describe("callers of other dialects", () => {

@@ -38,6 +38,7 @@ const TOOLS = [
     _meta: { "example.com/kept": { as: "it is" } },
     outputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
   },
+  tool("pid"),
   tool("confirm"),
   tool("confirm-again", { idempotentHint: true }),
   tool("ask"),
@@ -89,6 +90,8 @@ function build(): McpServer {
     switch (params.name) {
       case "plain":
         return { ...text(said), structuredContent: { text: said }, _meta: { "example.com/result": true } };
+      case "pid":
+        return text(process.pid);
       case "confirm":
       case "confirm-again": {
         const answer = await elicit(`Really ${said}?`);
