@@ -1,0 +1,455 @@
+/** How a run ends: parked, stopped, stuck, or with what its handler came to. */
+import { getEventListeners } from "node:events";
+import { createScope, systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import type { Effects } from "./effects.ts";
+import { createHandClock } from "./hand-clock.fixture.ts";
+import { accept, form, subject } from "./replay.fixture.ts";
+import { straysOf } from "./replay/flow.ts";
+import type { JsonObject } from "./task.ts";
+
+const forever = () => new Promise<never>(() => undefined);
+
+describe("a run that is stuck", () => {
+  const HOUR = 3_600_000;
+  /** Everything that can happen now has happened. */
+  const settle = async () => {
+    for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+  };
+
+  /** A task with a step and an answered question behind it, and code that comes to neither. */
+  async function changed(
+    handler: (effects: Effects, sleep: (ms: number) => Promise<void>) => Promise<JsonObject>,
+    divergenceWaitMs: number,
+  ) {
+    const hand = createHandClock();
+    const task = subject(
+      async ({ step, ask }) => {
+        await step("one", () => 1);
+        await step("two", () => 2);
+        await ask("go", form("?"));
+        return {};
+      },
+      { divergenceWaitMs },
+    );
+    task.wire({ clock: hand.clock });
+    await task.run();
+    task.answer("go", accept(1));
+    task.deploy((effects) => handler(effects, (ms) => hand.clock.sleep(ms)));
+    return { task, hand };
+  }
+
+  /** Lets time pass from one look to the next until the run ends. Returns how long each was. */
+  async function looks({ task, hand }: Awaited<ReturnType<typeof changed>>) {
+    let end: Awaited<ReturnType<typeof task.run>> | undefined;
+    void task.run().then((found) => (end = found));
+    const lookedMs: number[] = [];
+    for (await settle(); !end && lookedMs.length < 50; await settle()) {
+      const [nextMs = 0] = hand.sleeping();
+      lookedMs.push(nextMs);
+      await hand.pass(nextMs);
+    }
+    return { end, lookedMs };
+  }
+
+  test.each([
+    [0, []],
+    [1, [10]],
+    [10, [10]],
+    [11, [10, 20]],
+    [30, [10, 20]],
+    [31, [10, 20, 40]],
+    [4_270, [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000, 1_000]],
+  ])("with a patience of %d ms looks again after %j ms, and has then diverged", async (divergenceWaitMs, lookedMs) => {
+    const stuck = await looks(await changed(async ({ step }) => ({ ...((await step("new", () => 1)) as object) }), divergenceWaitMs));
+    expect(stuck.lookedMs).toStrictEqual(lookedMs);
+    expect(stuck.end).toMatchObject({
+      type: "diverged",
+      error: {
+        message: "replay diverged in tool subject: recorded step:one, step:two, ask:go (not called again), found new step:new",
+        data: { recorded: "step:one, step:two, ask:go (not called again)", found: "new step:new" },
+      },
+      patches: [],
+    });
+  });
+
+  test.each([
+    [2.5, [10, 20]],
+    [2.6, [10, 20, 40]],
+  ])(
+    "has twelve times the patience of %d ms once anything was called behind an await of something outside ctx",
+    async (waitMs, lookedMs) => {
+      const outside = async ({ uuid, step }: Effects, sleep: (ms: number) => Promise<void>) => {
+        void step("new", () => 1);
+        await sleep(0);
+        uuid();
+        return await forever();
+      };
+      const stuck = await changed(outside, waitMs);
+      expect((await looks(stuck)).lookedMs.filter((ms) => ms > 0)).toStrictEqual(lookedMs);
+    },
+  );
+
+  test("has its patience anew when it has come further meanwhile", async () => {
+    const later = async ({ step }: Effects, sleep: (ms: number) => Promise<void>) => {
+      void step("new", () => 1);
+      await sleep(25);
+      await step("one", () => 1);
+      return await forever();
+    };
+    // It has called the step when it looks after 30 ms, and counts from there: 310 ms are not enough, and the next look is after 630.
+    const stuck = await changed(later, 300 / 12);
+    const { end, lookedMs } = await looks(stuck);
+    expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:two, ask:go (not called again)" } } });
+    expect(lookedMs.reduce((sum, ms) => sum + ms)).toBe(630);
+  });
+
+  test("waits without end for what was called behind an await of something outside ctx, and says so when it is stopped", async () => {
+    const late = async ({ step }: Effects) => {
+      await systemClock.idle();
+      // It waits for the run to be live, which never comes: nothing is noted of it.
+      return { ...((await step("new", () => 1)) as object) };
+    };
+    const { task, hand } = await changed(late, 1);
+    task.journal.clear();
+    task.journal.set("step:own", { digest: "", calledAt: "0o", outcome: { type: "begun" } });
+    const stop = new AbortController();
+    const end = task.run(stop.signal);
+    await settle();
+    await hand.pass(HOUR);
+    stop.abort();
+    expect(await end).toMatchObject({
+      type: "aborted",
+      diverging: { code: "REPLAY_DIVERGED", data: { recorded: "step:own (not called again)", found: "new step:new" } },
+      entries: [],
+    });
+  });
+
+  test("that has done nothing new says so when it is stopped, and hands on why", async () => {
+    let told: AbortSignal | undefined;
+    const { task } = await changed(({ signal }) => ((told = signal), forever()), 1);
+    const stop = new AbortController();
+    const end = task.run(stop.signal);
+    await settle();
+    const why = new Error("the worker ends");
+    stop.abort(why);
+    expect(await end).toMatchObject({ type: "aborted", diverging: { data: { found: "nothing new" } } });
+    expect(told?.reason).toBe(why);
+    expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
+  });
+
+  test("on work of its own alone has all the time of the run, and nobody looks", async () => {
+    const { task, hand } = await changed(async ({ step, ask, random, uuid }, sleep) => {
+      random();
+      uuid();
+      await sleep(HOUR);
+      await step("one", () => 1);
+      await step("two", () => 2);
+      await ask("go", form("?"));
+      return { done: true };
+    }, 1);
+    const end = task.run();
+    await settle();
+    expect(hand.sleeping()).toStrictEqual([HOUR]);
+    await hand.pass(HOUR);
+    expect(await end).toMatchObject({ type: "returned", result: { done: true } });
+  });
+
+  test("that has passed a recorded decision without a word is of older code, and says which", async () => {
+    const stuck = await changed(() => forever(), 10);
+    stuck.task.journal.set("patch:other-way", { digest: "", calledAt: "0", outcome: { type: "value", value: true } });
+    const { end, lookedMs } = await looks(stuck);
+    expect(lookedMs).toStrictEqual([10]);
+    expect(end).toMatchObject({ type: "diverged", error: { data: { found: "nothing new" } }, patches: ["other-way"] });
+  });
+
+  test.each<[string, (effects: Effects) => unknown, string]>([
+    ["a step", ({ step }) => step("x", () => 1), "new step:x"],
+    ["a question", ({ ask }) => ask("x", form("?")), "new ask:x"],
+    ["a sleep", ({ sleep }) => sleep("x", HOUR), "new sleep:x"],
+    ["an event", ({ event }) => event("x", { type: "event", schema: {} }), "new ask:event:x"],
+    ["a call", ({ callTool }) => callTool("x", { tool: "t", arguments: {} }), "new ask:call:x"],
+    ["the time", ({ now }) => now("x"), "new now:x"],
+    ["a restart", ({ restart }) => restart({}), "a restart"],
+    ["an error", () => Promise.reject(new Error("gone")), "the end of the handler"],
+    ["chance", ({ random, uuid }) => [random("x"), uuid("x")], "the end of the handler"],
+    ["a step by the name of a question that is open", ({ step }) => step("open", () => 1), "new step:open"],
+    ["a question that is open", ({ ask }) => ask("open", form("?")), "the end of the handler"],
+    ["an event that is open", ({ event }) => event("open", { type: "event", schema: {} }), "the end of the handler"],
+    ["a call that is open", ({ callTool }) => callTool("open", { tool: "t", arguments: {} }), "the end of the handler"],
+    ["a step that is recorded", ({ step }) => step("one", () => 1), "the end of the handler"],
+  ])("names the first thing that no record tells of: %s", async (what, call, found) => {
+    const task = subject(
+      async ({ step, ask, event, callTool }) => {
+        await Promise.all([
+          step("one", () => 1),
+          step("missing", () => 1),
+          ask("open", form("?")),
+          event("open", { type: "event", schema: {} }).answer,
+          callTool("open", { tool: "t", arguments: {} }),
+        ]);
+        return {};
+      },
+      { divergenceWaitMs: 0 },
+    );
+    await task.run();
+    task.deploy(async (effects) => {
+      const called = call(effects);
+      if (what === "an error") await called;
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "diverged", error: { data: { found } } });
+  });
+});
+
+describe("the end of a run", () => {
+  test("an aborted run ends at once and has no effects any more (R5)", async () => {
+    const stop = new AbortController();
+    const gate = Promise.withResolvers<void>();
+    let after = "nothing";
+    const task = subject(async ({ step }) => {
+      await gate.promise;
+      await step("late", () => (after = "a step ran"));
+      return {};
+    });
+    const end = task.run(stop.signal);
+    stop.abort();
+    expect(await end).toEqual({ type: "aborted", entries: [] });
+    gate.resolve();
+    await systemClock.idle();
+    await systemClock.idle();
+    expect(after).toBe("nothing");
+  });
+
+  test("a handler that throws before its first await ends the run as thrown", async () => {
+    const task = subject(() => {
+      throw new Error("at once");
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: new Error("at once") });
+  });
+
+  test("that was to stop before it began is over, without a call of the handler", async () => {
+    let called = false;
+    const task = subject(async () => {
+      called = true;
+      return {};
+    });
+    expect(await task.run(AbortSignal.abort())).toStrictEqual({ type: "aborted", entries: [] });
+    expect(called).toBe(false);
+  });
+
+  test.each<[string, (effects: Effects) => Promise<JsonObject>, string]>([
+    ["returned", async () => ({}), "ended"],
+    ["restarted", ({ restart }) => restart({}), "ended"],
+    ["parked", async ({ ask }) => ({ ...(await ask("a", form("?"))) }), "ended"],
+    ["threw", () => Promise.reject(new Error("no")), "failed"],
+  ])("(%s) tells what is still in flight why", async (type, handler, why) => {
+    let signal: AbortSignal | undefined;
+    const task = subject((effects) => {
+      ({ signal } = effects);
+      return handler(effects);
+    });
+    const stop = new AbortController();
+    expect((await task.run(stop.signal)).type).toBe(type);
+    expect(signal?.reason).toMatchObject({ name: "RunStopped", why });
+    expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
+  });
+
+  const scope = createScope();
+  /** What the worker tells of errors that nobody caught (apps/worker/stray-errors.ts). */
+  const strays = () => straysOf(scope.get());
+
+  test("is not that of a promise that was rejected and that somebody has handled after all", async () => {
+    const task = subject(async () => {
+      const promise = {};
+      strays()?.rejected(promise, new Error("lost"));
+      strays()?.handled(promise);
+      return {};
+    });
+    task.wire({ scope });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+  });
+
+  test.each<[string, (effects: Effects) => Promise<JsonObject>, string, unknown]>([
+    [
+      "a step",
+      async ({ step }) => {
+        void step("notify", () => Promise.reject(new Error("no route")));
+        await step("work", () => 1);
+        return {};
+      },
+      "nobody awaited step:notify, which failed",
+      expect.objectContaining({ message: "no route" }),
+    ],
+    [
+      "a call by a wrong name",
+      async ({ step }) => {
+        void step("no name", () => 1);
+        return {};
+      },
+      "nobody awaited step no name, which failed",
+      expect.objectContaining({ code: "INVALID_NAME" }),
+    ],
+    [
+      "a promise",
+      async () => {
+        strays()?.rejected({}, new Error("lost"));
+        return {};
+      },
+      "a promise was rejected and nobody handled it",
+      new Error("lost"),
+    ],
+    [
+      "a callback",
+      () => {
+        strays()?.threw(new Error("thrown"));
+        return forever();
+      },
+      "a callback threw",
+      new Error("thrown"),
+    ],
+  ])("is the end of a task in which %s failed unheard, by name", async (_, handler, message, cause) => {
+    const task = subject(handler);
+    task.wire({ scope });
+    const end = await task.run();
+    expect(end).toMatchObject({ type: "threw", error: { code: "UNHANDLED_REJECTION", message } });
+    expect((end as { error: Error }).error.cause).toStrictEqual(cause);
+  });
+
+  test("leaves no timer, also where it throws since nothing can be recorded", async () => {
+    const hand = createHandClock();
+    const task = subject(async ({ sleep, step }) => {
+      await Promise.all([sleep("nap", 500), step("one", () => 1)]);
+      return {};
+    });
+    task.wire({ clock: hand.clock });
+    task.loseStore(new Error("away"));
+    await expect(task.run()).rejects.toThrow("away");
+    await systemClock.idle();
+    expect(hand.sleeping()).toStrictEqual([]);
+  });
+
+  test("has what was in flight and came to its result, as arrived then, and nothing of what failed", async () => {
+    const begun = Promise.withResolvers<void>();
+    const task = subject(async ({ step }) => {
+      const stopped = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      void step("kept", async ({ signal }) => (await stopped(signal), 1));
+      void step("lost", async ({ signal }) => {
+        begun.resolve();
+        await stopped(signal);
+        throw new Error("no");
+      });
+      await begun.promise;
+      throw new Error("network");
+    });
+    const hand = createHandClock();
+    task.wire({ clock: hand.clock });
+    expect(await task.run()).toStrictEqual({
+      type: "threw",
+      error: new Error("network"),
+      entries: [
+        {
+          key: "step:kept",
+          entry: {
+            digest: "",
+            calledAt: "0",
+            outcome: { type: "value", value: 1 },
+            arrived: { atMs: hand.clock.now(), revision: 0 },
+          },
+        },
+      ],
+    });
+  });
+
+  describe("that is stopped waits five seconds", () => {
+    const passed = async (hand: ReturnType<typeof createHandClock>, end: Promise<unknown>, ms: number) => {
+      for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      await hand.pass(ms);
+      for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      return await Promise.race([end, Promise.resolve("not yet")]);
+    };
+
+    test("for work that does not heed its signal", async () => {
+      const begun = Promise.withResolvers<void>();
+      const task = subject(async ({ step }) => {
+        await step("deaf", () => (begun.resolve(), forever()));
+        return {};
+      });
+      const [hand, stop] = [createHandClock(), new AbortController()];
+      task.wire({ clock: hand.clock });
+      const end = task.run(stop.signal);
+      await begun.promise;
+      stop.abort();
+      expect(await passed(hand, end, 4_999)).toBe("not yet");
+      expect(await passed(hand, end, 1)).toStrictEqual({ type: "aborted", entries: [] });
+    });
+
+    test("for work that does not heed its signal, from then on where the handler had come to its end before", async () => {
+      const begun = Promise.withResolvers<void>();
+      const task = subject(async ({ step }) => {
+        void step("deaf", () => (begun.resolve(), forever()));
+        await begun.promise;
+        return { done: true };
+      });
+      const [hand, stop] = [createHandClock(), new AbortController()];
+      task.wire({ clock: hand.clock });
+      const end = task.run(stop.signal);
+      await begun.promise;
+      expect(await passed(hand, end, 60_000)).toBe("not yet");
+      stop.abort();
+      expect(await passed(hand, end, 4_999)).toBe("not yet");
+      expect(await passed(hand, end, 1)).toMatchObject({ type: "returned", result: { done: true } });
+    });
+
+    test.each([
+      ["comes through", "resolve", ["now:read"]],
+      ["fails", "reject", []],
+    ] as const)("for a write that is on its way: one that %s at last", async (_, how, kept) => {
+      const { task, hand, end, write, stop } = await writing();
+      stop.abort();
+      expect(await passed(hand, end, 4_999)).toBe("not yet");
+      write[how](new Error("away") as never);
+      const over = await end;
+      expect(over.type === "aborted" && over.entries.map(({ key }) => key)).toStrictEqual(kept);
+      expect(hand.sleeping()).toStrictEqual([]);
+      expect(task.journal.size).toBe(0);
+    });
+
+    test("for a write that is on its way, and no longer: what rests on it is left", async () => {
+      const { hand, end, stop } = await writing();
+      stop.abort();
+      expect(await passed(hand, end, 4_999)).toBe("not yet");
+      expect(await passed(hand, end, 1)).toStrictEqual({ type: "aborted", entries: [] });
+    });
+
+    /** A run whose first write is on its way, and which has read the time since. */
+    async function writing() {
+      const write = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      const task = subject(async ({ now, step, signal }) => {
+        // It throws when it is stopped: that comes too late to end the run, and takes nothing of what is handed in.
+        const fails = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+        await Promise.all([step("one", () => 1), begun.promise.then(() => now("read")), fails]);
+        return {};
+      });
+      const [hand, stop] = [createHandClock(), new AbortController()];
+      task.wire({ clock: hand.clock, record: () => (begun.resolve(), write.promise) });
+      const end = task.run(stop.signal);
+      await begun.promise;
+      for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      return { task, hand, stop, end, write };
+    }
+  });
+
+  test("leaves nothing to what is called behind it: no token, and no answer", async () => {
+    let effects: Effects | undefined;
+    const task = subject(async (given) => {
+      effects = given;
+      return {};
+    });
+    await task.run();
+    const late = effects?.event("late", { type: "event", schema: {} });
+    expect([late?.token, late?.url]).toStrictEqual(["", ""]);
+    expect(await Promise.race([late?.answer, systemClock.idle().then(() => "nothing")])).toBe("nothing");
+  });
+});
