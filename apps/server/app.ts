@@ -27,7 +27,7 @@ import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-res
 import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
-import { boundConnections, connectionOptions } from "./plugins/connections.ts";
+import { boundConnections, connectionOptions, letConnectionsGo } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { notBehindItself } from "./plugins/not-behind-itself.ts";
 import { inFlight } from "./plugins/in-flight.ts";
@@ -136,6 +136,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   declareCaller(server);
   declareOffered(server);
   boundConnections(server, { limits, times, log });
+  letConnectionsGo(server, life);
   securityHeaders(server);
   oneHost(server, trusted);
   const requests = inFlight(server);
@@ -208,8 +209,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const closed = server.close();
     await within(requests.none(), times.shutdownTimeoutMs);
     life.end();
-    // Handing over takes a moment; clients that do not read it in that time are cut off.
-    await within(requests.none(), HAND_OVER_MS);
+    // Handing over takes a moment, and who was handed over may come back on the same connection before it is closed. What is still there then is cut off.
+    await within(closed, HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;
     beat.stop();

@@ -1,5 +1,7 @@
+import { Agent, request } from "node:http";
 import { describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
+import { message } from "../../bench/client.ts";
 import { post, rpc } from "./client.fixture.ts";
 import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
 import { held, offered } from "./tools.fixture.ts";
@@ -196,6 +198,58 @@ describe("a front end", () => {
     held.release();
     expect((await again).result).toMatchObject({ content: [{ text: "released" }] });
     expect(logged.filter(({ message }) => message === "task created")).toHaveLength(1);
+  });
+
+  describe("whose clients keep their connections", () => {
+    /** One connection, for as long as it is kept. */
+    function keeping(url: string) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const send = (method: string, params: Readonly<Record<string, unknown>>, name = "") =>
+        new Promise<{ readonly connection: string | undefined; readonly result: Readonly<Record<string, unknown>> }>((resolve, reject) => {
+          const { headers, body } = message(method, params, name);
+          const text = body.replace('"extensions":{"io.modelcontextprotocol/tasks":{}}', '"extensions":{}');
+          const outgoing = request(url, { agent, method: "POST", headers: { ...headers, "content-length": Buffer.byteLength(text) } });
+          outgoing.on("error", reject);
+          outgoing.on("response", (incoming) => {
+            const chunks: Buffer[] = [];
+            incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+            incoming.on("end", () => {
+              const reply = Buffer.concat(chunks).toString();
+              const json = reply.startsWith("{")
+                ? reply
+                : (reply.split("\n").findLast((line) => line.startsWith("data: {")) ?? "").slice(6);
+              resolve({ connection: incoming.headers.connection, ...(JSON.parse(json) as { result: Readonly<Record<string, unknown>> }) });
+            });
+          });
+          outgoing.end(text);
+        });
+      return { send, close: () => agent.destroy() };
+    }
+
+    test("asks them to give them up from the moment on in which it begins to leave", async () => {
+      const here = await one({ times: { shutdownDelayMs: 200 } });
+      const client = keeping(here.url);
+      expect((await client.send("tools/list", {})).connection).toBe("keep-alive");
+      const closed = here.app.close();
+      expect((await client.send("tools/list", {})).connection).toBe("close");
+      await closed;
+      client.close();
+    });
+
+    test("answers those that are handed over and come back on the same connection", async () => {
+      const here = await one({ times: { shutdownTimeoutMs: 10 } });
+      const client = keeping(here.url);
+      const call = { name: "hold", arguments: {} };
+      const waiting = client.send("tools/call", call, "hold");
+      await until(() => here.logged.some(({ message: said }) => said === "task created"));
+      const closed = here.app.close();
+      const { requestState } = (await waiting).result;
+      const again = await client.send("tools/call", { ...call, requestState }, "hold");
+      expect(again).toMatchObject({ connection: "close", result: { resultType: "input_required", requestState: expect.any(String) } });
+      held.release();
+      await closed;
+      client.close();
+    });
   });
 
   test("closes at once when nothing is in flight, even if clients keep connections open", async () => {

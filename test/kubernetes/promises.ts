@@ -19,13 +19,14 @@ import type { KubernetesObject } from "./render.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-interface Probe {
+export interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: string | number };
   readonly periodSeconds?: number;
+  readonly timeoutSeconds?: number;
   readonly failureThreshold?: number;
 }
 
-interface Container {
+export interface Container {
   readonly name: string;
   readonly image: string;
   readonly args?: readonly string[];

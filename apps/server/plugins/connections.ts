@@ -12,6 +12,7 @@ import type { Socket } from "node:net";
 import type { Log } from "@parley/core";
 import { invalidRequest } from "@parley/protocol";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
+import type { Lifecycle } from "../front-end/lifecycle.ts";
 import type { Limits, Times } from "../front-end/limits.ts";
 import { DATA_HEADERS } from "./security-headers.ts";
 
@@ -104,4 +105,15 @@ const REFUSALS: Readonly<Record<string, readonly [status: number, problem: strin
 function answerOn(socket: Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null }) {
   const { _httpMessage: response } = socket;
   return response && (response.headersSent || response.req.complete) ? response : undefined;
+}
+
+/**
+ * A front end that is leaving asks with each reply that the connection be given up. Where connections are balanced and not requests, as by a Service of
+ * Kubernetes, a client would stay until the last moment, and what it sends at that moment would be lost.
+ */
+export function letConnectionsGo(server: FastifyInstance, { draining }: Pick<Lifecycle, "draining">): void {
+  server.addHook("onRequest", (_request, reply, done) => {
+    if (draining.aborted) reply.raw.setHeader("connection", "close");
+    done();
+  });
 }

@@ -31,6 +31,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
   ends.ending.addEventListener("abort", watch.wake);
+  // One that was handed over may come back on the connection that it has, which is still served.
+  if (ends.ending.aborted) watch.wake();
   void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
     timedOut = true;
     watch.wake();

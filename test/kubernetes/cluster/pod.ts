@@ -1,0 +1,206 @@
+/**
+ * A pod as a kubelet runs it, in place of a container a process on an address of its own of this machine's loopback: the arguments, environment, probes,
+ * signals, grace period and memory limit are those of the manifest.
+ *
+ *   started ─▶ startup probe ─▶ readiness and liveness probes
+ *   terminate ─▶ no endpoint any more, preStop ─▶ SIGTERM ─▶ SIGKILL once the grace period is over
+ *
+ * What ends by itself, does not start, does not live, or takes more memory than it may, is started again, and counted.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Container, PodSpec, Probe } from "../promises.ts";
+import { ROOT } from "../render.ts";
+
+export interface Pod {
+  readonly name: string;
+  readonly address: string;
+  readonly node: string;
+  /** Names the template that it was made from. */
+  readonly hash: string;
+  isReady(): boolean;
+  isTerminating(): boolean;
+  /** Resolves when it is gone. A second call changes nothing. */
+  terminate(): Promise<Termination>;
+}
+
+export interface Termination {
+  readonly pod: string;
+  readonly ms: number;
+  readonly exitCode: number | null;
+  /** It was still there when its grace period was over. */
+  readonly isKilled: boolean;
+}
+
+export interface PodOptions {
+  readonly name: string;
+  readonly address: string;
+  readonly node: string;
+  readonly hash: string;
+  readonly spec: PodSpec;
+  /** Of the image, of ConfigMaps and of Secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** File for what it logs. */
+  readonly log: string;
+  /** Its readiness changed, or it is terminating. */
+  readonly onChange: () => void;
+  readonly onRestart: (why: string) => void;
+}
+
+const LOOK_EVERY_MS = 500;
+const BACKOFF_MS = 1_000;
+const UNITS = { Ki: 1_024, Mi: 1_048_576, Gi: 1_073_741_824 } as const;
+
+export function startPod({ name, address, node, hash, spec, env, log, onChange, onRestart }: PodOptions): Pod {
+  const [container] = spec.containers;
+  if (!container) throw new Error(`${name} has no container`);
+  const limit = String(container.resources?.limits?.["memory"]);
+  const [, amount, unit] = /^(\d+)(Ki|Mi|Gi)$/.exec(limit) ?? [];
+  const memoryMax = Number(amount) * UNITS[unit as keyof typeof UNITS];
+  if (!(memoryMax > 0)) throw new Error(`${name}: the memory limit ${limit} cannot be read`);
+  const isOver = new AbortController();
+  let child = start();
+  let isReady = false;
+  let termination: Promise<Termination> | undefined;
+
+  function start(): ChildProcess {
+    const args = [...(container?.args ?? [])];
+    const started = spawn(process.execPath, ["apps/cli/main.ts", ...args], {
+      cwd: ROOT,
+      env: { PATH: process.env["PATH"], ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [started.stdout, started.stderr]) stream.on("data", (chunk: Buffer) => appendFileSync(log, chunk));
+    return started;
+  }
+
+  function setReady(now: boolean): void {
+    if (now === isReady) return;
+    isReady = now;
+    onChange();
+  }
+
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+  const isLive = () => isRunning() && !isOver.signal.aborted;
+
+  async function probe({ httpGet, timeoutSeconds = 1 }: Probe): Promise<boolean> {
+    const port = container?.ports?.find((each) => each.name === httpGet?.port)?.containerPort ?? httpGet?.port;
+    try {
+      // A kubelet names the pod's address as the host.
+      const response = await fetch(`http://${address}:${port}${httpGet?.path}`, { signal: AbortSignal.timeout(timeoutSeconds * 1_000) });
+      await response.arrayBuffer();
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Asks again and again. Resolves when it was `wanted` as often as it must be, or nobody is to be asked any more. */
+  async function until(wanted: boolean, of: Probe | undefined, onAnswer: (ok: boolean) => void = () => undefined): Promise<void> {
+    if (!of) throw new Error(`${name}: a probe is missing`);
+    const needed = wanted ? 1 : (of.failureThreshold ?? 3);
+    for (let inRow = 0; inRow < needed && isLive();) {
+      const ok = await probe(of);
+      if (!isLive()) return;
+      inRow = ok === wanted ? inRow + 1 : 0;
+      onAnswer(ok);
+      if (inRow < needed) await pause((of.periodSeconds ?? 10) * 1_000);
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: isOver.signal }).catch(() => undefined);
+  }
+
+  async function readiness(of: Probe): Promise<void> {
+    let failures = 0;
+    while (isLive()) {
+      const ok = await probe(of);
+      if (!isLive()) break;
+      failures = ok ? 0 : failures + 1;
+      if (ok) setReady(true);
+      else if (failures >= (of.failureThreshold ?? 3)) setReady(false);
+      await pause((of.periodSeconds ?? 10) * 1_000);
+    }
+    setReady(false);
+  }
+
+  async function memory(): Promise<void> {
+    while (isLive()) {
+      if (residentBytes(child.pid ?? 0) > memoryMax) return;
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  /** One life of its process. Returns why it has to begin anew. */
+  async function live({ startupProbe, readinessProbe, livenessProbe }: Container): Promise<string> {
+    const ended = once(child, "exit").then(() => `ended with ${child.exitCode ?? child.signalCode}`);
+    const patience = (startupProbe?.periodSeconds ?? 10) * (startupProbe?.failureThreshold ?? 3) * 1_000;
+    const late = pause(patience).then(() => "late" as const);
+    const started = await Promise.race([until(true, startupProbe), ended, late]);
+    if (started !== undefined) return started === "late" ? "did not start in time" : started;
+    if (!readinessProbe) throw new Error(`${name}: a probe is missing`);
+    void readiness(readinessProbe);
+    return await Promise.race([
+      ended,
+      until(false, livenessProbe).then(() => "did not live"),
+      memory().then(() => `took more than ${limit}`),
+    ]);
+  }
+
+  async function run(): Promise<void> {
+    for (;;) {
+      const why = await live(container!);
+      if (isOver.signal.aborted) return;
+      child.kill("SIGKILL");
+      onRestart(`${name} ${why}`);
+      await pause(BACKOFF_MS);
+      if (isOver.signal.aborted) return;
+      child = start();
+    }
+  }
+
+  async function end(): Promise<Termination> {
+    const beganMs = performance.now();
+    isOver.abort();
+    onChange();
+    const graceMs = (spec.terminationGracePeriodSeconds ?? 30) * 1_000;
+    await sleep((container?.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1_000);
+    let isKilled = false;
+    if (isRunning()) {
+      const exit = once(child, "exit");
+      child.kill("SIGTERM");
+      const late = new AbortController();
+      const left = graceMs - (performance.now() - beganMs);
+      const over = sleep(left, "over" as const, { signal: late.signal }).catch(() => undefined);
+      if ((await Promise.race([exit, over])) === "over") {
+        isKilled = true;
+        child.kill("SIGKILL");
+        await exit;
+      }
+      late.abort();
+    }
+    return { pod: name, ms: Math.round(performance.now() - beganMs), exitCode: child.exitCode, isKilled };
+  }
+
+  void run();
+  return {
+    name,
+    address,
+    node,
+    hash,
+    isReady: () => isReady && !isOver.signal.aborted,
+    isTerminating: () => isOver.signal.aborted,
+    terminate: () => (termination ??= end()),
+  };
+}
+
+function residentBytes(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * 4_096;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,21 @@
+/** Of the image after it: whoever is asked from now on is asked by whom, too. Tasks that wait keep to the old way. */
+import { defineTool } from "@parley/sdk";
+import { z } from "zod";
+import { toil as same } from "./first.ts";
+
+const SURE = z.object({ sure: z.boolean() });
+const BY = z.object({ by: z.string() });
+
+export const toil = same;
+
+export const approve = defineTool({
+  name: "approve",
+  input: z.object({ what: z.string() }),
+  async run({ what }, ctx) {
+    const isNew = ctx.patched("by");
+    const { sure } = await ctx.elicit("sure", { message: `Sure of ${what}?`, schema: SURE });
+    if (!isNew) return `${what}: ${sure}`;
+    const { by } = await ctx.elicit("by", { message: "Who says so?", schema: BY });
+    return `${what}: ${sure}, says ${by}`;
+  },
+});
