@@ -1,8 +1,8 @@
 /**
- * npm run test:cluster -- [--only STAGE,…] [--waiting N] [--toil N] [--report FILE]
+ * npm run test:cluster -- [--only STAGE,…] [--redis sentinel|always] [--waiting N] [--toil N] [--report FILE]
  *
  * A cluster without a cluster: deploy/kubernetes/base as pods that are processes, wired as the manifests say (pod.ts, cluster.ts), on a Redis with
- * Sentinel, while clients keep working.
+ * Sentinel or a single one, while clients keep working.
  *
  *   roll     `kubectl rollout restart` of front ends and workers
  *   drain    a third of everything is evicted, node by node
@@ -22,7 +22,7 @@ import { pollUntil } from "../../../bench/lifecycle.ts";
 import { inParallel } from "../../../bench/measure.ts";
 import { startLoad } from "../../support/steady-load.ts";
 import { until } from "../../support/until.ts";
-import { startSentinel } from "../../topologies/sentinel.ts";
+import { startTopology } from "../../topologies/topologies.ts";
 import { baseFromFiles, KUSTOMIZE, objectsInFiles, parseObjects } from "../render.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
 
@@ -30,7 +30,8 @@ const { values } = parseArgs({
   options: {
     only: { type: "string" },
     waiting: { type: "string", default: "10000" },
-    toil: { type: "string", default: "270" },
+    redis: { type: "string", default: "sentinel" },
+    toil: { type: "string", default: "400" },
     report: { type: "string" },
   },
 });
@@ -45,12 +46,13 @@ const PATIENCE = { timeoutMs: 300_000, everyMs: 250 };
 const directory = mkdtempSync(join(tmpdir(), "parley-cluster-"));
 const toilFile = join(directory, "toil");
 writeFileSync(toilFile, "");
-const redis = await startSentinel(join(directory, "redis"));
+const hasSentinel = values.redis === "sentinel";
+const redis = await startTopology(hasSentinel ? "sentinel" : "always", join(directory, "redis"), "parley:");
 const tools = (file: string) =>
   `@parley/gallery,${join(import.meta.dirname, "../../e2e/tools/hold.ts")},${join(import.meta.dirname, "tools", file)}`;
 const image = (file: string) => ({ ...imageEnvironment(), PARLEY_TOOLS: tools(file), PARLEY_GALLERY_DIR: directory, TOIL_FILE: toilFile });
 const cluster: Cluster = await startCluster({
-  objects: withSentinel(),
+  objects: hasSentinel ? withSentinel() : baseFromFiles(),
   secrets: { "parley-redis": { url: redis.url } },
   images: { first: image("first.ts"), second: image("second.ts") },
   directory,
@@ -90,7 +92,7 @@ try {
   if (failed === 0) rmSync(directory, { recursive: true });
   else process.stderr.write(`logs of the pods: ${directory}\n`);
 }
-if (values.report !== undefined) writeFileSync(values.report, JSON.stringify({ passed, failed }));
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
 process.stdout.write(`${lines.join("\n")}\n${passed} passed, ${failed} failed\n`);
 process.exit(failed === 0 ? 0 : 1);
 
