@@ -78,6 +78,11 @@ describe("a module", () => {
     const { module, log } = counted();
     await module.stop();
     expect(log).toStrictEqual([]);
+    // It is not counted against those who start it later.
+    await module.start();
+    await module.start();
+    await module.stop();
+    expect([module.use(), log]).toStrictEqual([{ n: 1 }, ["start"]]);
   });
 
   test("whose start fails while it is started anew keeps what the other start gave", async () => {

@@ -56,7 +56,7 @@ export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Mod
       }
     },
     async stop() {
-      users -= 1;
+      users = Math.max(0, users - 1);
       if (users > 0 || !running) return;
       const { value } = running;
       running = undefined;

@@ -204,6 +204,13 @@ describe("a token", () => {
     ]);
   });
 
+  test("is renewed at once where there is no other process to claim it from", async () => {
+    const { worker, wanted, seen, passedMs } = deployed();
+    const { claims: _, ...alone } = worker();
+    expect(await freshToken(alone, wanted)).toBe("new 1");
+    expect([seen, passedMs()]).toStrictEqual([["r1"], 0]);
+  });
+
   test("is waited for in looks a tenth of a second apart, for twenty seconds", async () => {
     const { worker, wanted, claims, passedMs } = deployed({ expiresAtMs: NOW_MS });
     await claims.take("refresh 0-task calendar", "a worker that hangs", 60_000);

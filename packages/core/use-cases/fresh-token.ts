@@ -63,7 +63,8 @@ async function refreshInTurn(services: Services, wanted: FreshToken, stale: Gran
   const name = `refresh ${wanted.taskId} ${wanted.key}`;
   const holder = ids.uuid();
   const untilMs = clock.now() + PATIENCE_MS;
-  while ((await claims?.take(name, holder, CLAIM_MS)) !== true) {
+  // Without claims there is no other process.
+  while (claims && !(await claims.take(name, holder, CLAIM_MS))) {
     const { tokens } = await deposited(services, wanted);
     if (tokens.accessToken !== stale.accessToken) return tokens;
     if (clock.now() >= untilMs) throw new ParleyError("PROVIDER_UNAVAILABLE", "another worker has been refreshing the token for too long");

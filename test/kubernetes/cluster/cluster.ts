@@ -34,7 +34,6 @@ export interface Cluster {
   pods(component: Component): readonly Pod[];
   /** As `kubectl set image`, for both Deployments; with the same tag, as `kubectl rollout restart`. Resolves when it is rolled out. */
   rollOut(tag: string): Promise<void>;
-  scale(component: Component, replicas: number): void;
   /** As `kubectl drain`: nothing new comes there, and its pods are evicted as their budgets allow. */
   drain(node: string): Promise<void>;
   /** Begins to look at the metric of that ScaledObject, so many times faster than it says. */
@@ -171,7 +170,6 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
       standing,
       reconcile,
       setReplicas: (count: number) => void (replicas = count),
-      replicas: () => replicas,
       rollOut: (tag: string) => void (template = templateOf(tag)),
       isSteady: () =>
         pods.size === replicas && standing().length === replicas && standing().every((pod) => pod.isReady() && pod.hash === template.hash),
@@ -256,7 +254,6 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
       for (const { rollOut } of each) rollOut(tag);
       await steady();
     },
-    scale: (component, replicas) => deployments[component].setReplicas(replicas),
     async drain(node) {
       cordoned.add(node);
       for (const { standing, evict } of each) {

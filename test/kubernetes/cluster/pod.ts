@@ -49,6 +49,10 @@ export interface PodOptions {
   readonly onRestart: (why: string) => void;
 }
 
+/** A run that is broken off takes its processes along. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
 const LOOK_EVERY_MS = 500;
 const BACKOFF_MS = 1_000;
 const UNITS = { Ki: 1_024, Mi: 1_048_576, Gi: 1_073_741_824 } as const;
@@ -72,6 +76,8 @@ export function startPod({ name, address, node, hash, spec, env, log, onChange, 
       env: { PATH: process.env["PATH"], ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    running.add(started);
+    started.once("close", () => running.delete(started));
     for (const stream of [started.stdout, started.stderr]) stream.on("data", (chunk: Buffer) => appendFileSync(log, chunk));
     return started;
   }
@@ -82,8 +88,9 @@ export function startPod({ name, address, node, hash, spec, env, log, onChange, 
     onChange();
   }
 
-  const isRunning = () => child.exitCode === null && child.signalCode === null;
-  const isLive = () => isRunning() && !isOver.signal.aborted;
+  const runs = (process: ChildProcess) => process.exitCode === null && process.signalCode === null;
+  /** Whether it is still to be asked. */
+  const isAlive = (process: ChildProcess) => runs(process) && !isOver.signal.aborted;
 
   async function probe({ httpGet, timeoutSeconds = 1 }: Probe): Promise<boolean> {
     const port = container?.ports?.find((each) => each.name === httpGet?.port)?.containerPort ?? httpGet?.port;
@@ -97,64 +104,52 @@ export function startPod({ name, address, node, hash, spec, env, log, onChange, 
     }
   }
 
-  /** Asks again and again. Resolves when it was `wanted` as often as it must be, or nobody is to be asked any more. */
-  async function until(wanted: boolean, of: Probe | undefined, onAnswer: (ok: boolean) => void = () => undefined): Promise<void> {
-    if (!of) throw new Error(`${name}: a probe is missing`);
-    const needed = wanted ? 1 : (of.failureThreshold ?? 3);
-    for (let inRow = 0; inRow < needed && isLive();) {
-      const ok = await probe(of);
-      if (!isLive()) return;
-      inRow = ok === wanted ? inRow + 1 : 0;
-      onAnswer(ok);
-      if (inRow < needed) await pause((of.periodSeconds ?? 10) * 1_000);
-    }
-  }
-
   async function pause(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: isOver.signal }).catch(() => undefined);
   }
 
-  async function readiness(of: Probe): Promise<void> {
-    let failures = 0;
-    while (isLive()) {
-      const ok = await probe(of);
-      if (!isLive()) break;
-      failures = ok ? 0 : failures + 1;
-      if (ok) setReady(true);
-      else if (failures >= (of.failureThreshold ?? 3)) setReady(false);
+  /** Asks for as long as it is alive, or until `onAnswer` has heard enough: it is told how often in a row it was refused. */
+  async function ask(process: ChildProcess, of: Probe, onAnswer: (refusals: number) => boolean): Promise<void> {
+    let refusals = 0;
+    while (isAlive(process)) {
+      refusals = (await probe(of)) ? 0 : refusals + 1;
+      if (!isAlive(process) || onAnswer(refusals)) return;
       await pause((of.periodSeconds ?? 10) * 1_000);
     }
-    setReady(false);
   }
 
-  async function memory(): Promise<void> {
-    while (isLive()) {
-      if (residentBytes(child.pid ?? 0) > memoryMax) return;
-      await pause(LOOK_EVERY_MS);
-    }
+  async function memory(process: ChildProcess): Promise<void> {
+    while (isAlive(process) && residentBytes(process.pid ?? 0) <= memoryMax) await pause(LOOK_EVERY_MS);
   }
 
   /** One life of its process. Returns why it has to begin anew. */
-  async function live({ startupProbe, readinessProbe, livenessProbe }: Container): Promise<string> {
-    const ended = once(child, "exit").then(() => `ended with ${child.exitCode ?? child.signalCode}`);
-    const patience = (startupProbe?.periodSeconds ?? 10) * (startupProbe?.failureThreshold ?? 3) * 1_000;
-    const late = pause(patience).then(() => "late" as const);
-    const started = await Promise.race([until(true, startupProbe), ended, late]);
-    if (started !== undefined) return started === "late" ? "did not start in time" : started;
-    if (!readinessProbe) throw new Error(`${name}: a probe is missing`);
-    void readiness(readinessProbe);
+  async function live(process: ChildProcess, { startupProbe, readinessProbe, livenessProbe }: Container): Promise<string> {
+    if (!startupProbe || !readinessProbe || !livenessProbe) throw new Error(`${name}: a probe is missing`);
+    const ended = once(process, "exit").then(() => `ended with ${process.exitCode ?? process.signalCode}`);
+    const most = ({ failureThreshold = 3 }: Probe) => failureThreshold;
+    let isLate = false;
+    const started = ask(process, startupProbe, (refusals) => refusals === 0 || (isLate = refusals >= most(startupProbe)));
+    const early = await Promise.race([ended, started]);
+    if (early !== undefined) return early;
+    if (isLate) return "did not start in time";
+    void ask(process, readinessProbe, (refusals) => {
+      if (refusals === 0) setReady(true);
+      else if (refusals >= most(readinessProbe)) setReady(false);
+      return false;
+    });
     return await Promise.race([
       ended,
-      until(false, livenessProbe).then(() => "did not live"),
-      memory().then(() => `took more than ${limit}`),
+      ask(process, livenessProbe, (refusals) => refusals >= most(livenessProbe)).then(() => "did not live"),
+      memory(process).then(() => `took more than ${limit}`),
     ]);
   }
 
   async function run(): Promise<void> {
     for (;;) {
-      const why = await live(container!);
+      const why = await live(child, container!);
       if (isOver.signal.aborted) return;
       child.kill("SIGKILL");
+      setReady(false);
       onRestart(`${name} ${why}`);
       await pause(BACKOFF_MS);
       if (isOver.signal.aborted) return;
@@ -169,7 +164,7 @@ export function startPod({ name, address, node, hash, spec, env, log, onChange, 
     const graceMs = (spec.terminationGracePeriodSeconds ?? 30) * 1_000;
     await sleep((container?.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1_000);
     let isKilled = false;
-    if (isRunning()) {
+    if (runs(child)) {
       const exit = once(child, "exit");
       child.kill("SIGTERM");
       const late = new AbortController();
