@@ -21,6 +21,19 @@ export interface RunningJobs {
   stop(): Promise<void>;
 }
 
+/** What a container's `env` comes to. */
+export function environmentOf(
+  env: PodSpec["containers"][number]["env"] = [],
+  secretValue: (secret: string, key: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(
+    env.map(({ name, value, valueFrom }) => {
+      const { name: secret = "", key = "" } = valueFrom?.secretKeyRef ?? {};
+      return [name, value ?? secretValue(secret, key)];
+    }),
+  );
+}
+
 export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
   const started = new Set<string>();
   const logs = new Map<string, string>();
@@ -43,7 +56,7 @@ export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
     const [container] = spec.template.spec.containers;
     const child = spawn(process.execPath, [join(root, "apps/cli/main.ts"), ...(container?.args ?? [])], {
       cwd: root,
-      env: { PATH: process.env["PATH"], ...environmentOf(container?.env ?? [], namespace) },
+      env: { PATH: process.env["PATH"], ...environmentOf(container?.env, (secret, key) => secretValue(namespace, secret, key)) },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";
@@ -58,15 +71,6 @@ export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
     const patch = ["patch", "job", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", JSON.stringify({ status })];
     const { status: code, problems } = kubectl(patch);
     if (code !== 0) throw new Error(`the Job ${name} cannot end: ${problems}`);
-  }
-
-  function environmentOf(env: NonNullable<PodSpec["containers"][number]["env"]>, namespace: string): Record<string, string> {
-    return Object.fromEntries(
-      env.map(({ name, value, valueFrom }) => {
-        const { name: secret = "", key = "" } = valueFrom?.secretKeyRef ?? {};
-        return [name, value ?? secretValue(namespace, secret, key)];
-      }),
-    );
   }
 
   function secretValue(namespace: string, name: string, key: string): string {

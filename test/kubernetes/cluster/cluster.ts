@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { environmentOf } from "../jobs.ts";
 import type { PodSpec } from "../promises.ts";
 import type { KubernetesObject } from "../render.ts";
 import { type Pod, startPod, type Termination } from "./pod.ts";
@@ -88,19 +89,17 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
     return found["data"] as Record<string, string>;
   }
 
-  function environmentOf({ containers: [container] }: PodSpec, tag: string, address: string): Record<string, string> {
-    const own = (container?.env ?? []).map(({ name, value, valueFrom }) => {
-      const { name: secret = "", key = "" } = valueFrom?.secretKeyRef ?? {};
-      const found = value ?? secrets[secret]?.[key];
-      if (found === undefined) throw new Error(`there is no key ${key} in Secret ${secret}`);
-      return [name, found] as const;
-    });
+  function secretValue(secret: string, key: string): string {
+    const found = secrets[secret]?.[key];
+    if (found === undefined) throw new Error(`there is no key ${key} in Secret ${secret}`);
+    return found;
+  }
+
+  function podEnvironment({ containers: [container] }: PodSpec, tag: string, address: string): Record<string, string> {
     const maps = (container?.envFrom ?? []).map(({ configMapRef }) => configMap(configMapRef?.name ?? ""));
     // The image listens on all addresses, which are the pod's there; here they are everybody's.
-    return Object.assign({}, images[tag], ...maps, Object.fromEntries(own), {
-      PARLEY_HOST: address,
-      PARLEY_METRICS_HOST: address,
-    }) as Record<string, string>;
+    const addresses = { PARLEY_HOST: address, PARLEY_METRICS_HOST: address };
+    return Object.assign({}, images[tag], ...maps, environmentOf(container?.env, secretValue), addresses) as Record<string, string>;
   }
 
   function createDeployment(component: Component) {
@@ -132,7 +131,7 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
           node,
           hash: template.hash,
           spec: spec.template.spec,
-          env: environmentOf(spec.template.spec, template.tag, address),
+          env: podEnvironment(spec.template.spec, template.tag, address),
           log: join(directory, `${podName}.log`),
           onChange: endpointsChanged,
           onRestart: (why) => restarts.push(why),
@@ -189,13 +188,22 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
 
   // ── the Service ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  const targetPort = 3_000;
+  const portOf = (component: Component, name: string) => {
+    const { template } = specOf<DeploymentSpec>("Deployment", `parley-${component}`);
+    const found = template.spec.containers[0]?.ports?.find((port) => port.name === name)?.containerPort;
+    if (found === undefined) throw new Error(`parley-${component} has no port ${name}`);
+    return found;
+  };
+  const targetOf = (name: string) =>
+    specOf<{ ports: readonly { readonly targetPort: string }[] }>("Service", name).ports[0]?.targetPort ?? "";
+  const targetPort = portOf("server", targetOf("parley"));
+  const operatorPort = portOf("worker", targetOf("parley-operator"));
   /** What the nodes know. */
   const endpoints = new Set<Pod>();
   const sockets = new Set<Socket>();
 
   function endpointsChanged(): void {
-    for (const pod of deployments?.server.standing() ?? []) if (pod.isReady() !== endpoints.has(pod)) later(pod);
+    for (const pod of deployments.server.standing()) if (pod.isReady() !== endpoints.has(pod)) later(pod);
     for (const pod of endpoints) if (!pod.isReady()) later(pod);
   }
 
@@ -237,7 +245,7 @@ export async function startCluster({ objects, secrets, images, directory }: Clus
     const ready = each.flatMap(({ standing }) => standing()).filter((pod) => pod.isReady());
     const pod = ready[Math.floor(Math.random() * ready.length)];
     if (!pod) throw new Error("nobody to ask");
-    const text = await (await fetch(`http://${pod.address}:9464/metrics`)).text();
+    const text = await (await fetch(`http://${pod.address}:${operatorPort}/metrics`)).text();
     const line = text.split("\n").find((found) => found.startsWith(`${location} `));
     if (line === undefined) throw new Error(`${pod.name} has no ${location}`);
     return Number(line.slice(location.length));

@@ -37,7 +37,14 @@ const { values } = parseArgs({
 });
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
 
+for (const name of ["waiting", "toil"] as const) {
+  if (!(Number(values[name]) >= 1)) throw new Error(`--${name} ${values[name]}: must be a number of at least 1`);
+}
 const STAGES = { roll, drain, scale, failover, upgrade };
+const wanted = values.only?.split(",") ?? Object.keys(STAGES);
+for (const name of wanted)
+  if (!Object.hasOwn(STAGES, name)) throw new Error(`--only ${name}: must be among ${Object.keys(STAGES).join(", ")}`);
+if (!["sentinel", "always"].includes(values.redis)) throw new Error(`--redis ${values.redis}: must be sentinel or always`);
 /** KEDA's waiting is shortened by this, for the signal alone. */
 const FASTER = 15;
 const CONNECTIONS = 20;
@@ -61,20 +68,24 @@ const cluster: Cluster = await startCluster({
 const lines: string[] = [];
 let failed = 0;
 let passed = 0;
+let isDone = false;
 try {
   await within(60_000, cluster.steady(), "the cluster did not become ready");
   for (const [name, stage] of Object.entries(STAGES)) {
-    if (values.only !== undefined && !values.only.split(",").includes(name)) continue;
+    if (!wanted.includes(name)) continue;
     process.stderr.write(`${new Date().toTimeString().slice(0, 8)}  ${name} …\n`);
-    const before = cluster.restarts.length;
+    const [restartsBefore, endsBefore] = [cluster.restarts.length, cluster.terminations.length];
     const beganMs = performance.now();
     const { said, problems } = await within(900_000, stage(), `${name} did not end`).catch((error: unknown) => ({
       said: "",
       problems: [String(error)],
     }));
     problems.push(
-      ...cluster.restarts.slice(before),
-      ...cluster.terminations.filter(({ isKilled }) => isKilled).map(({ pod }) => `${pod} was killed`),
+      ...cluster.restarts.slice(restartsBefore),
+      ...cluster.terminations
+        .slice(endsBefore)
+        .filter(({ isKilled }) => isKilled)
+        .map(({ pod }) => `${pod} was killed`),
     );
     lines.push(
       `${name.padEnd(9)} ${Math.round((performance.now() - beganMs) / 1_000)} s; ${said}`,
@@ -83,13 +94,14 @@ try {
     if (problems.length > 0) failed += 1;
     else passed += 1;
   }
+  isDone = true;
   const stops = cluster.terminations.map(({ ms }) => ms).toSorted((one, other) => one - other);
   if (stops.length > 0)
     lines.push(`${stops.length} pods were terminated, the slowest within ${((stops.at(-1) ?? 0) / 1_000).toFixed(1)} s`);
 } finally {
   await cluster.close();
   await redis.close();
-  if (failed === 0) rmSync(directory, { recursive: true });
+  if (isDone && failed === 0) rmSync(directory, { recursive: true });
   else process.stderr.write(`logs of the pods: ${directory}\n`);
 }
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
@@ -109,13 +121,8 @@ async function roll(): Promise<Told> {
 
 async function drain(): Promise<Told> {
   return await underLoad(async () => {
-    for (const node of new Set(
-      cluster
-        .pods("worker")
-        .concat(cluster.pods("server"))
-        .map((pod) => pod.node),
-    ))
-      await cluster.drain(node);
+    const pods = [...cluster.pods("worker"), ...cluster.pods("server")];
+    for (const node of new Set(pods.map((pod) => pod.node))) await cluster.drain(node);
   });
 }
 
@@ -126,8 +133,10 @@ async function scale(): Promise<Told> {
   let most = 0;
   const told = await underLoad(async (client) => {
     const tasks: string[] = [];
+    let number = 0;
     await inParallel(CONNECTIONS, count, async () => {
-      tasks.push((await client.call("toil", { number: tasks.length })).taskId);
+      number += 1;
+      tasks.push((await client.call("toil", { number })).taskId);
     });
     cluster.autoscale(scaled, FASTER);
     const watching = setInterval(() => (most = Math.max(most, cluster.pods("worker").filter((pod) => pod.isReady()).length)), 100);
@@ -136,9 +145,10 @@ async function scale(): Promise<Told> {
     clearInterval(watching);
     await cluster.steady();
   });
-  const done = readFileSync(toilFile, "utf8").trim().split("\n").length;
+  const done = readFileSync(toilFile, "utf8").trim().split("\n");
   if (most < 8) told.problems.push(`${most} workers at most, for ${count} runs`);
-  if (done !== count) told.problems.push(`${count} steps were done ${done} times`);
+  if (done.length !== count || new Set(done).size !== count)
+    told.problems.push(`of ${count} steps ${new Set(done).size} were done, ${done.length} times in all`);
   return { ...told, said: `2 → ${most} → ${cluster.pods("worker").length} workers for ${count} runs of 15 s; ${told.said}` };
 }
 
@@ -151,22 +161,25 @@ async function upgrade(): Promise<Told> {
   let answered = 0;
   const wrong: string[] = [];
   const told = await underLoad(async (client) => {
-    const tasks: string[] = [];
+    const tasks = new Map<string, string>();
+    let number = 0;
     await inParallel(CONNECTIONS, count, async () => {
-      tasks.push((await client.call("approve", { what: `number ${tasks.length}` })).taskId);
+      number += 1;
+      const what = `number ${number}`;
+      tasks.set((await client.call("approve", { what })).taskId, what);
     });
-    for (const taskId of tasks) await pollUntil(client, taskId, "input_required");
+    for (const taskId of tasks.keys()) await pollUntil(client, taskId, "input_required");
     await cluster.rollOut("second");
-    const left = [...tasks];
+    const left = [...tasks.keys()];
     await inParallel(CONNECTIONS, count, async () => {
       const taskId = left.pop() ?? "";
       await client.answer(taskId, { sure: { action: "accept", content: { sure: true } } });
     });
-    for (const taskId of tasks) {
+    for (const [taskId, what] of tasks) {
       const { result } = await pollUntil(client, taskId, "completed");
       const text = result?.content?.[0]?.text ?? "";
-      if (/^number \d+: true$/.test(text)) answered += 1;
-      else wrong.push(`${taskId} came to "${text}"`);
+      if (text === `${what}: true`) answered += 1;
+      else wrong.push(`${what} came to "${text}"`);
     }
     const { taskId } = await client.call("approve", { what: "one of the new ones" });
     await pollUntil(client, taskId, "input_required");

@@ -1,4 +1,4 @@
-/** Of the image after it: whoever is asked from now on is asked by whom, too. Tasks that wait keep to the old way. */
+/** Of the image after an upgrade: a task that begins now also asks who says so. Tasks that already wait go the old way. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { toil as same } from "./first.ts";
