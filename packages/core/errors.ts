@@ -7,122 +7,137 @@ import { toldViolations } from "./schema-violation.ts";
 import type { Violation } from "./task.ts";
 
 export const ERRORS = {
-  TASK_NOT_FOUND: "The task is unknown, has expired, or belongs to somebody else. Call the tool again for a new one.",
+  // Calls
+  TASK_NOT_FOUND: "The task is unknown, has expired, or belongs to another caller. Call the tool again for a new task.",
+  TOOL_NOT_FOUND: "No tool with that name is served. tools/list names the tools that are.",
   VERSION_NOT_FOUND:
-    "The task was made with a version of its tool that no worker serves any more. Serve that version until its tasks have ended, or set PARLEY_MISSING_VERSION=newest. Call the tool again for a new task.",
-  TOOL_NOT_FOUND: "No tool of that name is served. tools/list names those that are.",
-  PROMPT_NOT_FOUND: "No prompt of that name is served. prompts/list names those that are.",
-  RESOURCE_NOT_FOUND: "No resource or template fits that uri. resources/list and resources/templates/list name those that are served.",
-  INVALID_ARGUMENTS: "The arguments do not fit the schema; `violations` says where. Nothing was started.",
-  INVALID_ANSWER: "The answer does not fit what was asked; `violations` says where. The question is still open: answer again.",
-  NOT_PERMITTED:
-    "That is somebody else's to do: a question that is put to other people stays open for them, and only its owner cancels a task. tasks/get shows the questions that you may answer.",
-  INVALID_CURSOR: "The cursor is not one that this server gave out. Start again without a cursor.",
+    "No worker serves the version of the tool that the task was created with. Serve that version until its tasks have ended, or set PARLEY_MISSING_VERSION=newest. Call the tool again for a new task.",
+  PROMPT_NOT_FOUND: "No prompt with that name is served. prompts/list names the prompts that are.",
+  RESOURCE_NOT_FOUND: "No resource or template matches that uri. resources/list and resources/templates/list name those that are served.",
+  INVALID_ARGUMENTS: "The arguments do not match the schema; `violations` says where. Nothing was started.",
+  INVALID_CURSOR: "This server did not issue that cursor. Start again without a cursor.",
   CAPABILITY_REQUIRED:
-    "The client did not declare what `requiredCapabilities` names. Turn it on in the client's settings, or use a client that has it.",
+    "The client did not declare the capabilities in `requiredCapabilities`. Enable them in the client's settings, or use a client that has them.",
+  TASK_REQUIRED: "The tool runs only as a task: call it with `task` in the params, from a client that speaks tasks.",
+  TASK_UNSUPPORTED: "The tool does not run as a task: call it without `task` in the params.",
   REQUEST_STATE_INVALID:
     "requestState was changed, has expired, was used before, or belongs to another request. Call again without requestState and without inputResponses: a new call may ask something else.",
+  IDEMPOTENCY_KEY_REUSED:
+    "The idempotency key was used before, for another tool or with other arguments. Nothing was started: send a new key with a new call.",
   CALL_TIMEOUT:
     "The call took longer than the server waits for a client without tasks. Declare the tasks extension, or raise PARLEY_CALL_TIMEOUT.",
-  TOO_MANY_ANSWERS: "More answers in one request than the server takes. Send them in several requests.",
-  INVALID_ASK: "The tool asks something that MCP does not allow, see `violations`: fix the tool's schema, or use url mode for secrets.",
-  INVALID_NAME: "Names of asks and steps are 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
-  INVALID_LIMIT:
-    "The tool cannot say whose limit a call counts for: `limit.per` must give a text of at most 256 characters, such as an id among the arguments.",
-  INVALID_OUTPUT: "The tool returned what its own output schema does not allow: fix the tool or its schema.",
+  TOO_LARGE: "A value is larger than the limit in the message. Store large data elsewhere and pass a reference.",
+
+  // Answers
+  INVALID_ANSWER: "The answer does not match what was asked; `violations` says where. The question is still open: answer again.",
+  NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open questions.",
+  NOT_PERMITTED:
+    "The caller may not do this: only the people who are asked may answer a question, and only the owner of a task may follow or cancel it. tasks/get shows the questions that you may answer.",
+  TASK_FINISHED: "The task has ended and cannot change. tasks/result returns how it ended.",
+  TOO_MANY_ANSWERS: "The request has more answers than the server accepts in one request. Send them in several requests.",
+
+  // The code of tools
+  INVALID_ASK:
+    "The tool asks a question that is not allowed; `violations` says why. Fix its schema; for a secret, use ctx.secret or a url.",
+  INVALID_NAME: "Names of asks and steps have 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
+  INVALID_LIMIT: "`limit.per` of the tool must return a string of at most 256 characters, such as an id from the arguments.",
+  INVALID_OUTPUT: "The tool returned a value that does not match its own output schema. Fix the tool or its schema.",
   NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
   REPLAY_DIVERGED:
-    "The tool's code no longer does what its journal recorded. See docs/changing-tools.md for changing tools under waiting tasks.",
+    "The tool's code no longer does what its journal recorded. docs/changing-tools.md explains how to change a tool while tasks wait.",
   AMBIGUOUS_EFFECT:
-    "Two calls of one name were made behind an await of something outside ctx, so a replay could not tell which is which. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. A helper that awaits something else before its first effect needs the same, even in a plain loop.",
-  UNHANDLED_REJECTION:
-    "A promise of the tool was rejected and nobody handled it, or it threw in a callback. Await every promise that can fail.",
+    "Two calls with the same name were made after an await of something outside ctx, so a replay could not tell them apart. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. This also applies to a helper that awaits something else before its first effect, even in a plain loop.",
+  UNHANDLED_REJECTION: "A promise of the tool was rejected and not handled, or a callback threw. Await every promise that can fail.",
   MISPLACED_EFFECT:
-    "ctx was used inside a step, or by a handler that it does not belong to. Use it in its own handler only, outside of steps.",
+    "ctx was used inside a step, or by a handler that it does not belong to. Use it only in its own handler, outside steps.",
   CHILD_REFUSED:
-    "The tool may not call another tool here: tools call each other too deep, or too many of their tasks are unfinished at once; the message says which. Wait for some of them first, or do the work in steps.",
-  JOURNAL_FULL: "The task has recorded as much as a task may. Keep large data elsewhere, and let long loops begin anew with ctx.restart.",
+    "The tool cannot call another tool here: the calls are nested too deep, or too many of their tasks are unfinished; the message says which. Wait for some of them first, or do the work in steps.",
+  JOURNAL_FULL: "The task has recorded as much as a task may. Keep large data elsewhere, and start long loops over with ctx.restart.",
   POISONED:
-    "The worker died under this task several times without any progress, so it is not tried again. Look for what exits, blocks or exhausts the process.",
+    "Workers died under this task several times without progress, so it is not tried again. Look for code that exits, blocks or exhausts the process.",
   RUN_TIMEOUT: "The tool worked longer than its runTimeout without asking or ending. Raise it, or split the work into steps.",
-  STEP_FAILED: "A step failed on every try; the message is the last try's.",
-  STEP_TIMEOUT: "One try of a step took longer than its timeout.",
-  ASK_TIMEOUT: "Nobody answered in time and the ask's policy is `fail`.",
-  IDEMPOTENCY_KEY_REUSED:
-    "A task was created with that idempotency key before, by a call of another tool or with other arguments. Nothing was started: send a new key with a new call.",
-  TOO_LARGE: "A stored value is larger than the limit that the message names. Store large data elsewhere and keep a reference.",
-  TASK_FINISHED: "The task has ended and never changes again. tasks/result has what became of it.",
-  TASK_REQUIRED: "The tool runs as a task only: call it with `task` in the params, from a client that speaks tasks.",
-  TASK_UNSUPPORTED: "The tool does not run as a task: call it without `task` in the params.",
-  CONTENT_KEY_MISSING:
-    "What was said in the task is sealed with a key that this server cannot get. The task waits unharmed: try again when its operator has put the key back.",
-  CONTENT_ERASED: "What was said in the task was erased for good, with its tenant's keys. Call the tool again for a new task.",
-  CONTENT_DAMAGED: "What is stored of the task is not what was sealed, so nobody can tell what was said in it. Call the tool again.",
-  EVENT_NOT_FOUND:
-    "The token is none that this server gave out, or its task is gone. Use the address as the tool handed it over, unchanged; one that was just handed over may be used once its step runs.",
-  EVENT_LATE:
-    "The event is not waited for any more: another one was accepted, its time is over, or its task has ended. Sending it again changes nothing.",
-  INVALID_EVENT:
-    "The body does not fit what the tool waits for; `violations` says where. The event is still waited for: send it again, corrected.",
-  EVENT_TOKEN_MISPLACED:
-    "The token of an event would be recorded, or shown to a client. Hand it to the other system inside a step, and return something else from there.",
-  EVENTS_UNAVAILABLE: "This worker does not know at which address events are told. Set PARLEY_PUBLIC_URL for front ends and workers alike.",
-  FILE_GONE: "The file is not there: it was uploaded for another task, or its task has ended long ago.",
-  FILES_UNAVAILABLE:
-    "This deployment keeps no files, or what keeps them does not answer: the message says which. Set PARLEY_FILES for front ends and workers alike.",
-  DEPOSIT_UNREADABLE:
-    "What was left on a page is gone, or this worker has another PARLEY_SECRET than the front end that took it: give all of them the same.",
-  OAUTH_UNAVAILABLE:
-    "This process knows no OAuth provider of that name. Set PARLEY_OAUTH for front ends and workers alike, with the same file.",
-  GRANT_REFUSED:
-    "The provider did not grant the access, or the authorization was begun elsewhere, long ago, or came back before. Open the page again.",
-  GRANT_EXPIRED:
-    "The access that a person granted has ended: the provider says so, or its token has expired and cannot be renewed. Ask for it again, by a new question.",
+  STEP_FAILED: "Every attempt at a step failed; the message is that of the last one.",
+  STEP_TIMEOUT: "One attempt at a step took longer than its timeout.",
+  ASK_TIMEOUT: "The question was not answered in time, and its onTimeout is `fail`.",
   MODULE_NOT_STARTED:
-    "A module's value is there in workers alone, while they run. Use it inside of a tool; in a test provide it first (`provide` of @parley/sdk/testing).",
-  NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open ones.",
-  TOO_MANY_SUBSCRIPTIONS: "More tasks or resources than the server follows in one stream or session. Open several.",
-  TOO_MANY_CALLS:
-    "The session, or the batch, has as many calls open as it may. Nothing was started: let one end, cancel one, or open another session.",
-  CREDENTIALS_MISSING:
-    "Send an access token of one of the authorization servers that the resource metadata names: `Authorization: Bearer …`.",
+    "A module has a value only in workers, while they run. Use it inside a tool; in a test, provide it first (`provide` of @parley/sdk/testing).",
+
+  // Stored content
+  CONTENT_KEY_MISSING:
+    "The task's content is sealed with a key that this server cannot get. The task waits unharmed: try again when the operator has restored the key.",
+  CONTENT_ERASED: "The task's content was erased for good, with the keys of its tenant. Call the tool again for a new task.",
+  CONTENT_DAMAGED: "The stored content of the task is not what was sealed, so it cannot be read. Call the tool again for a new task.",
+
+  // Events, pages and files
+  EVENT_NOT_FOUND:
+    "This server did not issue the token, or its task is gone. Use the address unchanged, as the tool passed it on; a new address works once the step that passes it on has begun.",
+  EVENT_LATE:
+    "The event is no longer expected: another one was accepted, its deadline has passed, or its task has ended. Sending it again changes nothing.",
+  INVALID_EVENT:
+    "The body does not match what the tool waits for; `violations` says where. The tool still waits for the event: correct the body and send it again.",
+  EVENT_TOKEN_MISPLACED:
+    "The token of an event would be recorded or shown to a client. Pass it to the other system inside a step, and return something else from that step.",
+  EVENTS_UNAVAILABLE: "This worker does not know the public address for events. Set PARLEY_PUBLIC_URL on front ends and workers.",
+  FILE_GONE: "The file does not exist: it was uploaded for another task, or its task ended long ago.",
+  FILES_UNAVAILABLE:
+    "This deployment has no file storage, or the storage does not respond; the message says which. Set PARLEY_FILES on front ends and workers.",
+  DEPOSIT_UNREADABLE:
+    "What was entered on a page is gone, or cannot be opened with this worker's PARLEY_SECRET. Give all processes the same secret.",
+  OAUTH_UNAVAILABLE: "This process has no OAuth provider of that name. Set PARLEY_OAUTH to the same file on front ends and workers.",
+  GRANT_REFUSED:
+    "The provider did not grant access, or the authorization was started elsewhere, started too long ago, or already used. Open the page again.",
+  GRANT_EXPIRED:
+    "The access that was granted has ended: the provider says so, or its token has expired and cannot be renewed. Ask for access again with a new question.",
+
+  // Identity
+  CREDENTIALS_MISSING: "Send an access token from one of the authorization servers in the resource metadata: `Authorization: Bearer …`.",
   CREDENTIALS_MISPLACED:
-    "An access token travels in one Authorization header and nowhere else. A token that stood in an address is in logs by now: revoke it.",
-  TOKEN_TOO_LARGE: "The access token is larger than the server looks at. Ask the provider for fewer claims in it, such as groups.",
-  TOKEN_MALFORMED: "What was sent is no access token that this server reads. Send the access token as the provider issued it.",
+    "Send the access token in one Authorization header and nowhere else. Revoke a token that was part of an address: it is in logs by now.",
+  TOKEN_TOO_LARGE: "The access token is larger than the server accepts. Ask the provider to put fewer claims into it, such as groups.",
+  TOKEN_MALFORMED: "The value sent is not an access token that this server can read. Send the access token as the provider issued it.",
   TOKEN_ALGORITHM_REFUSED:
-    "The token is signed in a way that is not accepted. Have the provider sign with an asymmetric key, such as RS256 or ES256 (PARLEY_AUTH_ALGORITHMS).",
+    "The token is signed with an algorithm that is not accepted. Have the provider sign with an asymmetric key, such as RS256 or ES256 (PARLEY_AUTH_ALGORITHMS).",
   TOKEN_ISSUER_UNKNOWN:
-    "The token comes from a provider that this server does not trust. Log in at one that the resource metadata names, or add it to PARLEY_AUTH_ISSUERS.",
-  TOKEN_KEY_UNKNOWN: "The provider publishes no key that fits the token. Get a new token; after a rotation try again in half a minute.",
-  TOKEN_SIGNATURE_INVALID: "The token was changed, or signed by another key than it names. Get a new one.",
-  TOKEN_EXPIRED: "Refresh the access token, or log in again. If it is new, compare the clocks of provider and server.",
-  TOKEN_NOT_YET_VALID: "The token is valid from a later time on. Compare the clocks of provider and server (PARLEY_AUTH_CLOCK_SKEW).",
+    "This server does not trust the provider that issued the token. Log in at a provider that the resource metadata names, or add this one to PARLEY_AUTH_ISSUERS.",
+  TOKEN_KEY_UNKNOWN:
+    "The provider publishes no key that matches the token. Get a new token; after a key rotation, try again in half a minute.",
+  TOKEN_SIGNATURE_INVALID: "The token was changed, or signed with a key other than the one it names. Get a new token.",
+  TOKEN_EXPIRED: "Refresh the access token, or log in again. If the token is new, compare the clocks of the provider and the server.",
+  TOKEN_NOT_YET_VALID: "The token is not valid yet. Compare the clocks of the provider and the server (PARLEY_AUTH_CLOCK_SKEW).",
   TOKEN_AUDIENCE_REFUSED:
-    "The token was issued for another server, or for another one too. Ask for one with the `resource` that the metadata names, or add its audience to PARLEY_AUTH_AUDIENCES.",
+    "The token was issued for another server, or for several. Request one with the `resource` from the metadata, or add its audience to PARLEY_AUTH_AUDIENCES.",
   TOKEN_CLAIM_INVALID:
-    "A claim that the server needs is missing from the token or has another form. Add it to the access token at the provider.",
-  TOKEN_INACTIVE: "The token has expired, was revoked, or never was: its provider says so, or this server of an API key. Get a new one.",
-  LOGIN_REFUSED: "The provider did not let the person in, or the login was begun elsewhere or long ago. Open the page again.",
+    "A claim that the server needs is missing from the token, or is malformed. Add it to the access token at the provider.",
+  TOKEN_INACTIVE:
+    "The token has expired, was revoked, or never existed, according to its provider or, for an API key, this server. Get a new one.",
+  LOGIN_REFUSED: "The provider refused the login, or it was started elsewhere or too long ago. Open the page again.",
   SCOPE_INSUFFICIENT: "The token does not allow this. Log in again with the scopes that WWW-Authenticate names.",
   PROXY_NOT_TRUSTED:
-    "Only a trusted proxy may say who calls. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
-  PROVIDER_UNAVAILABLE: "The provider of the token could not be asked about it. Nothing was started; try again in a moment.",
-  PROVIDER_INVALID: "The provider of the token answers what cannot be used; the server's log says what. Nothing was started.",
-  QUOTA_EXCEEDED:
-    "The caller, or its tenant, has used up what it may; the message names the quota. Nothing was done: try again after `retryAfterMs`, or ask the operator for more.",
+    "Only a trusted proxy may name the caller. Remove the header, or add the proxy's address to PARLEY_AUTH_PROXY_ADDRESSES.",
+  PROVIDER_UNAVAILABLE: "The provider that issued the token could not be reached. Nothing was started; try again in a moment.",
+  PROVIDER_INVALID: "The provider that issued the token sent an unusable response; the server's log has details. Nothing was started.",
+
+  // Servers behind the gateway
   UPSTREAM_UNAVAILABLE:
-    "The server behind the gateway that has the tool could not be reached, or refused the gateway. The call was not started: try again later.",
+    "The MCP server that has the tool could not be reached, or refused the gateway. The call was not started: try again later.",
   UPSTREAM_LOST:
-    "The connection that carried the call ended before its result, and the tool does not say that it may be repeated, so it was not called again. It may have taken effect: look there before you call it again.",
+    "The connection to the MCP server that has the tool ended before the result, and the tool does not declare that it may be repeated, so it was not called again. It may have taken effect: check before you call it again.",
   UPSTREAM_TIMEOUT:
-    "The server behind the gateway took longer than its `callTimeout` without asking or ending, and was told to stop. It may have taken effect.",
-  UPSTREAM_INVALID: "The server behind the gateway answered what MCP does not allow. It may have taken effect; its owner has to fix it.",
+    "The MCP server that has the tool took longer than its `callTimeout` without asking or ending, and was told to stop. The call may have taken effect.",
+  UPSTREAM_INVALID:
+    "The MCP server that has the tool sent a response that MCP does not allow. The call may have taken effect; the owner of that server has to fix it.",
   UPSTREAM_BUSY:
-    "The gateway has as many calls open at the server behind it as it may. The call was not started: try again after `retryAfterMs`.",
-  OVERLOADED: "This front end holds as many open calls or streams as it may. Nothing was started; try again in a moment.",
+    "The gateway has as many open calls to the MCP server that has the tool as it may. The call was not started: try again after `retryAfterMs`.",
+
+  // Quotas and load
+  QUOTA_EXCEEDED:
+    "The caller, or its tenant, has used up a quota; the message names it. Nothing was done: try again after `retryAfterMs`, or ask the operator for a higher quota.",
+  TOO_MANY_SUBSCRIPTIONS: "The stream or session follows as many tasks or resources as it may. Open another one.",
+  TOO_MANY_CALLS:
+    "The session, or the batch, has as many open calls as it may. Nothing was started: wait for one to end, cancel one, or open another session.",
+  OVERLOADED: "This front end has as many open calls or streams as it may. Nothing was started; try again in a moment.",
   UNAVAILABLE:
-    "Redis, or its replicas, did not answer in time. What was asked may happen all the same: look at the task, or answer it again. A call made again may be a second task, unless it carries the same idempotency key.",
+    "Redis, or its replicas, did not respond in time. The request may still take effect: look at the task, or send the answer again. A repeated call may create a second task, unless it carries the same idempotency key.",
 } as const satisfies Record<string, string>;
 
 export type ErrorCode = keyof typeof ERRORS;
