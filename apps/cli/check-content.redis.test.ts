@@ -7,7 +7,8 @@ describe("the doctor of content keys", () => {
   test("says whether the ring opens what is sealed, how much of it does not, and shows no key", async () => {
     const [key, other] = [aContentKey(), aContentKey()];
     const opened = await openRedis({ contentKeys: key });
-    const asked = (more: object) => contentFindings({ REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix, ...more });
+    const asked = (more: object) =>
+      contentFindings({ REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix, ...more }, { isRedisServing: true });
     try {
       const says = "1 data key tried, and all of them open";
       expect(await asked({ PARLEY_CONTENT_KEYS: key })).toEqual([{ level: "fine", about: "content keys", says }]);
@@ -24,7 +25,8 @@ describe("the doctor of content keys", () => {
 
   test("says that a ring cannot be read", async () => {
     const opened = await openRedis({ contentKeys: aContentKey() });
-    const asked = (more: object) => contentFindings({ REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix, ...more });
+    const asked = (more: object) =>
+      contentFindings({ REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix, ...more }, { isRedisServing: true });
     try {
       expect(await asked({ PARLEY_CONTENT_RING: "/nowhere/ring" })).toMatchObject([
         { level: "problem", says: expect.stringContaining("/nowhere/ring cannot be read (ENOENT)") },

@@ -1,42 +1,156 @@
-/** What `parley doctor` says of the keys that content is sealed with. */
+/** What `parley doctor` reports about the keys that content is sealed with. */
+import { randomBytes } from "node:crypto";
+import { type Log, ParleyError } from "@parley/core";
 import { readEnvironment } from "@parley/node";
-import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
+import { connectRedis, DATA_KEY_BYTES, type KeyRing, redisSettings, ringOf, toRedisSettings } from "@parley/redis";
 import type { Finding } from "./checkup.ts";
 
 /** Data keys that are tried. */
 const DATA_KEYS_TRIED = 100;
-/** That Redis is there the finding before this one says. */
-const DOCTOR_PATIENCE_MS = 5_000;
-const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+/** No further data key is tried after this time: a slow service may take seconds for each. */
+const DATA_KEYS_MS = 10_000;
+/** The finding before this one says whether Redis serves. */
+const REDIS_PATIENCE_MS = 5_000;
+/** For all of it. One request to a service that does not answer takes half of this (packages/redis/content/kms.ts). */
+const PATIENCE_MS = 30_000;
+/** The context of the trial, for the service's own log. */
+const TRIAL = "parley doctor";
+const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** Whether the key ring, or the key management service, opens what this deployment's tasks were sealed with. Nothing where nothing is sealed. */
-export async function contentFindings(given: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const about = "content keys";
+type Settings = ReturnType<typeof toRedisSettings>;
+interface Ring {
+  readonly ring: KeyRing;
+  /** The key and where it is; undefined for a ring of the environment or a file. */
+  readonly service: string | undefined;
+  /** Why the service did not do what it was asked for last. */
+  readonly heard: () => string | undefined;
+}
+
+/**
+ * Whether the key management service wraps and unwraps, and whether it or the ring opens what this deployment's tasks were sealed with. Nothing where nothing
+ * is sealed.
+ */
+export async function contentFindings(
+  given: NodeJS.ProcessEnv,
+  { isRedisServing, patienceMs = PATIENCE_MS }: { readonly isRedisServing: boolean; readonly patienceMs?: number },
+): Promise<Finding[]> {
   const settings = toRedisSettings(readEnvironment(redisSettings, given));
-  const { contentKeys: keys, contentRing, contentKms } = settings;
-  if (keys === undefined && contentRing === undefined && contentKms === undefined) return [];
+  const { contentKms, contentKmsEndpoint, contentKmsRegion } = settings;
+  const { log, heard } = listening();
+  let ring: KeyRing | undefined;
   try {
-    const backend = await connectRedis({ ...settings, startTimeoutMs: DOCTOR_PATIENCE_MS }, { log: SILENT });
+    ring = await ringOf(settings, log);
+  } catch (error) {
+    return [problem(wordsOf(error), "Correct PARLEY_CONTENT_KEYS, PARLEY_CONTENT_RING or PARLEY_CONTENT_KMS, and what they name.")];
+  }
+  if (ring === undefined) return [];
+  const service = contentKms === undefined ? undefined : `${contentKms} at ${placeOf(contentKmsEndpoint, contentKmsRegion)}`;
+  const findings = findingsOf({ ring, service, heard }, isRedisServing ? settings : undefined);
+  return await within(findings, { ms: patienceMs, orElse: () => [tooSlow(service ?? "the key ring", patienceMs)] });
+}
+
+/** `redis` is undefined where there is none to find data keys in. */
+async function findingsOf(ring: Ring, redis: Settings | undefined): Promise<Finding[]> {
+  const tried = ring.service === undefined ? [] : await serviceFindings(ring, ring.service);
+  if (redis === undefined || tried.some(({ level }) => level === "problem")) return tried;
+  return [...tried, await dataKeysFinding(ring, redis)];
+}
+
+/** The data keys that exist do not tell whether the service wraps the next one, and at first there are none. The trial's key is used for nothing. */
+async function serviceFindings({ ring, heard }: Ring, service: string): Promise<Finding[]> {
+  try {
+    const dataKey = randomBytes(DATA_KEY_BYTES);
+    const opened = await ring.unwrap(await ring.wrap(dataKey, TRIAL), TRIAL);
+    if (opened === undefined) throw new ParleyError("CONTENT_KEY_MISSING", heard() ?? "the key management service does not unwrap");
+    if (!opened.equals(dataKey)) {
+      const says = `${service}: the key management service unwraps a data key to something else than it wrapped`;
+      return [problem(says, "Nothing that it seals can be read again: correct PARLEY_CONTENT_KMS_ENDPOINT.")];
+    }
+  } catch (error) {
+    return [refusedBy(service, error)];
+  }
+  const wraps: Finding = { level: "fine", about, says: `${service} wraps and unwraps data keys` };
+  try {
+    await ring.currentKeyId();
+    return [wraps];
+  } catch (error) {
+    if (!isRefusal(error)) return [refusedBy(service, error)];
+    const cure = "Allow kms:DescribeKey, which `parley content rotate` needs.";
+    return [wraps, { level: "advice", about, says: `${service}: ${wordsOf(error)}`, cure }];
+  }
+}
+
+async function dataKeysFinding({ ring, service, heard }: Ring, settings: Settings): Promise<Finding> {
+  try {
+    const backend = await connectRedis({ ...settings, startTimeoutMs: REDIS_PATIENCE_MS }, { log: SILENT, keyRing: ring });
     try {
-      const { open = 0, lacking = 0 } = (await backend.content.keys?.tryKeys(DATA_KEYS_TRIED)) ?? {};
+      const { open = 0, lacking = 0 } = (await backend.content.keys?.tryKeys(DATA_KEYS_TRIED, DATA_KEYS_MS)) ?? {};
+      if (open + lacking === 0) return { level: "fine", about, says: "no data key yet: nothing was sealed so far" };
       const tried = open + lacking === 1 ? "1 data key" : `${open + lacking} data keys`;
-      if (lacking === 0) return [{ level: "fine", about, says: `${tried} tried, and all of them open` }];
-      const says = `the key that wrapped ${lacking} of ${tried} is not here: tasks that were sealed with them wait`;
-      const cure =
-        "Put the earlier key back behind the first one of the ring, or enable it at the key management service (docs/encryption.md).";
-      return [{ level: "problem", about, says, cure }];
+      if (lacking === 0) return { level: "fine", about, says: `${tried} tried, and all of them open` };
+      const why = heard();
+      return problem(
+        `the key that wrapped ${lacking} of ${tried} is not here: tasks that were sealed with them wait${why === undefined ? "" : ` (${why})`}`,
+        "Put the earlier key back behind the first one of the ring, or enable it at the key management service (docs/encryption.md).",
+      );
     } finally {
       await backend.close();
     }
   } catch (error) {
-    const says = error instanceof Error ? error.message : String(error);
-    return [
-      {
-        level: "problem",
-        about,
-        says,
-        cure: "Correct PARLEY_CONTENT_KEYS, PARLEY_CONTENT_RING or PARLEY_CONTENT_KMS, and what they name.",
-      },
-    ];
+    return service === undefined ? problem(wordsOf(error), "Run `parley doctor` again.") : refusedBy(service, error);
+  }
+}
+
+const about = "content keys";
+
+function problem(says: string, cure: string): Finding {
+  return { level: "problem", about, says, cure };
+}
+
+/** The service answers, and does not do it: asking again is useless until an operator acts. */
+const isRefusal = (error: unknown) => error instanceof ParleyError && error.code === "CONTENT_KEY_MISSING";
+
+/** What the ring throws names neither an address nor what was sent (packages/redis/content/kms.ts). */
+function refusedBy(service: string, error: unknown): Finding {
+  return problem(
+    `${service}: ${wordsOf(error)}`,
+    isRefusal(error)
+      ? "Correct PARLEY_CONTENT_KMS, or enable the key and allow kms:Encrypt, kms:Decrypt and kms:DescribeKey for it (docs/encryption.md)."
+      : "Start it, or correct PARLEY_CONTENT_KMS_ENDPOINT, PARLEY_CONTENT_KMS_REGION and the credentials (docs/encryption.md).",
+  );
+}
+
+function tooSlow(what: string, patienceMs: number): Finding {
+  return problem(
+    `${what}: not checked within ${patienceMs / 1_000} s`,
+    "Find out what makes it slow: a process that has just started waits for it before it opens what is sealed (docs/encryption.md).",
+  );
+}
+
+/** Without what an address may hold beside its place, such as a password. */
+function placeOf(endpoint: string | undefined, region: string): string {
+  return endpoint === undefined ? `AWS KMS in ${region}` : new URL(endpoint).origin;
+}
+
+/** A log that keeps the last problem: the reason why a service does not open a data key is reported there alone. */
+function listening(): { readonly log: Log; readonly heard: () => string | undefined } {
+  let last: string | undefined;
+  const hear = (fields: object) => {
+    if ("problem" in fields && typeof fields.problem === "string") last = fields.problem;
+  };
+  return { log: { ...SILENT, warn: hear, error: hear }, heard: () => last };
+}
+
+const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+async function within<T>(work: Promise<T>, { ms, orElse }: { readonly ms: number; readonly orElse: () => T }): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((done) => {
+    timer = setTimeout(() => done(orElse()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -24,13 +24,15 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const unread = environment["REDIS_URL_FILE"];
   // Without REDIS_URL `parley start` brings its own: the other settings are still worth checking.
   const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
-  const found = [...configuration(settings), ...(unread ? [] : await redis(environment["REDIS_URL"]))];
+  const found = configuration(settings);
+  const areSettingsFine = !unread && found.every(({ level }) => level !== "problem");
+  found.push(...(unread ? [] : await redis(environment["REDIS_URL"])));
   const isServing = Boolean(environment["REDIS_URL"]) && found.every(({ level }) => level !== "problem");
   return [
     nodeVersion(process.versions.node),
     ...found,
-    // One that cannot be reached would be waited for.
-    ...(isServing ? await contentFindings(environment) : []),
+    // A Redis that cannot be reached would be waited for; a key management service is asked without one.
+    ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing ? await versionFindings(environment) : []),
     await port(settings),
     await tools(settings),

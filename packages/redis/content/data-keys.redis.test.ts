@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { aLife, anAsk, GRACE_MS, HOUR_MS, LEASE_MS } from "../../../test/contract/builders.ts";
 import { ParleyError } from "@parley/core";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
@@ -301,6 +301,18 @@ describe("what one process knows of data keys", () => {
       expect(await keys.tryKeys(most)).toStrictEqual({ open: tried, lacking: 0 });
       expect(await open({ ring: fixedKeyRing(aContentKey()) }).tryKeys(most)).toStrictEqual({ open: 0, lacking: tried });
     }
+  });
+
+  test("is not tried any more once the time for it has passed", async () => {
+    const keys = open();
+    for (const tenant of ["a", "b", "c"]) await keys.current(tenant);
+    expect(await keys.tryKeys(10, -1)).toStrictEqual({ open: 0, lacking: 0 });
+    const now = vi.spyOn(performance, "now");
+    onTestFinished(() => now.mockRestore());
+    let atMs = 0;
+    // Each look at the clock is a second later: the first is when it begins.
+    now.mockImplementation(() => (atMs += 1_000));
+    expect(await keys.tryKeys(10, 2_000)).toStrictEqual({ open: 2, lacking: 0 });
   });
 
   test("begins anew for the tenant that is named, or for all", async () => {

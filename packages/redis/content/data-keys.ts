@@ -19,7 +19,7 @@ import type { Acknowledge } from "../replicas.ts";
 import { reached } from "../unavailable.ts";
 import { boundedMap } from "./bounded-map.ts";
 import type { Access } from "./codec.ts";
-import type { KeyRing } from "./key-ring.ts";
+import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
 /** Keys, and tenants, that one process keeps in memory; about 500 bytes each. */
 export const KEYS_KEPT_MAX = 10_000;
@@ -40,8 +40,10 @@ export interface DataKeys {
   key(word: string): KeyObject | undefined;
   /** Wraps every key by the ring's first one. `lacking`: keys of which the ring does not have what wrapped them. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
-  /** Unwraps as many keys as that at most, to see whether the ring can. `lacking`: those that it cannot. Throws UNAVAILABLE. */
-  tryKeys(most: number): Promise<{ readonly open: number; readonly lacking: number }>;
+  /**
+   * Unwraps up to `most` keys, and begins none after `forMs`, to see whether the ring can. `lacking`: those that it cannot. Throws UNAVAILABLE.
+   */
+  tryKeys(most: number, forMs?: number): Promise<{ readonly open: number; readonly lacking: number }>;
   /** Begins the next epoch of one tenant, or of all of them. Returns how many. */
   nextEpoch(tenant?: string): Promise<number>;
   /** Deletes all keys of the tenant for good. Returns their words, which stay with the tenant until they are dropped. */
@@ -184,7 +186,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
 
   /** Adds a key to the tenant's list. Of several processes that do so at once one wins, and all use its key. */
   async function begin(digest: string, list: string): Promise<string> {
-    const bytes = randomBytes(32);
+    const bytes = randomBytes(DATA_KEY_BYTES);
     const word = randomWord();
     const { keyId, wrapped } = await ring.wrap(bytes, bound(word, digest));
     const record = `${now()} ${keyId} ${digest} ${wrapped}`;
@@ -238,11 +240,12 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
       return counts;
     },
 
-    async tryKeys(most) {
+    async tryKeys(most, forMs = Infinity) {
       const counts = { open: 0, lacking: 0 };
+      const begunAtMs = performance.now();
       for await (const [word, record] of fields("key:")) {
         if (isErased(record)) continue;
-        if (counts.open + counts.lacking >= most) break;
+        if (counts.open + counts.lacking >= most || performance.now() - begunAtMs > forMs) break;
         const { keyId, tenant, wrapped } = readRecord(record);
         const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
         counts[bytes ? "open" : "lacking"] += 1;

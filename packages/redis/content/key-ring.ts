@@ -25,6 +25,8 @@ export interface WrappedKey {
   readonly wrapped: string;
 }
 
+/** Of every data key. */
+export const DATA_KEY_BYTES = 32;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -8,7 +8,7 @@ import type { KeyRing } from "./key-ring.ts";
 import { kmsKeyRing } from "./kms.ts";
 
 const ARN = "arn:aws:kms:us-east-1:1:key/1";
-const bytes = Buffer.from("a data key");
+const bytes = Buffer.alloc(32, "a data key");
 const base64 = bytes.toString("base64");
 
 let service: Server;
@@ -137,6 +137,38 @@ describe("a key ring of a key management service", () => {
     expect(logged).toStrictEqual([line, line]);
   });
 
+  test.each([
+    ["nothing", {}],
+    ["no wrapped key", { KeyId: ARN }],
+    ["an empty one", { KeyId: ARN, CiphertextBlob: "" }],
+    ["something that is not bytes", { KeyId: ARN, CiphertextBlob: {} }],
+    ["no key that wrapped", { CiphertextBlob: base64 }],
+    ["a key that is not one of a service", { KeyId: "1", CiphertextBlob: base64 }],
+    ["a key whose name would split the record", { KeyId: "arn:a b", CiphertextBlob: base64 }],
+  ])("records no data key that nobody could unwrap: %s", async (_what, answer) => {
+    answers = [answer];
+    const problem = "the key management service cannot be asked to wrap a data key: its answer is not one of AWS KMS (PARLEY_CONTENT_KMS)";
+    await expect(aRing().wrap(bytes, "word tenant")).rejects.toThrow(new ParleyError("UNAVAILABLE", problem));
+  });
+
+  test("uses no data key of another length, one byte less and one more", async () => {
+    const ring = aRing();
+    for (const length of [0, 31, 33]) {
+      answers = [{ Plaintext: Buffer.alloc(length).toString("base64") }];
+      await expect(ring.unwrap({ keyId: ARN, wrapped: "w" }, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    }
+  });
+
+  test("reads an answer of 64 KiB, and no byte more", async () => {
+    const ring = aRing();
+    const wrapped = { KeyId: ARN, CiphertextBlob: base64, more: "" };
+    const room = 65_536 - JSON.stringify(wrapped).length;
+    answers = [{ ...wrapped, more: "m".repeat(room) }];
+    expect(await ring.wrap(bytes, "word tenant")).toMatchObject({ keyId: ARN });
+    answers = [{ ...wrapped, more: "m".repeat(room + 1) }];
+    await expect(ring.wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
   test("that is not there is tried three times, and may be there later", async () => {
     const refusing = createServer().listen(0, "127.0.0.1");
     await once(refusing, "listening");
@@ -146,7 +178,9 @@ describe("a key ring of a key management service", () => {
       connections += 1;
       socket.destroy();
     });
-    await expect(aRing({ endpoint: address }).wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(aRing({ endpoint: address }).wrap(bytes, "word tenant")).rejects.toThrow(
+      "the key management service cannot be asked to wrap a data key: the connection to it failed (ECONNRESET) (PARLEY_CONTENT_KMS)",
+    );
     expect(connections).toBe(3);
     refusing.close();
   });

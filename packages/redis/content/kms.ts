@@ -1,9 +1,13 @@
 /**
  * A key ring that stays within a key management service: AWS KMS, or a server that speaks its protocol. Parley sends it data keys to wrap and to unwrap, each
- * once in a process and epoch, and never content. Of the key that wraps nothing leaves the service.
+ * once in a process and epoch, and never content. The key that wraps them never leaves the service.
  *
- * What is wrapped is bound to its word and its tenant by the encryption context, which the service's own log shows too.
+ * A wrapped data key is bound to its word and its tenant by the encryption context, which also appears in the service's own log.
+ *
+ * The service is not trusted to answer well: an answer is bounded in time and bytes, and one that lacks what was asked for counts as an outage. A data key
+ * that was recorded with an empty wrapping would be lost, and everything sealed with it.
  */
+import type { Readable } from "node:stream";
 import {
   DecryptCommand,
   DescribeKeyCommand,
@@ -13,7 +17,7 @@ import {
   KMSServiceException,
 } from "@aws-sdk/client-kms";
 import { type Log, ParleyError } from "@parley/core";
-import type { KeyRing } from "./key-ring.ts";
+import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
 export interface KmsSettings {
   /** Of the key that wraps: its id, ARN, or alias (`alias/parley`). */
@@ -28,13 +32,16 @@ export interface KmsSettings {
 
 const ATTEMPTS = 3;
 const CONNECT_MS = 2_000;
+/** One attempt, from sending the request to the last byte of the answer. */
 const REQUEST_MS = 5_000;
-/** Keys that are asked for at once. */
+/** The longest answer of the real service has about 10,000. */
+const ANSWER_BYTES_MAX = 65_536;
+/** Requests in flight at once. */
 const SOCKETS_MAX = 50;
-/** How long an alias is taken to be of the same key. */
+/** How long an alias is assumed to name the same key. */
 const KEY_KEPT_MS = 60_000;
 
-/** Of a key that this deployment does not have, or not any more: what was wrapped waits, and asking again is in vain until somebody does something. */
+/** This deployment does not have the key, or no longer: tasks wait, and asking again is useless until an operator acts. */
 const LACKS_KEY: ReadonlySet<string> = new Set([
   "AccessDeniedException",
   "DisabledException",
@@ -60,39 +67,53 @@ export function kmsKeyRing({ key, endpoint, region, log, before }: KmsSettings):
     ...(endpoint !== undefined && { endpoint }),
   };
   const client = new KMSClient(config);
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const untilMs = performance.now() + REQUEST_MS;
+      const result = await next(args);
+      // The client's own timeout ends with the headers, and it reads a body of any size.
+      const response = result.response as { body: Readable };
+      const body = await wholeAnswer(response.body, untilMs);
+      return { ...result, response: Object.assign(response, { body }) };
+    },
+    { step: "deserialize", priority: "low", name: "boundedAnswer" },
+  );
   let current: { readonly keyId: string; readonly atMs: number } | undefined;
 
-  /** Throws CONTENT_KEY_MISSING for what waits until somebody does something, UNAVAILABLE for what may pass by itself. */
+  /** Throws CONTENT_KEY_MISSING where an operator has to act, UNAVAILABLE for an outage that may pass by itself. */
   async function asked<T>(what: string, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      // The service's own words may quote what was sent: its code says what is wrong.
-      const code = error instanceof Error ? error.name : "unknown";
-      if (error instanceof KMSServiceException && LACKS_KEY.has(code))
-        throw new ParleyError("CONTENT_KEY_MISSING", `the key management service does not ${what}: ${code} (PARLEY_CONTENT_KMS)`);
-      log.warn({ problem: code, key }, "key management service cannot be asked");
-      throw new ParleyError("UNAVAILABLE", `the key management service cannot be asked to ${what}: ${code} (PARLEY_CONTENT_KMS)`);
+      const problem = problemOf(error);
+      if (error instanceof KMSServiceException && LACKS_KEY.has(error.name))
+        throw new ParleyError("CONTENT_KEY_MISSING", `the key management service does not ${what}: ${problem} (PARLEY_CONTENT_KMS)`);
+      log.warn({ problem, key }, "key management service cannot be asked");
+      throw new ParleyError("UNAVAILABLE", `the key management service cannot be asked to ${what}: ${problem} (PARLEY_CONTENT_KMS)`);
     }
   }
 
   return {
     async wrap(dataKey, context) {
-      const { KeyId = "", CiphertextBlob } = await asked("wrap a data key", () =>
-        client.send(new EncryptCommand({ KeyId: key, Plaintext: dataKey, EncryptionContext: { parley: context } })),
-      );
-      return { keyId: KeyId, wrapped: Buffer.from(CiphertextBlob ?? []).toString("base64url") };
+      return await asked("wrap a data key", async () => {
+        const { KeyId: keyId, CiphertextBlob } = await client.send(
+          new EncryptCommand({ KeyId: key, Plaintext: dataKey, EncryptionContext: { parley: context } }),
+        );
+        if (!isOfKms(keyId) || !isBytes(CiphertextBlob)) throw new UnfitAnswer();
+        return { keyId, wrapped: Buffer.from(CiphertextBlob).toString("base64url") };
+      });
     },
     async unwrap(given, context) {
       const { keyId, wrapped } = given;
       if (!isOfKms(keyId)) return await before?.unwrap(given, context);
       try {
-        const { Plaintext } = await asked("unwrap a data key", () =>
-          client.send(
+        return await asked("unwrap a data key", async () => {
+          const { Plaintext } = await client.send(
             new DecryptCommand({ KeyId: keyId, CiphertextBlob: Buffer.from(wrapped, "base64url"), EncryptionContext: { parley: context } }),
-          ),
-        );
-        return Plaintext && Buffer.from(Plaintext);
+          );
+          if (!isBytes(Plaintext) || Plaintext.length !== DATA_KEY_BYTES) throw new UnfitAnswer();
+          return Buffer.from(Plaintext);
+        });
       } catch (error) {
         if (!(error instanceof ParleyError) || error.code !== "CONTENT_KEY_MISSING") throw error;
         log.error({ keyId, problem: error.message }, "key management service does not open a data key");
@@ -109,7 +130,59 @@ export function kmsKeyRing({ key, endpoint, region, log, before }: KmsSettings):
   };
 }
 
-/** Keys of a file or of the environment have short names (key-ring.ts), and the service's are ARNs. */
-function isOfKms(keyId: string): boolean {
-  return keyId.startsWith("arn:");
+/** An answer that is not one of AWS KMS. */
+class UnfitAnswer extends Error {}
+
+/** All of an answer. Throws an error that the client takes for a timeout, and asks again, or `UnfitAnswer` for one that is too long. */
+async function wholeAnswer(body: Readable, untilMs: number): Promise<Uint8Array> {
+  const timer = setTimeout(
+    () => body.destroy(Object.assign(new Error("the answer is not complete"), { name: "TimeoutError" })),
+    untilMs - performance.now(),
+  );
+  try {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      // Leaving the loop closes the connection.
+      if (length > ANSWER_BYTES_MAX) throw new UnfitAnswer();
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Names of errors and of their codes, as opposed to a text from a server that is something else. */
+const NAME = /^[A-Za-z]\w{2,63}$/;
+
+/**
+ * What is wrong, for a log and for callers: neither what was sent, nor what was answered, nor an address. The service's own messages may quote any of these, so
+ * only its codes are shown.
+ */
+function problemOf(error: unknown): string {
+  const { name, code, $metadata } = error as { name?: unknown; code?: unknown; $metadata?: { readonly httpStatusCode?: number } };
+  if (error instanceof KMSServiceException && error.name !== "Unknown" && NAME.test(error.name)) return error.name;
+  if (name === "CredentialsProviderError") return "no credentials for it were found (CredentialsProviderError)";
+  // Its own timeouts have a code that the network's have too.
+  if (name === "TimeoutError" && (code === undefined || code === "ETIMEDOUT")) return "it did not answer in time";
+  if (typeof code === "string" && NAME.test(code)) {
+    if (code === "ECONNREFUSED") return "it refuses connections (ECONNREFUSED)";
+    if (code === "ENOTFOUND") return "its host name is not known (ENOTFOUND)";
+    if (code.startsWith("HPE_")) return `its answer is not HTTP (${code})`;
+    return `the connection to it failed (${code})`;
+  }
+  const status = $metadata?.httpStatusCode;
+  return `its answer is not one of AWS KMS${status === undefined ? "" : ` (HTTP ${status})`}`;
+}
+
+/** The service names its keys by ARNs, and a ring in a file or the environment by short digests (key-ring.ts). A record in Redis has spaces between its parts. */
+function isOfKms(keyId: string | undefined): keyId is string {
+  return typeof keyId === "string" && /^arn:\S{1,2048}$/.test(keyId);
+}
+
+/** The client hands on what a server sent in place of base64. */
+function isBytes(value: unknown): value is Uint8Array {
+  return value instanceof Uint8Array && value.length > 0;
 }

@@ -24,8 +24,8 @@ export interface StoredContent {
 export interface ContentKeys {
   /** Wraps all data keys by the ring's first key, so that those behind it can be taken away. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
-  /** Whether the ring opens the data keys, of which so many are tried. */
-  tryKeys(most: number): Promise<{ readonly open: number; readonly lacking: number }>;
+  /** Whether the ring opens the data keys. Tries up to `most` of them, and begins none after `forMs`. */
+  tryKeys(most: number, forMs?: number): Promise<{ readonly open: number; readonly lacking: number }>;
   /** New tasks of a tenant, or of all of them, are sealed with a new data key. Returns for how many. */
   nextEpoch(tenant?: string): Promise<number>;
   /**
