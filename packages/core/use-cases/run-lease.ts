@@ -9,10 +9,13 @@
  */
 import { OVER } from "../over.ts";
 import { stopped } from "../run-stopped.ts";
-import type { Fenced, Finish, ParentDue, Parked, ParkRequest, Refused, Report } from "../ports.ts";
+import type { Begun, Fenced, Finish, ParentDue, Parked, ParkRequest, Refused, Report } from "../ports.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { Open } from "../task.ts";
 import type { Services } from "./services.ts";
+
+/** A task that a run holds, as the store handed it over. */
+export type Held = Extract<Begun, { type: "begun" }>;
 
 export interface RunLease {
   readonly token: string;

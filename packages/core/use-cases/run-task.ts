@@ -1,35 +1,35 @@
 /**
  * One run, as a worker does it: take the task, replay the handler, write down how it ended.
  *
- * Every write carries the token that `begin` drew; the first one that is refused ends the run without a trace (I5). Anything that throws here
- * (the store is away, the process dies) leaves the task begun: when its lease ends, the sweep adds the same run again and another worker
+ * Every write carries the token that `begin` issued, and the first write that is refused ends the run without a trace (I5). If anything here throws
+ * (the store is unreachable, the process dies), the task stays begun: when its lease expires, the sweep adds the same run again and another worker
  * takes it over.
+ *
+ *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
+ *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
  */
-import type { Catalogue, Prompt, Runnable, Tool } from "../catalogue.ts";
-import { describeError } from "../describe-error.ts";
-import { withoutEventTokens } from "../event-token.ts";
-import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import type { Catalogue } from "../catalogue.ts";
+import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
-import { answerOutcome, entryKey, type Journal, type KeyedEntry } from "../journal.ts";
-import { defectIdOf, outcomeOf } from "../outcome.ts";
 import { OVER } from "../over.ts";
-import type { AnswerRecorded, AnswerRequest, Begun, Report, RunRef, RunReport } from "../ports.ts";
-import { settling } from "../quorum.ts";
+import type { Begun, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
-import { describeViolations } from "../schema-violation.ts";
-import { type JsonObject, type LogLevel, type Open, openOf, type Task } from "../task.ts";
-import { compensateTask, owedBy, type Worked } from "./compensate-task.ts";
+import type { LogLevel, Task } from "../task.ts";
+import { versionFor } from "../versions.ts";
+import { compensateTask, type Worked } from "./compensate-task.ts";
+import { about, described, finish } from "./finish-task.ts";
 import { freshToken } from "./fresh-token.ts";
 import { unreadableError } from "./get-task.ts";
-import { type RunLease, leaseRun } from "./run-lease.ts";
-import type { Settings } from "../settings.ts";
-import { versionFor } from "../versions.ts";
+import { closeOverdueAsks } from "./overdue-asks.ts";
+import { AWAITING_WORKER, missingTool, putBack, withoutVersion } from "./put-back.ts";
+import { type Held, leaseRun, type RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
-import { startChild, wakeParent } from "./start-child.ts";
+import { startChild } from "./start-child.ts";
 import { isSuspect } from "./suspects.ts";
 import { withSlot } from "./take-slot.ts";
+import { writeEnd } from "./write-end.ts";
 
-/** A run that is to be done. `isSecondHand`: somebody may have begun it before, so that taking it can be a takeover. */
+/** A run to do. `isSecondHand`: a worker may have begun it before, so that taking it can be a takeover. */
 export interface DueRun extends RunRef {
   readonly isSecondHand?: boolean;
 }
@@ -68,7 +68,7 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
   }
 }
 
-/** What has to be undone cannot be read any more. */
+/** The content that compensation needs can no longer be read. */
 async function forget({ log }: Services, task: Task, lease: RunLease): Promise<RunReport> {
   if ((await lease.settle([])) === "refused") return { type: "fenced" };
   log.error({ ...about(task), problem: "what was said in the task cannot be read" }, "compensation given up");
@@ -128,174 +128,14 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, l
   });
 }
 
-/** How long a run that this worker has no key for is left to others, and to the operator. */
+/** How long a run whose key this worker lacks is left to other workers, and to the operator. */
 const KEY_RETRY_MS = 15_000;
 
-/** Somewhat later or earlier than others: all tasks of a key that is missing come due together. */
+/** With jitter, since all tasks of a missing key come due together. */
 async function putOff({ store, clock, ids, log }: Services, { taskId, run }: RunRef): Promise<void> {
   const nowMs = clock.now();
   log.warn({ taskId, run }, "no key for what the task was told, run put off");
   await store.postpone({ taskId, nowMs, dueAtMs: Math.ceil(nowMs + KEY_RETRY_MS * (0.75 + ids.random() / 2)) });
-}
-
-type Held = Extract<Begun, { type: "begun" }>;
-
-const HOUR = 60 * 60 * 1_000;
-
-interface WithoutVersion extends Pick<Ended, "begun" | "asks" | "lease" | "newest"> {}
-
-/** How soon a task is tried again whose version another worker serves: it may come to this one again. */
-const PASS_ON_MS = 1_000;
-
-/** This worker lacks the version of the tool that the task is of. What runs it if it has waited for long enough, or else what became of the run. */
-async function withoutVersion(services: Services, { begun, asks, lease, newest }: WithoutVersion): Promise<Runnable | RunReport> {
-  const { settings, clock, ids, log, serving } = services;
-  const { task, attempt } = begun;
-  const { name, version = "" } = task.call;
-  const fields = { taskId: task.id, [task.call.kind]: name, version };
-  const nowMs = clock.now();
-  if ((await serving?.isServed(name, version)) === true) {
-    log.debug(fields, "another worker serves the task's version, run passed on");
-    const dueAtMs = Math.ceil(earliest(nowMs + PASS_ON_MS * (0.5 + ids.random()), asks));
-    const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs });
-    return { type: parked.type === "refused" ? "fenced" : "passed_on" };
-  }
-  const missing = missingVersion(task, settings);
-  const waitedMs = waitedFor(task, missing, nowMs);
-  if (settings.missingVersion === "fail" || waitedMs <= settings.missingVersionTimeoutMs) {
-    const report = await putBack(services, { begun, asks, lease, missing });
-    return report.type === "unserved" ? { type: "version_unserved" } : report;
-  }
-  log.warn({ ...fields, to: newest.version ?? "", waitedMs }, "no worker serves the task's version, task moves to the newest");
-  await lease.report({ items: [], version: newest.version ?? "" });
-  return newest;
-}
-
-function missingVersion({ call: { kind, name, version = "" } }: Task, { missingVersionTimeoutMs }: Settings): Missing {
-  return {
-    worker: `that serves version ${version} of the ${kind} ${name}`,
-    line: "no worker serves the task's version, task put back",
-    fields: { version },
-    timeoutMs: missingVersionTimeoutMs,
-    error: (waitedMs) =>
-      new ParleyError("VERSION_NOT_FOUND", `no worker has served version ${version} of the ${kind} ${name} for ${waitedMs} ms`),
-  };
-}
-
-function messageOf({ worker }: Missing): string {
-  return `${AWAITING_WORKER}${worker}.`;
-}
-
-/** How long the task has been put back for this. */
-function waitedFor(task: Task, missing: Missing, nowMs: number): number {
-  return task.message === messageOf(missing) ? nowMs - task.updatedAtMs : 0;
-}
-
-/** With it begins the message of every task that was put back. */
-const AWAITING_WORKER = "Waiting for a worker ";
-
-/** What this worker lacks for a task. */
-interface Missing {
-  /** What a worker must have, for the task's message: `that serves the tool book_dinner`. */
-  readonly worker: string;
-  /** The constant line of the log. */
-  readonly line: string;
-  readonly fields?: object;
-  /** How long it waits; as for a tool that is missing unless said otherwise. */
-  readonly timeoutMs?: number;
-  /** What ends the task when none has come for so long. */
-  readonly error: (waitedMs: number) => ParleyError;
-}
-
-function missingTool({ call: { kind, name } }: Task): Missing {
-  return {
-    worker: `that serves the ${kind} ${name}`,
-    line: "no such tool on this worker, task put back",
-    error(waitedMs) {
-      const code = kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
-      return new ParleyError(code, `no worker has served the ${kind} ${name} for ${waitedMs} ms`);
-    },
-  };
-}
-
-/** The task took the new way of a change, and this worker's code does not know the change: it is older. */
-function missingPatches({ call: { kind, name } }: Task, patches: readonly string[], error: ParleyError): Missing {
-  return {
-    worker: `whose ${kind} ${name} knows the patch ${patches.join(", ")}`,
-    line: "the task is of newer code than this worker's, task put back",
-    fields: { patches },
-    error: () => error,
-  };
-}
-
-interface PutBack {
-  readonly begun: Held;
-  /** Questions that are still open. */
-  readonly asks: readonly Open[];
-  readonly lease: RunLease;
-  readonly missing: Missing;
-}
-
-/** A deployment may be half rolled out: another worker can have what is missing already, or again. Less and less often, and not forever. */
-async function putBack(services: Services, { begun: { task, attempt }, asks, lease, missing }: PutBack): Promise<RunReport> {
-  const { settings, clock, log } = services;
-  const message = messageOf(missing);
-  const isNew = task.message !== message;
-  const nowMs = clock.now();
-  const waitedMs = waitedFor(task, missing, nowMs);
-  if (waitedMs > (missing.timeoutMs ?? settings.missingToolTimeoutMs))
-    return await finish(services, task, lease, [], missing.error(waitedMs));
-  log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
-  const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
-  const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
-  const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
-  return { type: parked.type === "refused" ? "fenced" : "unserved" };
-}
-
-/** Open questions keep their deadlines, regardless of what else the task waits for. */
-function earliest(dueAtMs: number, asks: readonly Open[]): number {
-  return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
-}
-
-/** Asks whose deadline has passed are answered with `timeout`, racing against late people like any answer (I2). */
-async function closeOverdueAsks(
-  services: Services,
-  { task, journal: before }: Held,
-  lease: RunLease,
-): Promise<{ readonly journal: Journal; readonly asks: readonly Open[] }> {
-  const { clock, settings } = services;
-  const nowMs = clock.now();
-  const overdue = openOf(task).filter((ask) => ask.deadlineMs <= nowMs);
-  const asks = openOf(task).filter((ask) => ask.deadlineMs > nowMs);
-  if (overdue.length === 0) return { journal: before, asks };
-  const journal = new Map(before);
-  for (const [index, ask] of overdue.entries()) {
-    const { key, digest, calledAt, deadlineMs } = ask;
-    const answer = { action: "timeout" } as const;
-    const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token };
-    const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
-    // Otherwise it was answered at the last moment: that answer is in the store, and the next run, due at once, will see it.
-    if (receipt === "accepted" || receipt === "duplicate") {
-      const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
-      journal.set(entryKey("ask", key), { digest, calledAt, outcome: answerOutcome(answer, undefined, quorum?.acceptances), arrived });
-    }
-  }
-  return { journal, asks };
-}
-
-/** Of an ask that several must accept: with those who had by then. Who was counted meanwhile is one of them. */
-async function closeOverdue(
-  { store }: Pick<Services, "store">,
-  request: AnswerRequest,
-  ask: Open,
-): Promise<AnswerRecorded & Pick<AnswerRequest, "quorum">> {
-  const quorum = settling(ask);
-  if (!quorum) return await store.answer(request);
-  const recorded = await store.answer({ ...request, quorum });
-  if (recorded.receipt !== "overtaken") return { ...recorded, quorum };
-  const now = await store.load(request.taskId);
-  const open = now?.asks.find(({ key, digest }) => key === request.key && digest === request.digest);
-  return open ? await closeOverdue({ store }, request, open) : { receipt: "late" };
 }
 
 interface Work extends Omit<Worked, "compensation"> {
@@ -305,7 +145,7 @@ interface Work extends Omit<Worked, "compensation"> {
   readonly compensation?: Worked["compensation"];
 }
 
-/** Replays the handler, bounding its time. */
+/** Replays the handler within its time limit. */
 async function work(
   services: Services,
   { catalogue, runnable, handler, begun: { task, journalSize }, journal, lease, compensation }: Work,
@@ -319,7 +159,7 @@ async function work(
     return await replay({
       task,
       journal,
-      // A task that failed since its journal was full has room for what undoes it.
+      // A task that failed because its journal was full still has room for its compensation.
       journalSize: compensation ? 0 : journalSize,
       handler,
       ...(compensation && { compensation }),
@@ -360,7 +200,7 @@ async function openDeposit({ deposits }: Services, { id }: Task, key: string): P
   return await deposits.open(id, key);
 }
 
-/** A ToolError is the tool's answer; anything else may have to be fixed. */
+/** A ToolError is the tool's answer; anything else may be something to fix. */
 function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failure }: FailedStep): void {
   const fields = { ...about(task), ...failure, ...described(task, error) };
   if (!isLast) log.info(fields, "step failed, to be tried again");
@@ -368,12 +208,7 @@ function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failur
   else log.warn(fields, "step failed");
 }
 
-/** A step that calls another system may fail with the address that it handed over. */
-function described({ id }: Task, error: unknown): object {
-  return withoutEventTokens(id, describeError(error));
-}
-
-/** What the tool logs for its client, for the operator as well: only where the deployment wants it, since it is content. */
+/** Copies what the tool logs for its client into the operator's log. Only where the deployment asks for it, since it is content. */
 function logItems({ log }: Services, task: Task, items: Report["items"]): void {
   for (const item of items) {
     if (item.type !== "log") continue;
@@ -392,146 +227,3 @@ const LOGGED_AS: { readonly [level in LogLevel]: keyof Services["log"] } = {
   alert: "error",
   emergency: "error",
 };
-
-function about({ id, run, call }: Task): object {
-  return { taskId: id, run, [call.kind]: call.name };
-}
-
-interface Ended {
-  readonly runnable: Runnable;
-  /** The version that is called now. */
-  readonly newest: Tool | Prompt;
-  readonly begun: Held;
-  /** Questions that were open before the run and have not passed their deadline. */
-  readonly asks: readonly Open[];
-  readonly lease: RunLease;
-  readonly end: RunEnd;
-}
-
-async function writeEnd(services: Services, { runnable, newest, begun, asks, lease, end }: Ended): Promise<RunReport> {
-  const { task, attempt } = begun;
-  const { clock, log } = services;
-  switch (end.type) {
-    case "aborted":
-      switch (lease.stoppedBy()) {
-        case "timeout":
-          return await finish(services, task, lease, end.entries, end.diverging ?? runTimeout(runnable));
-        // What was in flight is noted for the last run; for a task that is owed none this is refused.
-        case "cancelled":
-          await lease.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
-          return { type: "fenced" };
-        // Another worker continues at once, and not when the lease has run out.
-        case "draining":
-          await lease.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
-          return { type: "fenced" };
-        case undefined:
-          return { type: "fenced" };
-      }
-    case "parked": {
-      const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
-      return await park(services, { task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
-    }
-    case "threw":
-      if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
-        const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
-        log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
-        // What is open stays open: the store keeps asks that are not named here.
-        const report = await park(services, { task, lease, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
-        return report.type === "parked" ? { type: "retrying" } : report;
-      }
-      return await finish(services, task, lease, end.entries, end.error);
-    case "diverged":
-      if (end.patches.length > 0) {
-        return await putBack(services, { begun, asks, lease, missing: missingPatches(task, end.patches, end.error) });
-      }
-      log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
-      return await finish(services, task, lease, [], end.error);
-    case "restarted": {
-      const read = await runnable.readArguments(end.arguments);
-      if (!read.ok) {
-        const { violations } = read;
-        const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
-        return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
-      }
-      const nowMs = clock.now();
-      return await park(services, {
-        task,
-        lease,
-        entries: [],
-        asks: [],
-        attempt: 0,
-        dueAtMs: nowMs,
-        restart: await renewed(newest, end.arguments, read.args),
-      });
-    }
-    case "returned": {
-      const { parent } = task.call;
-      const outcome = { type: "result", result: end.result } as const;
-      const finished = await lease.finish({ entries: end.entries, outcome, ...(parent && { parent }) });
-      if (finished === "refused") return await letGo(services, lease, end.entries);
-      await wakeParent(services, finished);
-      log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
-      return { type: "finished", status: "completed" };
-    }
-  }
-}
-
-/** A new round has nothing recorded: it takes the newest version, if that takes its arguments. */
-async function renewed(newest: Runnable, args: JsonObject, kept: JsonObject): Promise<NonNullable<Park["restart"]>> {
-  const { version } = newest;
-  if (version === undefined) return { arguments: kept };
-  const read = await newest.readArguments(args);
-  return read.ok ? { arguments: read.args, version } : { arguments: kept };
-}
-
-interface Park {
-  readonly task: Task;
-  readonly lease: RunLease;
-  readonly entries: readonly KeyedEntry[];
-  readonly asks: readonly Open[];
-  readonly dueAtMs: number;
-  readonly attempt: number;
-  readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
-}
-
-async function park(services: Services, { task, lease, ...request }: Park): Promise<RunReport> {
-  const parked = await lease.park(request);
-  if (parked.type === "refused") return { type: "fenced" };
-  if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
-  services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task begins anew" : "task parked");
-  return { type: "parked" };
-}
-
-async function finish(services: Services, task: Task, lease: RunLease, entries: readonly KeyedEntry[], error: unknown): Promise<RunReport> {
-  const { ids, settings, log } = services;
-  const defectId = defectIdOf(error, () => ids.uuid());
-  const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
-  const outcome = withoutEventTokens(task.id, shown);
-  const owes = owedBy(task, error);
-  const { parent } = task.call;
-  const finished = await lease.finish({ entries, outcome, ...(owes && { owes }), ...(parent && { parent }) });
-  if (finished === "refused") return await letGo(services, lease, entries);
-  await wakeParent(services, finished);
-  const status = outcome.type === "error" ? "failed" : "completed";
-  log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
-  return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
-}
-
-/** The task was cancelled in the last moment, or taken over. What was done is noted where it has to be undone. */
-async function letGo({ clock }: Services, lease: RunLease, entries: readonly KeyedEntry[]): Promise<RunReport> {
-  await lease.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
-  return { type: "fenced" };
-}
-
-function runTimeout(runnable: Runnable): ParleyError {
-  return new ParleyError(
-    "RUN_TIMEOUT",
-    `${runnable.kind} ${runnable.name} worked longer than ${runnable.settings.runTimeoutMs} ms in one run`,
-  );
-}
-
-/** ParleyErrors and recorded failures come out the same however often one tries. */
-function isRetryable(error: unknown): boolean {
-  const kind = kindOf(error);
-  return kind === "tool" ? (error as ToolError).retryable : kind === undefined;
-}

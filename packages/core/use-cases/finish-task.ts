@@ -1,0 +1,48 @@
+/** Ends a task with an error: what the caller is shown, what the log keeps, and what the task still owes. */
+import { describeError } from "../describe-error.ts";
+import { withoutEventTokens } from "../event-token.ts";
+import { ParleyError } from "../errors.ts";
+import type { KeyedEntry } from "../journal.ts";
+import { defectIdOf, outcomeOf } from "../outcome.ts";
+import type { RunReport } from "../ports.ts";
+import type { Task } from "../task.ts";
+import { owedBy } from "./compensate-task.ts";
+import type { RunLease } from "./run-lease.ts";
+import type { Services } from "./services.ts";
+import { wakeParent } from "./start-child.ts";
+
+export async function finish(
+  services: Services,
+  task: Task,
+  lease: RunLease,
+  entries: readonly KeyedEntry[],
+  error: unknown,
+): Promise<RunReport> {
+  const { ids, settings, log } = services;
+  const defectId = defectIdOf(error, () => ids.uuid());
+  const shown = outcomeOf(error, task.call, { defectId, showErrors: settings.showErrors, sizeMax: settings.storedValueMax });
+  const outcome = withoutEventTokens(task.id, shown);
+  const owes = owedBy(task, error);
+  const { parent } = task.call;
+  const finished = await lease.finish({ entries, outcome, ...(owes && { owes }), ...(parent && { parent }) });
+  if (finished === "refused") return await letGo(services, lease, entries);
+  await wakeParent(services, finished);
+  const status = outcome.type === "error" ? "failed" : "completed";
+  log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
+  return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
+}
+
+/** The task was cancelled at the last moment, or taken over. If it is owed compensation, what was done is recorded for it. */
+export async function letGo({ clock }: Services, lease: RunLease, entries: readonly KeyedEntry[]): Promise<RunReport> {
+  await lease.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+  return { type: "fenced" };
+}
+
+/** For the log. A step that calls another system may fail with an error that quotes the event address it handed over. */
+export function described({ id }: Task, error: unknown): object {
+  return withoutEventTokens(id, describeError(error));
+}
+
+export function about({ id, run, call }: Task): object {
+  return { taskId: id, run, [call.kind]: call.name };
+}

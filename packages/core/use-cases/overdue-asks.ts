@@ -1,0 +1,48 @@
+/** Asks whose deadline passed before the run began are answered with `timeout`. They race against late people like any other answer (I2). */
+import { answerOutcome, entryKey, type Journal } from "../journal.ts";
+import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
+import { settling } from "../quorum.ts";
+import { type Open, openOf } from "../task.ts";
+import type { Held, RunLease } from "./run-lease.ts";
+import type { Services } from "./services.ts";
+
+/** The journal with those timeouts in it, and the asks that are still open. */
+export async function closeOverdueAsks(
+  services: Services,
+  { task, journal: before }: Held,
+  lease: RunLease,
+): Promise<{ readonly journal: Journal; readonly asks: readonly Open[] }> {
+  const { clock, settings } = services;
+  const nowMs = clock.now();
+  const overdue = openOf(task).filter((ask) => ask.deadlineMs <= nowMs);
+  const asks = openOf(task).filter((ask) => ask.deadlineMs > nowMs);
+  if (overdue.length === 0) return { journal: before, asks };
+  const journal = new Map(before);
+  for (const [index, ask] of overdue.entries()) {
+    const { key, digest, calledAt, deadlineMs } = ask;
+    const answer = { action: "timeout" } as const;
+    const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token };
+    const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
+    // Otherwise someone answered at the last moment. That answer is in the store, and the next run, which is due at once, will see it.
+    if (receipt === "accepted" || receipt === "duplicate") {
+      const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
+      journal.set(entryKey("ask", key), { digest, calledAt, outcome: answerOutcome(answer, undefined, quorum?.acceptances), arrived });
+    }
+  }
+  return { journal, asks };
+}
+
+/** If several people must accept, the timeout names those who had accepted by then, including anyone who is counted while this is written. */
+async function closeOverdue(
+  { store }: Pick<Services, "store">,
+  request: AnswerRequest,
+  ask: Open,
+): Promise<AnswerRecorded & Pick<AnswerRequest, "quorum">> {
+  const quorum = settling(ask);
+  if (!quorum) return await store.answer(request);
+  const recorded = await store.answer({ ...request, quorum });
+  if (recorded.receipt !== "overtaken") return { ...recorded, quorum };
+  const now = await store.load(request.taskId);
+  const open = now?.asks.find(({ key, digest }) => key === request.key && digest === request.digest);
+  return open ? await closeOverdue({ store }, request, open) : { receipt: "late" };
+}

@@ -1,0 +1,132 @@
+/** Writes down how a run ended: parked, to be tried again, put back, restarted or finished. */
+import type { Prompt, Runnable, Tool } from "../catalogue.ts";
+import { describeError } from "../describe-error.ts";
+import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import type { KeyedEntry } from "../journal.ts";
+import type { RunReport } from "../ports.ts";
+import type { RunEnd } from "../replay.ts";
+import { describeViolations } from "../schema-violation.ts";
+import type { JsonObject, Open, Task } from "../task.ts";
+import { about, described, finish, letGo } from "./finish-task.ts";
+import { earliest, missingPatches, putBack } from "./put-back.ts";
+import type { Held, RunLease } from "./run-lease.ts";
+import type { Services } from "./services.ts";
+import { wakeParent } from "./start-child.ts";
+
+interface Ended {
+  readonly runnable: Runnable;
+  /** The version that the catalogue calls now. */
+  readonly newest: Tool | Prompt;
+  readonly begun: Held;
+  /** Asks that were open before the run and whose deadline has not passed. */
+  readonly asks: readonly Open[];
+  readonly lease: RunLease;
+  readonly end: RunEnd;
+}
+
+export async function writeEnd(services: Services, { runnable, newest, begun, asks, lease, end }: Ended): Promise<RunReport> {
+  const { task, attempt } = begun;
+  const { clock, log } = services;
+  switch (end.type) {
+    case "aborted":
+      switch (lease.stoppedBy()) {
+        case "timeout":
+          return await finish(services, task, lease, end.entries, end.diverging ?? runTimeout(runnable));
+        // Records what was in flight for the compensation. The store refuses this for a task that is owed none.
+        case "cancelled":
+          await lease.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        // Another worker continues at once instead of waiting for the lease to expire.
+        case "draining":
+          await lease.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
+          return { type: "fenced" };
+        case undefined:
+          return { type: "fenced" };
+      }
+    case "parked": {
+      const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
+      return await park(services, { task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
+    }
+    case "threw":
+      if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
+        const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
+        log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
+        // Open asks stay open: the store keeps those that are not named here.
+        const report = await park(services, { task, lease, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
+        return report.type === "parked" ? { type: "retrying" } : report;
+      }
+      return await finish(services, task, lease, end.entries, end.error);
+    case "diverged":
+      if (end.patches.length > 0) {
+        return await putBack(services, { begun, asks, lease, missing: missingPatches(task, end.patches, end.error) });
+      }
+      log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
+      return await finish(services, task, lease, [], end.error);
+    case "restarted": {
+      const read = await runnable.readArguments(end.arguments);
+      if (!read.ok) {
+        const { violations } = read;
+        const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
+        return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
+      }
+      const nowMs = clock.now();
+      return await park(services, {
+        task,
+        lease,
+        entries: [],
+        asks: [],
+        attempt: 0,
+        dueAtMs: nowMs,
+        restart: await renewed(newest, end.arguments, read.args),
+      });
+    }
+    case "returned": {
+      const { parent } = task.call;
+      const outcome = { type: "result", result: end.result } as const;
+      const finished = await lease.finish({ entries: end.entries, outcome, ...(parent && { parent }) });
+      if (finished === "refused") return await letGo(services, lease, end.entries);
+      await wakeParent(services, finished);
+      log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
+      return { type: "finished", status: "completed" };
+    }
+  }
+}
+
+/** A new round has an empty journal, so it moves to the newest version if that accepts its arguments. */
+async function renewed(newest: Runnable, args: JsonObject, kept: JsonObject): Promise<NonNullable<Park["restart"]>> {
+  const { version } = newest;
+  if (version === undefined) return { arguments: kept };
+  const read = await newest.readArguments(args);
+  return read.ok ? { arguments: read.args, version } : { arguments: kept };
+}
+
+interface Park {
+  readonly task: Task;
+  readonly lease: RunLease;
+  readonly entries: readonly KeyedEntry[];
+  readonly asks: readonly Open[];
+  readonly dueAtMs: number;
+  readonly attempt: number;
+  readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
+}
+
+async function park(services: Services, { task, lease, ...request }: Park): Promise<RunReport> {
+  const parked = await lease.park(request);
+  if (parked.type === "refused") return { type: "fenced" };
+  if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
+  services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task begins anew" : "task parked");
+  return { type: "parked" };
+}
+
+function runTimeout(runnable: Runnable): ParleyError {
+  return new ParleyError(
+    "RUN_TIMEOUT",
+    `${runnable.kind} ${runnable.name} worked longer than ${runnable.settings.runTimeoutMs} ms in one run`,
+  );
+}
+
+/** ParleyErrors and recorded failures come out the same on every attempt. */
+function isRetryable(error: unknown): boolean {
+  const kind = kindOf(error);
+  return kind === "tool" ? (error as ToolError).retryable : kind === undefined;
+}
