@@ -1,6 +1,6 @@
 /** Bodies of JSON, judged before they are parsed: a small text can hold what takes long to parse and longer to look at. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { jsonExceeds } from "@parley/protocol";
+import { jsonExceeds } from "@parley/core";
 import type { Limits } from "./front-end/limits.ts";
 import { onePerTurn } from "./one-per-turn.ts";
 

@@ -159,6 +159,11 @@ export function kindOf(error: unknown): ErrorKind | undefined {
   }
 }
 
+/** Undefined for what is no ParleyError. */
+export function codeOf(error: unknown): ErrorCode | undefined {
+  return kindOf(error) === "parley" ? (error as ParleyError).code : undefined;
+}
+
 /** Messages quote what callers and authors sent. */
 const MESSAGE_MAX = 4_000;
 

@@ -1,7 +1,7 @@
 export type { ApiKey, ApiKeys } from "./api-key.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
-export * from "./canonical-json.ts";
+export { canonicalJson, throughJson } from "./canonical-json.ts";
 export * from "./caller.ts";
 export { answerOfChild } from "./child-end.ts";
 export { childId, isChildId } from "./child-id.ts";
@@ -16,6 +16,7 @@ export * from "./files.ts";
 export * from "./form.ts";
 export * from "./granted-tokens.ts";
 export * from "./invalid-cursor.ts";
+export { jsonExceeds } from "./json-extent.ts";
 export * from "./journal.ts";
 export * from "./outcome.ts";
 export * from "./over.ts";

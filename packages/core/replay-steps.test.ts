@@ -8,6 +8,24 @@ import { accept, askKeys, form, subject } from "./replay.fixture.ts";
 import type { JsonObject } from "./task.ts";
 
 describe("steps", () => {
+  test("a result that nests as deep as may be stored is recorded; one level more fails the step, and the work is not done again", async () => {
+    const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as JsonObject;
+    let done = 0;
+    const task = subject(async ({ step, ask }) => {
+      await step("deep", () => nested(1_000));
+      // JSON.stringify takes this, and what records it does not.
+      const failure = await step("deeper", () => ((done += 1), nested(2_900))).catch((error: unknown) => error);
+      const limit = await step("limit", () => nested(1_001)).catch((error: unknown) => error);
+      await ask("go", form("?"));
+      return { failed: failure instanceof StepFailed && limit instanceof StepFailed };
+    });
+    await task.run();
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { failed: true } });
+    expect(done).toBe(1);
+    expect(task.failures.map(({ error }) => error)).toMatchObject([{ code: "NOT_SERIALIZABLE" }, { code: "NOT_SERIALIZABLE" }]);
+  });
+
   test("a recorded step is not done again and returns what it returned (R1)", async () => {
     let done = 0;
     const task = subject(async ({ ask, step }) => {

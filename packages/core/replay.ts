@@ -188,13 +188,17 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 
   function diverged(recorded: string, found: string): void {
-    if (!isOver()) ending.with({ type: "diverged", error: divergence(recorded, found), patches: patchesAhead() });
+    if (isOver()) return;
+    ending.with({ type: "diverged", error: divergence(recorded, found), patches: patchesAhead(), ...(thrown && { thrown }) });
   }
 
   function divergence(recorded: string, found: string): ParleyError {
     const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}`;
-    return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found } });
+    return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found }, ...(thrown && { cause: thrown.error }) });
   }
+
+  /** What the handler threw while recorded work had not been called again: what it awaited outside ctx may work in the next run. */
+  let thrown: { readonly error: unknown } | undefined;
 
   /** Recorded decisions that the handler has not asked for. */
   function patchesAhead(): string[] {
@@ -574,6 +578,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   async function threw(error: unknown): Promise<void> {
     unrecorded ??= "the end of the handler";
+    if (!settling.isLive()) thrown = { error };
     touched();
     await settling.live;
     stop(error);

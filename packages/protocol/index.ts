@@ -13,7 +13,6 @@ export { encodeHeaderValue, type Headers, headerValue } from "./header-value.ts"
 export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
-export { type JsonExtent, jsonExceeds } from "./json-extent.ts";
 export { IDEMPOTENCY_KEY } from "./params.ts";
 export {
   errorMessage,

@@ -15,8 +15,16 @@ export type RunEnd =
     }
   /** The handler wants to begin anew with these arguments. */
   | { readonly type: "restarted"; readonly arguments: JsonObject }
-  /** `patches`: recorded decisions that this code did not ask for, so it may be older than the task. */
-  | { readonly type: "diverged"; readonly error: ParleyError; readonly patches: readonly string[] }
+  /**
+   * `patches`: recorded decisions that this code did not ask for, so it may be older than the task. `thrown`: the handler threw before it came to what
+   * was recorded.
+   */
+  | {
+      readonly type: "diverged";
+      readonly error: ParleyError;
+      readonly patches: readonly string[];
+      readonly thrown?: { readonly error: unknown };
+    }
   /** `diverging`: what was recorded had not been called again. `entries`: what was in flight, and has come to its result all the same. */
   | { readonly type: "aborted"; readonly diverging?: ParleyError; readonly entries: readonly KeyedEntry[] };
 

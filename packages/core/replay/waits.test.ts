@@ -1,4 +1,5 @@
 /** Asks and sleeps: what is put, what wakes, and what the handler gives up. */
+import { getEventListeners } from "node:events";
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "../effects.ts";
@@ -118,6 +119,16 @@ describe("an ask", () => {
 });
 
 describe("what is withdrawn", () => {
+  test("can be so by a signal that outlives the run, which keeps nothing of it", async () => {
+    const shutdown = new AbortController();
+    const task = subject(async ({ ask, sleep }) => {
+      await Promise.all([ask("maybe", form("?"), { signal: shutdown.signal }), sleep("long", HOUR, { signal: shutdown.signal })]);
+      return {};
+    });
+    expect(askKeys(await task.run())).toStrictEqual(["maybe"]);
+    expect(getEventListeners(shutdown.signal, "abort")).toStrictEqual([]);
+  });
+
   test("is so although its answer had come, and has one place, in this run and in every later one", async () => {
     const task = subject(async ({ ask }) => {
       const stop = new AbortController();

@@ -134,7 +134,8 @@ export function createWaits({
       },
     });
     if (signal?.aborted === true) withdraw();
-    else signal?.addEventListener("abort", withdraw, { once: true });
+    // The signal may be the author's own and outlive every run: left behind, a listener would hold the whole run in memory.
+    else signal?.addEventListener("abort", withdraw, { once: true, signal: over });
   }
 
   function answerOf({ outcome, withdrawn: isWithdrawn }: Entry, { onTimeout: policy = "cancel" }: AskOptions): Answer | "fail" {

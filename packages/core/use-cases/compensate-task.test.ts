@@ -444,6 +444,26 @@ describe("a compensation", () => {
     expect(worked).toStrictEqual(["booked", "0-task.compensation:/book", "told", "told"]);
   });
 
+  test("that fails before it comes to what it had done already is tried again", async () => {
+    const undone: string[] = [];
+    let tries = 0;
+    const { work } = await started({
+      run: failing,
+      compensate: async (_ended, { step }) => {
+        tries += 1;
+        if (tries === 2) throw new Error("no connection");
+        await step("refund", () => undone.push("refund"));
+        if (tries === 1) throw new Error("busy");
+      },
+      settings: { divergenceWaitMs: 1 },
+    });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type: "retrying" });
+    expect(await work(3)).toStrictEqual({ type: "retrying" });
+    expect(await work(4)).toStrictEqual({ type: "compensated" });
+    expect(undone).toStrictEqual(["refund"]);
+  });
+
   test("says that it is done, once it is written", async () => {
     const { work, logged } = await started({ run: failing, compensate: async () => undefined });
     await work(1);

@@ -9,7 +9,7 @@
  * done once, and one that failed is tried again with the run. While it is owed the task is due and does not expire (I7).
  */
 import type { Catalogue, EndedWithout, Runnable } from "../catalogue.ts";
-import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import { codeOf, kindOf, ParleyError, type ToolError } from "../errors.ts";
 import { type Entry, isOfCompensation, type Journal, type KeyedEntry } from "../journal.ts";
 import type { Begun, RunReport } from "../ports.ts";
 import type { ReplayRequest, RunEnd } from "../replay.ts";
@@ -82,6 +82,8 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
     case "aborted":
       return await stoppedBy(services, run, { fields, entries: end.entries, isLastTry });
     case "diverged":
+      // It failed before it came to what was recorded: it may be another time.
+      if (end.thrown) return await failed(services, run, { fields, error: end.thrown.error, entries: [], isLastTry });
       return await giveUp(run, services, fields, end.error);
     case "parked":
     case "restarted":
@@ -181,5 +183,5 @@ function inOrder(a: Recorded, b: Recorded): number {
 /** Why a task that ends with this error is owed its last run; undefined for one whose tool has nothing to undo. */
 export function owedBy({ call }: Task, error: unknown): Exclude<Owed, "cancelled"> | undefined {
   if (!call.compensates) return undefined;
-  return error instanceof ParleyError && error.code === "RUN_TIMEOUT" ? "timeout" : "failed";
+  return codeOf(error) === "RUN_TIMEOUT" ? "timeout" : "failed";
 }

@@ -1,7 +1,7 @@
 /** Ends a task with an error: what the caller is shown, what the log keeps, and what the task still owes. */
 import { describeError } from "../describe-error.ts";
 import { withoutEventTokens } from "../event-token.ts";
-import { ParleyError } from "../errors.ts";
+import { codeOf } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import type { RunReport } from "../ports.ts";
@@ -28,8 +28,9 @@ export async function finish(
   if (finished === "refused") return await letGo(services, lease, entries);
   await wakeParent(services, finished);
   const status = outcome.type === "error" ? "failed" : "completed";
+  const code = codeOf(error);
   log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
-  return { type: "finished", status, ...(error instanceof ParleyError && { code: error.code }) };
+  return { type: "finished", status, ...(code !== undefined && { code }) };
 }
 
 /** The task was cancelled at the last moment, or taken over. If it is owed compensation, what was done is recorded for it. */

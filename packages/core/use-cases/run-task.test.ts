@@ -199,6 +199,45 @@ describe("attempts", () => {
     expect(await subject.work()).toEqual(["finished"]);
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "timeout" }] } } });
   });
+
+  /** A handler that reads its configuration, outside ctx, in each run; `readings` says which of them fail. */
+  function configured(readings: readonly (Error | undefined)[]) {
+    const done: string[] = [];
+    const left = [...readings];
+    const subject = deployment(
+      async ({ ask, step }) => {
+        const error = left.shift();
+        if (error) throw error;
+        await step("book", () => done.push("book"));
+        return text((await ask("size", size)).action);
+      },
+      { tool: { attempts: 3, backoffMs: 1 }, settings: { divergenceWaitMs: 1 } },
+    );
+    return { subject, done };
+  }
+
+  test("count for an error that comes before what an earlier run recorded", async () => {
+    const { subject, done } = configured([undefined, new Error("no connection"), new Error("no connection")]);
+    const taskId = await subject.create();
+    await subject.work();
+    await subject.answer(taskId, "size");
+    expect(await subject.work()).toEqual(["retrying"]);
+    expect(await subject.run(taskId, 3)).toEqual({ type: "retrying" });
+    expect(await subject.run(taskId, 4)).toEqual({ type: "finished", status: "completed" });
+    expect(done).toEqual(["book"]);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "decline" }] } } });
+  });
+
+  test("do not help code that has changed: such an error is what led to the divergence, and the log has it", async () => {
+    const gone = new ToolError("this tool is gone");
+    const { subject } = configured([undefined, gone]);
+    const taskId = await subject.create();
+    await subject.work();
+    await subject.answer(taskId, "size");
+    expect(await subject.run(taskId, 2)).toEqual({ type: "finished", status: "failed", code: "REPLAY_DIVERGED" });
+    expect(subject.saying("replay diverged")).toMatchObject([{ fields: { cause: { error: "ToolError" } } }]);
+    expect(await subject.task(taskId)).toMatchObject({ outcome: { error: { data: { defectId: "uuid" } } } });
+  });
 });
 
 describe("a restart (P10)", () => {
@@ -279,9 +318,25 @@ test.each<[boolean, object]>([
   expect(subject.parked[0]?.restart).toStrictEqual(restart);
 });
 
+/** Throws at whatever is done with it. */
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+test("whatever a handler throws, its task ends, and is compensated", async () => {
+  const subject = deployment(() => Promise.reject(revoked() as Error));
+  subject.tools.set("subject", { ...subject.tool, compensate: async () => undefined });
+  const taskId = await subject.create({}, undefined, subject.tools.get("subject"));
+  expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
+  expect(await subject.run(taskId, 2)).toStrictEqual({ type: "compensated" });
+});
+
 test.each<[string, unknown, RunReport["type"]]>([
   ["an error of the code", new Error("network"), "retrying"],
   ["what is no error", "network", "retrying"],
+  ["a proxy of nothing", revoked(), "retrying"],
   ["a ToolError that says so", new ToolError("busy", { retryable: true }), "retrying"],
   ["a ToolError", new ToolError("closed on Mondays"), "finished"],
   ["an RpcFailure", new RpcFailure(-32_099, "no"), "finished"],

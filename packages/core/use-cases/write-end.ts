@@ -1,6 +1,5 @@
 /** Writes down how a run ended: parked, to be tried again, put back, restarted or finished. */
 import type { Prompt, Runnable, Tool } from "../catalogue.ts";
-import { describeError } from "../describe-error.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { RunReport } from "../ports.ts";
@@ -47,21 +46,19 @@ export async function writeEnd(services: Services, { runnable, newest, begun, as
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
       return await park(services, { task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
     }
-    case "threw":
-      if (isRetryable(end.error) && attempt + 1 < runnable.settings.attempts) {
-        const dueAtMs = earliest(clock.now() + runnable.settings.backoffMs * 2 ** attempt, asks);
-        log.warn({ ...about(task), attempt: attempt + 1, ...described(task, end.error) }, "run failed, to be tried again");
-        // Open asks stay open: the store keeps those that are not named here.
-        const report = await park(services, { task, lease, entries: end.entries, asks: [], dueAtMs, attempt: attempt + 1 });
-        return report.type === "parked" ? { type: "retrying" } : report;
-      }
-      return await finish(services, task, lease, end.entries, end.error);
-    case "diverged":
+    case "threw": {
+      const retried = await retry(services, { runnable, begun, asks, lease, error: end.error, entries: end.entries });
+      return retried ?? (await finish(services, task, lease, end.entries, end.error));
+    }
+    case "diverged": {
       if (end.patches.length > 0) {
         return await putBack(services, { begun, asks, lease, missing: missingPatches(task, end.patches, end.error) });
       }
-      log.error({ ...about(task), ...describeError(end.error) }, "replay diverged");
+      const retried = end.thrown && (await retry(services, { runnable, begun, asks, lease, error: end.thrown.error, entries: [] }));
+      if (retried) return retried;
+      log.error({ ...about(task), ...described(task, end.error) }, "replay diverged");
       return await finish(services, task, lease, [], end.error);
+    }
     case "restarted": {
       const read = await runnable.readArguments(end.arguments);
       if (!read.ok) {
@@ -90,6 +87,24 @@ export async function writeEnd(services: Services, { runnable, newest, begun, as
       return { type: "finished", status: "completed" };
     }
   }
+}
+
+interface Retry extends Pick<Ended, "runnable" | "begun" | "asks" | "lease"> {
+  readonly error: unknown;
+  readonly entries: readonly KeyedEntry[];
+}
+
+/** Parks the run until its next attempt. Undefined if no attempt is left, or if the error comes out the same on every attempt. */
+async function retry(services: Services, { runnable, begun, asks, lease, error, entries }: Retry): Promise<RunReport | undefined> {
+  const { clock, log } = services;
+  const { task, attempt } = begun;
+  const { attempts, backoffMs } = runnable.settings;
+  if (!isRetryable(error) || attempt + 1 >= attempts) return undefined;
+  const dueAtMs = earliest(clock.now() + backoffMs * 2 ** attempt, asks);
+  log.warn({ ...about(task), attempt: attempt + 1, ...described(task, error) }, "run failed, to be tried again");
+  // Open asks stay open: the store keeps those that are not named here.
+  const report = await park(services, { task, lease, entries, asks: [], dueAtMs, attempt: attempt + 1 });
+  return report.type === "parked" ? { type: "retrying" } : report;
 }
 
 /** A new round has an empty journal, so it moves to the newest version if that accepts its arguments. */

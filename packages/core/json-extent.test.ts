@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { jsonExceeds } from "./index.ts";
+import { jsonExceeds } from "./json-extent.ts";
 
 const nested = (depth: number, open: string, close: string): string => open.repeat(depth) + close.repeat(depth);
 const deep = (depthMax: number) => ({ depthMax, valuesMax: Infinity });
