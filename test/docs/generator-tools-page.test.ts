@@ -62,7 +62,7 @@ describe.each(ASKS.map((row) => [row[0] ?? "", row] as const))(
 );
 
 test("a page to visit is put by url, to clients that know it", async () => {
-  const [, text = ""] = /^`(\{"ask":"url".*?\})` is no form/m.exec(page) ?? [];
+  const [, text = ""] = /^- \*\*url\.\*\* `(\{"ask":"url".*?\})` sends/m.exec(page) ?? [];
   const puts = await putEverywhere({ ...(JSON.parse(text) as JsonObject), message: "Pay" });
   expect(puts.map(({ message }) => message)).toEqual(["Pay", "Pay", undefined, undefined]);
 });

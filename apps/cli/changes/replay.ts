@@ -1,4 +1,4 @@
-/** `parley replay`: exported tasks against changed tools. Offline; no step is done. */
+/** `parley replay`: exported tasks against changed tools. Offline; no step runs. */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseDuration } from "@parley/core";
@@ -29,10 +29,7 @@ export async function replayTasks(file: string, { tools, baseline, timeout, json
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (all === 0) throw new Error(`${file} holds no task`);
   if (json) printJson({ tasks: all, ...counts });
-  else
-    print(
-      `${all} tasks: ${counts.continues} continue, ${counts.diverges} diverge, ${counts.fails} fail, of ${counts.unknown} it cannot be told`,
-    );
+  else print(`${all} tasks: ${counts.continues} continue, ${counts.diverges} diverge, ${counts.fails} fail, ${counts.unknown} unknown`);
   if (counts.continues < all) process.exitCode = 1;
 }
 

@@ -5,7 +5,6 @@ import { clean, cleanLine, styled } from "../terminal.ts";
 import type { Told } from "./replay-thread.ts";
 
 const SIGNS = { continues: "✓", diverges: "✗", fails: "✗", unknown: "?" } as const satisfies Record<Verdict, string>;
-const SAYS = { continues: "continues", diverges: "diverges", fails: "fails", unknown: "cannot be told" } as const;
 /** What is alike around a difference. */
 const CONTEXT = 2;
 const LINES_MAX = 60;
@@ -15,10 +14,7 @@ export function showReplayed(
   told: Told,
 ): string {
   const { verdict, next, reason, changed } = told;
-  const what =
-    verdict === "continues"
-      ? `continues: ${next ?? ""}`
-      : `${SAYS[verdict]}${verdict === "unknown" ? ", because of: " : ": "}${reason ?? ""}`;
+  const what = `${verdict}: ${(verdict === "continues" ? next : reason) ?? ""}`;
   const lines = [`${SIGNS[verdict]} ${cleanLine(taskId)}  ${cleanLine(tool ?? prompt ?? "")}  ${cleanLine(what)}`];
   if (verdict !== "continues") lines.push(...(changed ? questionDiff(changed) : callsDiff(told)));
   return lines.join("\n");
@@ -41,7 +37,7 @@ function questionDiff({ key, recorded, found }: ChangedQuestion): string[] {
   const rows = diffLines(JSON.stringify(recorded, null, 2), after).flatMap(({ added, removed, value }) =>
     indented(added ? "+" : removed ? "-" : " ", value.replace(/\n$/, "")),
   );
-  return [`    the question "${cleanLine(key)}": - as it was put, + as it would be`, ...bounded(rows)].map(coloured);
+  return [`    the question "${cleanLine(key)}": - as it was asked, + as it would be`, ...bounded(rows)].map(coloured);
 }
 
 function indented(sign: string, text: string): string[] {

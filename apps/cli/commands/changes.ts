@@ -25,14 +25,14 @@ export function addChanges(program: Command): void {
   program
     .command("export [taskId]")
     .description(
-      "writes waiting tasks to a file, one JSON object a line, for `parley replay`; needs REDIS_URL, and the content keys if content is sealed",
+      "writes waiting tasks to a file for `parley replay`, one JSON object per line; needs REDIS_URL, and the content keys if content is sealed",
     )
     .option("-t, --tool <name>", "all waiting tasks of this tool")
     .option("--all", "all waiting tasks")
-    .option("-o, --out <file>", "a new file, readable by you alone; standard output without it")
-    .option("--with-content", "with what callers, people and services said; without it, texts and numbers are placeholders")
-    .option("-r, --redact <field...>", "with --with-content: members of that name are placeholders, wherever they stand")
-    .option("-l, --limit <number>", "at most so many tasks", whole, 10_000)
+    .option("-o, --out <file>", "a new file that only you can read; without it, standard output")
+    .option("--with-content", "keep what callers, people and services said; without it, strings and numbers become placeholders")
+    .option("-r, --redact <field...>", "with --with-content: members with these names become placeholders, at any depth")
+    .option("-l, --limit <number>", "maximum number of tasks", whole, 10_000)
     .option("--json", "with --out: print the counts as JSON; without it the output is JSON anyway")
     .addHelpText(
       "after",
@@ -46,22 +46,20 @@ Examples:
     );
   program
     .command("replay <file>")
-    .description(
-      "replays exported tasks against tools, offline, and does no step; exits with 1 if one does not continue, or it cannot be told",
-    )
+    .description("replays exported tasks against tools, offline, without running steps; exits with 1 unless every task continues")
     .requiredOption("-t, --tools <module...>", "the changed tools, as in PARLEY_TOOLS")
-    .option("-b, --baseline <module...>", "the tools that the tasks run on now: for exports that are redacted or sealed")
+    .option("-b, --baseline <module...>", "the tools that the tasks run on now; for redacted or sealed exports")
     .option("--timeout <duration>", "how long a handler may wait for something outside ctx", "10s")
     .option(
       "--fork-at <effect>",
-      "continue one task for real from this step or question on, such as step:charge: asks here, and does what is not replayed",
+      "continue one task for real from this step or question, such as step:charge: asks here, and runs what is not replayed",
     )
     .option("--task <id>", "with --fork-at: which task of the file")
     .option(
       "--answers <file>",
-      'with --fork-at: JSON of answers by question, {"party-size": {"partySize": 4}}; others are asked for at the terminal',
+      'with --fork-at: a JSON file of answers by question, {"party-size": {"partySize": 4}}; the terminal asks the others',
     )
-    .option("--json", "one object a line for each task, and one with the counts")
+    .option("--json", "one JSON object per task and line, and one with the counts")
     .addHelpText(
       "after",
       `
@@ -72,7 +70,7 @@ Examples:
     )
     .action(async (file: string, options: ReplayTasks) => {
       if (options.forkAt !== undefined) return await (await import("../changes/fork.ts")).forkTask(file, options);
-      if (options.task !== undefined || options.answers !== undefined) throw new Error("--task and --answers go with --fork-at");
+      if (options.task !== undefined || options.answers !== undefined) throw new Error("--task and --answers need --fork-at");
       await (await import("../changes/replay.ts")).replayTasks(file, options);
     });
 }

@@ -102,12 +102,12 @@ interface Attempt extends Replayed {
 function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, baseline: Replayed | undefined): Replayed {
   if (baseline) return result;
   if (uncompared.length > 0 && result.verdict === "continues") {
-    const why = recorded.isSealed ? "what was asked is sealed in the deployment" : "values were redacted that may stand in it";
-    const reason = `whether ${uncompared.join(", ")} is the question that was put, since ${why}; give the code that the task runs on as baseline`;
+    const why = recorded.isSealed ? "the question is sealed in the deployment" : "redacted values may be part of it";
+    const reason = `the replay cannot compare ${uncompared.join(", ")} with the question that was asked, because ${why}; pass the code that the task runs on as baseline`;
     return { ...result, verdict: "unknown", reason };
   }
   if (recorded.isRedacted && (result.verdict === "diverges" || result.verdict === "fails")) {
-    const reason = `whether this comes of the change or of redacted values; give the code that the task runs on as baseline. The replay ${result.verdict}: ${result.reason ?? ""}`;
+    const reason = `the cause may be the change or the redacted values; pass the code that the task runs on as baseline. The replay ${result.verdict}: ${result.reason ?? ""}`;
     return { ...result, verdict: "unknown", reason };
   }
   return result;
@@ -246,14 +246,14 @@ function verdictOf(end: RunEnd | { readonly type: "broken"; readonly error: unkn
     case "returned":
       return { verdict: "continues", next: "ends" } as const;
     case "restarted":
-      return { verdict: "continues", next: "begins again" } as const;
+      return { verdict: "continues", next: "starts over" } as const;
     case "parked": {
       const known = new Set(recorded.asks.map(({ key }) => key));
       const waits = end.asks.map(({ key }) => `${known.has(key) ? "waits for" : "asks"} ${entryKey("ask", key)}`);
       return { verdict: "continues", next: waits.join(", ") || "sleeps" } as const;
     }
     case "diverged": {
-      if (changed) return { verdict: "diverges", reason: `the question "${changed.key}" is another one than was put` } as const;
+      if (changed) return { verdict: "diverges", reason: `the question "${changed.key}" has changed` } as const;
       const { recorded: was, found } = end.error.data as { readonly recorded: string; readonly found: string };
       const error = thrown ? `, with the error ${messageOf(thrown.error)}` : "";
       return { verdict: "diverges", reason: `recorded ${was}, found ${found}${error}` } as const;
