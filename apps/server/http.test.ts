@@ -192,6 +192,20 @@ describe("a request", () => {
     expect(text.length).toBeLessThan(100);
   });
 
+  test.each(["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id", "accept", "authorization"])(
+    "whose header %s is full of blanks keeps nobody waiting",
+    async (name) => {
+      const here = await one();
+      const startedAtMs = performance.now();
+      const sent = Array.from({ length: 4 }, async () => {
+        const headers = { "content-type": "application/json", "mcp-protocol-version": "2026-07-28", [name]: `a${" ".repeat(14_000)}b` };
+        return (await fetch(here.url, { method: "POST", headers, body: ping })).status;
+      });
+      expect((await Promise.all(sent)).every((status) => status >= 400 && status < 500)).toBe(true);
+      expect(performance.now() - startedAtMs).toBeLessThan(1_500);
+    },
+  );
+
   test("that fails for no fault of its sender says only under which id it is logged", async () => {
     const script = "ERR Error running script (call to f_8e2c0b): @user_script:14: attempt to index nil";
     const here = await one({ authenticate: () => Promise.reject(new Error(script)) });

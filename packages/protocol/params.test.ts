@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Wire } from "./json-rpc.ts";
-import { BadParams, callArguments, cancelTask, complete, isProgressToken, isSubscribableUri, list, readParams, strings } from "./params.ts";
+import { BadParams, callArguments, cancelTask, complete, isProgressToken, isUri, list, readParams, strings } from "./params.ts";
 
 const prompt = { ref: { type: "ref/prompt", name: "brief" }, argument: { name: "topic", value: "r" } };
 const template = { ...prompt, ref: { type: "ref/resource", uri: "test://{id}" } };
@@ -74,8 +74,8 @@ test("a defect in a reader is thrown, and not taken for what it read", () => {
   expect(() => readParams(broken, {})).toThrow("a defect");
 });
 
-test("a progress token, which each notification carries, and a uri that is subscribed to are of bounded length", () => {
+test("a progress token, which each notification carries, and a uri that is read or subscribed to are of bounded length", () => {
   expect(["x".repeat(128), "", 0, -1].map(isProgressToken)).toStrictEqual([true, true, true, true]);
   expect(["x".repeat(129), 1.5, null, {}].map(isProgressToken)).toStrictEqual([false, false, false, false]);
-  expect(["x".repeat(2_048), "x".repeat(2_049), 1].map(isSubscribableUri)).toStrictEqual([true, false, false]);
+  expect(["x".repeat(2_048), "x".repeat(2_049), 1].map(isUri)).toStrictEqual([true, false, false]);
 });

@@ -8,7 +8,7 @@ import { isObject, own, type Wire } from "./json-rpc.ts";
 
 export class BadParams extends Error {}
 
-/** Uris that are subscribed to are kept as long as the subscription: longer ones are refused. */
+/** Uris that are subscribed to are kept as long as the subscription, and those that are read are tried with each template: longer ones are refused. */
 const URI_CHARS_MAX = 2_048;
 /** A progress token is sent with each progress notification. */
 const PROGRESS_TOKEN_CHARS_MAX = 128;
@@ -60,12 +60,12 @@ export function cancelTask(params: Wire): CancelTask {
   return { type: "cancelTask", taskId: required(params, "taskId") };
 }
 
-/** The uri of a resource to be subscribed to. */
-export function isSubscribableUri(value: unknown): value is string {
+/** The uri of a resource to be read or subscribed to. */
+export function isUri(value: unknown): value is string {
   return typeof value === "string" && value.length <= URI_CHARS_MAX;
 }
 
-export const SUBSCRIBABLE_URI = `a string of at most ${URI_CHARS_MAX} characters`;
+export const BOUNDED_URI = `a string of at most ${URI_CHARS_MAX} characters`;
 
 export function isProgressToken(value: unknown): value is ProgressToken {
   return typeof value === "string" ? value.length <= PROGRESS_TOKEN_CHARS_MAX : Number.isSafeInteger(value);

@@ -71,6 +71,18 @@ describe("defineResourceTemplate", () => {
     expect(template.match(uri)).toBeUndefined();
   });
 
+  test("with several variables in a segment gives each as much as it can have, and sees at once what does not fit", () => {
+    const uriTemplate = "pkg://{name}-{version}.{type}";
+    const packages = defineResourceTemplate({ uriTemplate, name: "package", read: () => "" });
+    expect(packages.match("pkg://left-pad-1.2.3.tgz")).toEqual({ name: "left-pad", version: "1.2.3", type: "tgz" });
+    const startedAtMs = performance.now();
+    for (const filler of ["-", ".", "-."]) {
+      // As long as the uri of a request may be.
+      expect(packages.match(`pkg://a${filler.repeat(2_040 / filler.length)}/`)).toBeUndefined();
+    }
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+  });
+
   test("reads with its variables", async () => {
     expect(await template.read("shop://dairy/items/x.json", { aisle: "dairy", item: "x" })).toEqual([
       { uri: "shop://dairy/items/x.json", text: "dairy:x:shop://dairy/items/x.json" },

@@ -10,23 +10,56 @@ type VariableNames<Template extends string> = Template extends `${string}{${infe
 
 /** A function that reads the variables out of a uri that fits, percent-decoded. Throws DefinitionError for what is not simple expansion. */
 export function uriMatcher(template: string): (uri: string) => { readonly [variable: string]: string } | undefined {
-  const names: string[] = [];
-  const pattern = template.split(/(\{[^}]*\})/).map((part) => {
-    if (!part.startsWith("{")) return part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-    const name = part.slice(1, -1);
-    if (!/^[A-Za-z0-9_]+$/.test(name)) throw new DefinitionError(`${part} in ${template} is not supported: use {name}`);
-    if (names.includes(name)) throw new DefinitionError(`${part} stands twice in ${template}`);
-    names.push(name);
-    return "([^/?#]+)";
-  });
-  const whole = new RegExp(`^${pattern.join("")}$`);
+  const parts = partsOf(template);
   return (uri) => {
-    const found = whole.exec(uri);
-    if (!found) return undefined;
+    const values = valuesIn(uri, parts);
+    if (!values) return undefined;
     try {
-      return Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(found[index + 1] ?? "")]));
+      return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
     } catch {
       return undefined; // not percent-encoded as uris are
     }
   };
+}
+
+type Part = { readonly literal: string } | { readonly name: string };
+
+function partsOf(template: string): readonly Part[] {
+  const names: string[] = [];
+  return template.split(/(\{[^}]*\})/).map((part): Part => {
+    if (!part.startsWith("{")) return { literal: part };
+    const name = part.slice(1, -1);
+    if (!/^[A-Za-z0-9_]+$/.test(name)) throw new DefinitionError(`${part} in ${template} is not supported: use {name}`);
+    if (names.includes(name)) throw new DefinitionError(`${part} stands twice in ${template}`);
+    names.push(name);
+    return { name };
+  });
+}
+
+/** What ends a path segment, and with it a variable. */
+const ENDS: ReadonlySet<string> = new Set(["/", "?", "#"]);
+
+/**
+ * Each variable takes as much as it can and still lets the rest fit. The uri is a caller's: a place that was tried in vain for a part is not tried again,
+ * where a regular expression for `{name}-{version}.{type}` would take time by the third power of its length.
+ */
+function valuesIn(uri: string, parts: readonly Part[]): readonly (readonly [name: string, value: string])[] | undefined {
+  const inVain = parts.map(() => new Set<number>());
+
+  function from(index: number, at: number): (readonly [name: string, value: string])[] | undefined {
+    const part = parts[index];
+    if (!part) return at === uri.length ? [] : undefined;
+    if ("literal" in part) return uri.startsWith(part.literal, at) ? from(index + 1, at + part.literal.length) : undefined;
+    if (inVain[index]?.has(at)) return undefined;
+    let end = at;
+    while (end < uri.length && !ENDS.has(uri[end] ?? "")) end += 1;
+    for (; end > at; end -= 1) {
+      const rest = from(index + 1, end);
+      if (rest) return [[part.name, uri.slice(at, end)], ...rest];
+    }
+    inVain[index]?.add(at);
+    return undefined;
+  }
+
+  return from(0, 0);
 }

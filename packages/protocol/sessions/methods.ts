@@ -8,14 +8,14 @@ import {
   idempotencyKey,
   complete,
   isProgressToken,
-  isSubscribableUri,
+  isUri,
   list,
   member,
   optional,
   PROGRESS_TOKEN,
   required,
   strings,
-  SUBSCRIBABLE_URI,
+  BOUNDED_URI,
 } from "../params.ts";
 import type { SessionIntent } from "./intents.ts";
 
@@ -46,11 +46,11 @@ function getPrompt(params: Wire): GetPrompt {
 }
 
 function readResource(params: Wire): ReadResource {
-  return { type: "readResource", uri: required(params, "uri") };
+  return { type: "readResource", uri: member(params, "uri", isUri, BOUNDED_URI) };
 }
 
 function subscribe(type: Subscribe["type"]): (params: Wire) => Subscribe {
-  return (params) => ({ type, uri: member(params, "uri", isSubscribableUri, SUBSCRIBABLE_URI) });
+  return (params) => ({ type, uri: member(params, "uri", isUri, BOUNDED_URI) });
 }
 
 function setLogLevel(params: Wire): SetLogLevel {

@@ -1,17 +1,7 @@
 /** The params of the methods of revisions without sessions; what both families read alike is in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../json-rpc.ts";
-import {
-  callArguments,
-  idempotencyKey,
-  isString,
-  isSubscribableUri,
-  member,
-  optional,
-  required,
-  strings,
-  SUBSCRIBABLE_URI,
-} from "../params.ts";
+import { callArguments, idempotencyKey, isString, isUri, member, optional, required, strings, BOUNDED_URI } from "../params.ts";
 import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "../intents.ts";
 
 export { cancelTask, complete, list } from "../params.ts";
@@ -35,7 +25,7 @@ export function getPrompt(params: Wire): GetPrompt {
 }
 
 export function readResource(params: Wire): ReadResource {
-  return { type: "readResource", uri: required(params, "uri"), ...retry(params) };
+  return { type: "readResource", uri: member(params, "uri", isUri, BOUNDED_URI), ...retry(params) };
 }
 
 export function getTask(params: Wire): GetTask {
@@ -54,7 +44,7 @@ export function listen(params: Wire): Listen {
     toolsListChanged: flag(filter, "toolsListChanged"),
     promptsListChanged: flag(filter, "promptsListChanged"),
     resourcesListChanged: flag(filter, "resourcesListChanged"),
-    resourceSubscriptions: subscriptions(filter, "resourceSubscriptions", isUris, `an array, each of its members ${SUBSCRIBABLE_URI}`),
+    resourceSubscriptions: subscriptions(filter, "resourceSubscriptions", isUris, `an array, each of its members ${BOUNDED_URI}`),
   };
 }
 
@@ -89,5 +79,5 @@ function isStrings(value: unknown): value is readonly string[] {
 }
 
 function isUris(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isSubscribableUri);
+  return Array.isArray(value) && value.every(isUri);
 }

@@ -1,0 +1,48 @@
+/**
+ * A caller chooses what a front end's patterns are tried with: one that takes time by the square of it lets 14 kB in a header hold everybody up for a
+ * second. So each pattern in what front ends run is linear, or is listed here with what bounds it.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { parseSync, Visitor } from "oxc-parser";
+import { expect, test } from "vitest";
+import { patternCost } from "../packages/sdk/pattern-cost.ts";
+
+const ROOT = new URL("../", import.meta.url).pathname;
+const SOURCES = ["apps/server/**/*.ts", "packages/{core,files,gateway,identity,node,protocol,redis,telemetry}/**/*.ts"];
+
+/** Why each of the others is no danger. */
+const BOUNDED: Readonly<Record<string, string>> = {
+  "apps/server/config.ts /\\/+$/": "an operator's setting",
+  "packages/identity/settings.ts /\\/+$/": "an operator's setting",
+  "packages/node/event-tokens.ts /\\/+$/": "an operator's setting",
+  "packages/redis/address.ts /^([^:]+:\\/\\/)(?:[^/?]*@)?([^?]*).*$/": "an operator's setting",
+  "packages/redis/embedded-sources.ts /\\bv=(\\d+\\.\\d+[\\d.]*)/": "what a program on this machine prints",
+  "packages/redis/sharded-subscriber.ts /\\{([^}]+)\\}/": "keys of Parley's own",
+  "packages/gateway/upstreams.ts /\\$\\{([^}]*)\\}/g": "an operator's file",
+  "packages/telemetry/operator-port.ts /\\?.*$/": "an address without line ends: the first question mark takes all of it",
+  "packages/files/name.ts /^[.\\s]+|[.\\s]+$/g": "a name that was cut to a thousand characters",
+  "apps/server/routes/mcp/route.ts /(?:^|,)\\s*(?:\\*\\/\\*|application\\/(?:\\*|json)|text\\/(?:\\*|event-stream))\\s*(?:[;,]|$)/i":
+    "begins at the start or at a comma, and blanks have no commas",
+  "apps/server/routes/home/route.ts /(?:^|,)\\s*(?:text\\/html|application\\/xhtml\\+xml)\\s*(?:[;,]|$)/i":
+    "begins at the start or at a comma, and blanks have no commas",
+};
+
+function patternsIn(file: string): readonly string[] {
+  const found: string[] = [];
+  const { program } = parseSync(file, readFileSync(`${ROOT}${file}`, "utf8"));
+  new Visitor({
+    Literal(node) {
+      if (!("regex" in node)) return;
+      const { pattern, flags } = node.regex;
+      const cost = patternCost(pattern, flags);
+      if (cost.type !== "polynomial" || cost.degree > 1) found.push(`${file} /${pattern}/${flags}`);
+    },
+  }).visit(program);
+  return found;
+}
+
+test("each pattern in what front ends run takes time by the length of its text, or is tried with what is short", () => {
+  const files = globSync(SOURCES, { cwd: ROOT }).filter((file) => !/node_modules|\.(?:test|fixture|d)\.ts$/.test(file));
+  expect(files.length).toBeGreaterThan(200);
+  expect([...new Set(files.flatMap(patternsIn))].toSorted()).toEqual(Object.keys(BOUNDED).toSorted());
+});
