@@ -1,7 +1,7 @@
 import { ParleyError } from "@parley/core";
 
-/** Ids are Parley's own. Nothing else becomes a path, or a name in a bucket. */
-const TASK_ID = /^[\w-]{1,64}$/;
+/** Ids are Parley's own. Nothing else becomes a path, or a name in a bucket. The id of a task that another one called ends in a tilde. */
+const TASK_ID = /^[\w-]{1,64}~?$/;
 const FILE_ID = /^[0-9a-f-]{36}$/;
 
 export function isTaskId(text: string): boolean {

@@ -16,19 +16,22 @@ import { anonymous } from "../../apps/server/front-end/caller.ts";
 const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
 const PDF = Buffer.from("%PDF-1.7\n%âãÏÓ\n");
 
+const take = defineTool({
+  name: "take",
+  input: z.object({ accept: z.array(z.string()).optional(), maxBytes: z.number().optional(), count: z.number().optional() }),
+  async run({ accept, maxBytes, count = 2 }, ctx) {
+    const wanted = { ...(accept && { accept }), ...(maxBytes !== undefined && { maxBytes }) };
+    const files = await ctx.file("files", { message: "Your files?", count, ...wanted });
+    const read = await ctx.step("read", () =>
+      Promise.all(files.map(async (file) => (await new Response(await ctx.openFile(file)).bytes()).length)),
+    );
+    return JSON.stringify({ files, read });
+  },
+});
+
 const asking = catalogue([
-  defineTool({
-    name: "take",
-    input: z.object({ accept: z.array(z.string()).optional(), maxBytes: z.number().optional(), count: z.number().optional() }),
-    async run({ accept, maxBytes, count = 2 }, ctx) {
-      const wanted = { ...(accept && { accept }), ...(maxBytes !== undefined && { maxBytes }) };
-      const files = await ctx.file("files", { message: "Your files?", count, ...wanted });
-      const read = await ctx.step("read", () =>
-        Promise.all(files.map(async (file) => (await new Response(await ctx.openFile(file)).bytes()).length)),
-      );
-      return JSON.stringify({ files, read });
-    },
-  }),
+  take,
+  defineTool({ name: "delegate", input: z.object({}), run: async (_input, ctx) => String(await ctx.call(take, {}, { key: "child" })) }),
 ]);
 
 export interface Kept {
@@ -40,14 +43,14 @@ export interface Kept {
 export function describeUploads(name: string, open: () => Kept): void {
   const left = () => open().left();
 
-  async function asked(args: object = {}) {
+  async function asked(args: object = {}, { name = "take", key = "files" } = {}) {
     const { files } = open();
     const deployment = await deploy({ catalogue: asking, fronts: 2, files, authenticate: anonymous });
     const [here, there] = deployment.fronts as [Front, Front];
-    const taskId = String((await rpc(here, "tools/call", { name: "take", arguments: args })).result!["taskId"]);
+    const taskId = String((await rpc(here, "tools/call", { name, arguments: args })).result!["taskId"]);
     const get = async () => (await rpc(there, "tasks/get", { taskId })).result!;
     await until(async () => (await get())["status"] === "input_required");
-    const url = String((await get())["inputRequests"]!["files"]!["params"]!["url"]);
+    const url = String((await get())["inputRequests"]![key]!["params"]!["url"]);
     const page = await (await fetch(url)).text();
     const fields = [...page.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)]
       .slice(0, 2)
@@ -99,6 +102,15 @@ export function describeUploads(name: string, open: () => Kept): void {
       // They are the task's: with it they go.
       expect(await sweepFiles(services, -60_000)).toBe(0);
       expect(await sweepFiles({ ...services, store: { ...services.store, load: async () => undefined } }, -60_000)).toBe(1);
+      expect(await left()).toEqual([]);
+    });
+
+    test("are uploaded for a task that another one called, and go with it", async () => {
+      const { files, upload, result, services } = await asked({}, { name: "delegate", key: "child:files" });
+      expect(await upload([png()])).toMatchObject({ status: 200, title: "Thank you" });
+      expect((await result()).read).toEqual([PNG.length]);
+      const gone = { ...services, files, store: { ...services.store, load: async () => undefined } };
+      expect(await sweepFiles(gone, -60_000)).toBe(1);
       expect(await left()).toEqual([]);
     });
 
