@@ -182,7 +182,7 @@ describe("access that a person grants", () => {
       answer: (request: Parameters<typeof answer>[0]) => (deposits.push(request.page?.deposit ?? ""), answer(request)),
     });
     const back = await come();
-    expect([back.status, sentenceOf(back)]).toEqual([200, "The access was granted, and the tool continues. You can close this page."]);
+    expect([back.status, sentenceOf(back)]).toEqual([200, "You granted the access, and the tool continues. You can close this page."]);
     expect(deposits.join("")).toMatch(/^[\w-]{8}\.[\w-]{200,}$/);
     await until(async () => (await planned.asks()).includes("again"));
     await planned.answer("again", { action: "accept", content: { value: true } });
@@ -241,9 +241,9 @@ describe("without a window that comes back", () => {
 
 describe("who comes back", () => {
   test.each([
-    ["with a state that was made up", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not begun here"],
-    ["without a state", (url: URL) => url.searchParams.delete("state"), 400, "Not begun here"],
-    ["to the address of no provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not begun here"],
+    ["with a state that was made up", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not started here"],
+    ["without a state", (url: URL) => url.searchParams.delete("state"), 400, "Not started here"],
+    ["to the address of no provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not started here"],
   ])("%s is told so, and the right one may still come", async (_what, change, status, title) => {
     const planned = await planning();
     const { callback, come } = await away(planned);
@@ -279,7 +279,7 @@ describe("who comes back", () => {
     expect(problemOf(seen)).toContain("Nothing was handed over");
     expect(seen.text).not.toContain("<script>");
     // The state is used up, and nothing else.
-    expect(problemOf(await come())).toContain("was answered already");
+    expect(problemOf(await come())).toContain("has already answered this request");
     const action = /<form method="post" action="([^"]+)"/.exec(seen.text)?.[1] ?? "";
     const off = await send(action, { ...fieldsOf(seen), action: "decline" });
     expect(off.title).toBe("Declined");
@@ -299,16 +299,16 @@ describe("who comes back", () => {
   test("in another browser, or as another person, is told so", async () => {
     const planned = await planning();
     const { callback, come } = await away(planned);
-    expect((await look(callback.href)).title).toBe("Not begun here");
+    expect((await look(callback.href)).title).toBe("Not started here");
     const bobs = await come(callback, { "x-principal": "bob" });
-    expect([bobs.status, bobs.title, sentenceOf(bobs)]).toEqual([403, "Not yours", expect.stringContaining("begun by somebody else")]);
+    expect([bobs.status, bobs.title, sentenceOf(bobs)]).toEqual([403, "Not yours", expect.stringContaining("started by somebody else")]);
     expect((await come()).title).toBe("Thank you");
   });
 
   test("with the cookie of another question is told so", async () => {
     const [mine, other] = [await planning(), await planning()];
     const [{ callback }, { cookie }] = [await away(mine), await away(other)];
-    expect((await look(callback.href, { headers: { cookie } })).title).toBe("Not begun here");
+    expect((await look(callback.href, { headers: { cookie } })).title).toBe("Not started here");
   });
 
   test("after ten minutes, or when the question is closed, is told so, and no code is redeemed", async () => {
@@ -324,7 +324,7 @@ describe("who comes back", () => {
     const late = await planning();
     const away2 = await away(late);
     late.skip(10 * 60_000 + 1);
-    expect((await away2.come()).title).toBe("Not begun here");
+    expect((await away2.come()).title).toBe("Not started here");
     expect(redeemed).toBe(0);
     expect(await late.asks()).toEqual(["calendar"]);
   });
@@ -334,7 +334,7 @@ describe("who comes back", () => {
     const planned = await planning({ ...local, visitors: undefined as never, authenticate: anonymous });
     expect(planned.page).toContain("?k=");
     const { callback, come } = await away(planned);
-    expect((await look(callback.href)).title).toBe("Not begun here");
+    expect((await look(callback.href)).title).toBe("Not started here");
     expect((await come()).title).toBe("Thank you");
   });
 });

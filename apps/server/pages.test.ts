@@ -85,7 +85,7 @@ describe("a secret", () => {
     expect([status, text]).toEqual([200, expect.stringContaining("Your key?")]);
 
     const sent = await send(at(there), { ...fields, action: "accept", secret: "hunter2-☃" });
-    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("was handed over")]);
+    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("The tool has received your answer")]);
 
     await until(async () => (await get())["status"] === "completed");
     expect((await get())["result"]!["content"]![0]!["text"]).toBe('true [secret] {"key":"[secret]"} 9');
@@ -114,7 +114,7 @@ describe("a secret", () => {
     expect([large.status, large.text]).toEqual([422, expect.stringContaining("at most 16384 characters")]);
     expect(large.text).not.toContain("☃");
     const huge = await send(at(here), { ...fields, action: "accept", secret: "x".repeat(200_000) });
-    expect([huge.status, sentence(huge.text)]).toEqual([413, expect.stringContaining("larger than this page takes")]);
+    expect([huge.status, sentence(huge.text)]).toEqual([413, expect.stringContaining("larger than this page accepts")]);
     expect((await send(at(here), { ...fields, action: "accept", secret: "☃".repeat(SECRET_CHARS_MAX) })).status).toBe(200);
     await until(async () => (await get())["status"] === "completed");
   });
@@ -153,10 +153,10 @@ describe("the page of a question", () => {
     const form = { ...fields, action: "accept", secret: "hunter2" };
     const sent = await Promise.all([send(at(here), form), send(at(there), form), send(at(here), { ...form, secret: "other" })]);
     expect(sent.map(({ text }) => /<h1>([^<]*)/.exec(text)?.[1]).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);
-    expect(sentence((await open(at(there))).text)).toContain("was completed before, and nothing was changed");
+    expect(sentence((await open(at(there))).text)).toContain("was already answered, and nothing was changed");
     await until(async () => (await get())["status"] === "completed");
-    expect(sentence((await open(at(here))).text)).toContain("was completed before");
-    expect(sentence((await send(at(here), form)).text)).toContain("was completed before");
+    expect(sentence((await open(at(here))).text)).toContain("was already answered");
+    expect(sentence((await send(at(here), form)).text)).toContain("was already answered");
   });
 
   test.each([
@@ -180,7 +180,7 @@ describe("the page of a question", () => {
   test("is declined by its button", async () => {
     const { here, at, get } = await asked();
     const sent = await send(at(here), { ...(await open(at(here))).fields, action: "decline" });
-    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("you declined")]);
+    expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("You declined")]);
     await until(async () => (await get())["status"] === "completed");
     expect((await get())["result"]!["content"]![0]!["text"]).toContain("declined");
   });
@@ -220,7 +220,7 @@ describe("without identity", () => {
     ];
     const said = await Promise.all(wrong.map(async (url) => await open(url)));
     expect(new Set(said.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect([said[0]?.status, sentence(said[0]?.text ?? "")]).toEqual([404, expect.stringContaining("There is no such question")]);
+    expect([said[0]?.status, sentence(said[0]?.text ?? "")]).toEqual([404, expect.stringContaining("This question does not exist")]);
     expect((await open(right.replace("api/key", "api%2Fkey"))).status).toBe(200);
   });
 
@@ -259,10 +259,13 @@ describe("a question that is put to somebody else", () => {
     const taskId = String(created.result!["taskId"]);
     await until(async () => (await rpc(front, "tasks/get", { taskId }, { principal: "ann" })).result!["status"] === "input_required");
     const url = `${new URL(front.url).origin}/asks/${taskId}/api/key`;
-    expect(await open(url, { "x-principal": "ann" })).toMatchObject({ status: 403, text: expect.stringContaining("put to somebody else") });
+    expect(await open(url, { "x-principal": "ann" })).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("This question is for somebody else"),
+    });
     const { fields } = await open(url, { "x-principal": "bob" });
     expect((await send(url, { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" })).status).toBe(200);
-    expect((await open(url, { "x-principal": "bob" })).text).toContain("was completed before");
+    expect((await open(url, { "x-principal": "bob" })).text).toContain("was already answered");
     expect((await open(url, { "x-principal": "eve" })).status).toBe(404);
   });
 });

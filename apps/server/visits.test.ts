@@ -100,11 +100,11 @@ describe("who comes back from a page of others", () => {
     const paid = await paying();
     const { back, come } = await away(paid);
     const forged = await come(back.replace(/returns\/[\w-]+/, `returns/${"A".repeat(43)}`));
-    expect([forged.status, forged.title]).toEqual([400, "Not begun here"]);
-    expect((await look(back)).title).toBe("Not begun here");
+    expect([forged.status, forged.title]).toEqual([400, "Not started here"]);
+    expect((await look(back)).title).toBe("Not started here");
     expect(await come(back, { "x-principal": "bob" })).toMatchObject({ status: 403, title: "Not yours" });
     const other = await away(await paying());
-    expect((await other.come(back)).title).toBe("Not begun here");
+    expect((await other.come(back)).title).toBe("Not started here");
     expect((await paid.get())["status"]).toBe("input_required");
     expect((await come()).title).toBe("Welcome back");
   });
@@ -121,7 +121,7 @@ describe("who comes back from a page of others", () => {
     const late = await paying();
     const away1 = await away(late);
     late.skip(10 * 60_000);
-    expect((await away1.come()).title).toBe("Not begun here");
+    expect((await away1.come()).title).toBe("Not started here");
     expect((await late.get())["status"]).toBe("input_required");
     const closed = await paying();
     const away2 = await away(closed);
@@ -147,7 +147,7 @@ describe("who comes back from a page of others", () => {
   test("is anybody with the page's address where there is no identity, and only in the browser that left", async () => {
     const paid = await paying({ authenticate: anonymous });
     const { back, come } = await away(paid);
-    expect((await look(back)).title).toBe("Not begun here");
+    expect((await look(back)).title).toBe("Not started here");
     expect((await come()).title).toBe("Welcome back");
   });
 });

@@ -131,7 +131,7 @@ test("what a person grants is used by a worker and by the one after it, and no t
   const away = new URL((/url=([^"]+)"/.exec(await off.text())?.[1] ?? "").replaceAll("&amp;", "&"));
   const callback = await logIn(away, "alice");
   const back = await fetch(callback, { headers: { cookie } });
-  expect([back.status, await back.text()]).toEqual([200, expect.stringContaining("The access was granted")]);
+  expect([back.status, await back.text()]).toEqual([200, expect.stringContaining("You granted the access")]);
   const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
 
   expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);

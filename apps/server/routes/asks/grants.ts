@@ -120,7 +120,12 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       // Another provider's address, or a question that is another one by now.
       if (page.page.kind !== "oauth" || page.page.provider !== name || page.ask.digest !== digest) return notice(reply, "astray");
       if (arrival.type === "repeated")
-        return show(reply, { caller, taskId, page, problem: `${provider.title} was answered already. Continue once more, or decline.` });
+        return show(reply, {
+          caller,
+          taskId,
+          page,
+          problem: `${provider.title} has already answered this request. Try again, or decline.`,
+        });
       try {
         const tokens = await redeemed(provider, journey, { page, parameters });
         const deposit = seal.seal(taskId, key, JSON.stringify(tokens));
@@ -149,12 +154,12 @@ function sentenceOf(error: unknown, title: string): string {
   switch (error.code) {
     case "GRANT_REFUSED":
       return error.data?.["reason"] === "access_denied"
-        ? `${title} says that you did not allow it. Nothing was handed over: continue once more, or decline.`
-        : `${title} did not allow it. Nothing was handed over: continue once more, or decline.`;
+        ? `${title} says that you did not allow it. Nothing was handed over: try again, or decline.`
+        : `${title} did not allow it. Nothing was handed over: try again, or decline.`;
     case "PROVIDER_UNAVAILABLE":
       return `${title} cannot be reached. Nothing was handed over: try again in a moment.`;
     case "PROVIDER_INVALID":
-      return `${title} gave an answer that cannot be trusted. Nothing was handed over: try again, or tell the operator.`;
+      return `${title} sent a response that cannot be trusted. Nothing was handed over: try again, or tell the operator.`;
     case "OVERLOADED":
       return "Too many people are coming back at once. Nothing was handed over: try again in a moment.";
     default:

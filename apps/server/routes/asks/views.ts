@@ -81,7 +81,7 @@ export function grantPage({ shown: { page: asked, caller, token, problem }, titl
 <form method="post" action="${action}">
 ${hidden(asked.ask.digest, token)}
 ${fault}
-<p class="quiet">You log in there, and are asked whether you allow it. The tool can use the access until it has ended. Neither your client nor its model sees it.</p>
+<p class="quiet">You log in there and decide whether to allow it. The tool can use the access until it ends. Neither your client nor its model sees it.</p>
 ${actions(`Continue to ${title}`)}
 </form>
 ${openedBy(caller)}`,
@@ -100,7 +100,7 @@ export function visitPage(
 <form method="post" action="${action}">
 ${hidden(asked.ask.digest, token)}
 ${fault}
-<p class="quiet">What you do there is between you and ${host}. Check that it is who you expect.</p>
+<p class="quiet">What you do there is between you and ${host}. Check that this is the site you expect.</p>
 ${actions(`Continue to ${host}`)}
 </form>
 ${openedBy(caller)}`,
@@ -148,47 +148,47 @@ export const NOTICES = {
   accepted: {
     status: 200,
     title: "Thank you",
-    sentence: "What you entered was handed over, and the tool continues. You can close this page.",
+    sentence: "The tool has received your answer, and continues. You can close this page.",
   },
   granted: {
     status: 200,
     title: "Thank you",
-    sentence: "The access was granted, and the tool continues. You can close this page.",
+    sentence: "You granted the access, and the tool continues. You can close this page.",
   },
   returned: {
     status: 200,
     title: "Welcome back",
-    sentence: "The tool was told that you came back, and continues. You can close this page.",
+    sentence: "The tool knows that you are back, and continues. You can close this page.",
   },
   astray: {
     status: 400,
-    title: "Not begun here",
+    title: "Not started here",
     sentence:
-      "What you come back with was not begun in this browser, or more than ten minutes ago, so nothing was handed over: open the page again from your client.",
+      "You did not start this in this browser, or you started it more than ten minutes ago, so nothing was handed over: open the page again from your client.",
   },
   borrowed: {
     status: 403,
     title: "Not yours",
-    sentence: "What you come back with was begun by somebody else, so nothing was handed over: open the page again from your client.",
+    sentence: "This was started by somebody else, so nothing was handed over: open the page again from your client.",
   },
-  declined: { status: 200, title: "Declined", sentence: "The tool is told that you declined. You can close this page." },
+  declined: { status: 200, title: "Declined", sentence: "You declined, and the tool has been notified. You can close this page." },
   completed: {
     status: 200,
     title: "Already done",
-    sentence: "This was completed before, and nothing was changed. You can close this page.",
+    sentence: "This question was already answered, and nothing was changed. You can close this page.",
   },
   closed: {
     status: 410,
     title: "No longer open",
-    sentence: "This question is closed: it was declined or withdrawn, its time is over, or its task has ended. Nothing was handed over.",
+    sentence:
+      "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was handed over.",
   },
-  "of-others": { status: 403, title: "Not for you", sentence: "This question is put to somebody else." },
-  unknown: { status: 404, title: "Not found", sentence: "There is no such question, it is not put to you, or it is no longer open." },
+  "of-others": { status: 403, title: "Not for you", sentence: "This question is for somebody else." },
+  unknown: { status: 404, title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },
   stale: {
     status: 409,
     title: "Out of date",
-    sentence:
-      "The form does not belong to this question as it stands now, so nothing was handed over: open the page again from your client.",
+    sentence: "The form is out of date for this question, so nothing was handed over: open the page again from your client.",
   },
   foreign: {
     status: 403,
@@ -198,29 +198,29 @@ export const NOTICES = {
   unreadable: {
     status: 400,
     title: "Not understood",
-    sentence: "What was sent is not what this page's form sends, so nothing was handed over.",
+    sentence: "The request does not come from the form of this page, so nothing was handed over.",
   },
-  large: { status: 413, title: "Too large", sentence: "What was sent is larger than this page takes, so nothing was handed over." },
+  large: { status: 413, title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was handed over." },
   strange: {
     status: 401,
     title: "Log in",
-    sentence: "You are not logged in, or no longer, so nothing was handed over: open the page again.",
+    sentence: "You are not logged in, or your login has expired, so nothing was handed over: open the page again.",
   },
   "not-begun": {
     status: 401,
     title: "Not logged in",
-    sentence: "The login was refused, or was begun elsewhere or long ago: open the page again from your client.",
+    sentence: "The login was refused, or was started elsewhere or too long ago: open the page again from your client.",
   },
   refused: { status: 403, title: "Not allowed", sentence: "Your account may not answer questions here." },
   busy: {
     status: 429,
     title: "Too many requests",
-    sentence: "You have sent more than is allowed at once, so nothing was handed over: try again in a moment.",
+    sentence: "You have sent too many requests, so nothing was handed over: try again in a moment.",
   },
   away: {
     status: 503,
     title: "Not available",
-    sentence: "The server cannot do this now, and nothing was handed over: try again in a moment.",
+    sentence: "The server cannot do this right now, and nothing was handed over: try again in a moment.",
   },
   broken: { status: 500, title: "Something went wrong", sentence: "The server could not do this, and nothing was handed over." },
 } as const satisfies Readonly<Record<string, Notice>>;
