@@ -1,34 +1,35 @@
-# One image for every process of Parley; the command says which: server, worker, doctor …
+# One image for every Parley process; the command selects it: server, worker, doctor …
 #
 #   docker build -t parley .
 #   docker run --init -e REDIS_URL=redis://… -e PARLEY_AUTH_NONE_ANYWHERE=true -p 127.0.0.1:3000:3000 parley server
 #
-# A container listens on all of its addresses, so a front end wants PARLEY_AUTH=required with a provider, or to be told that none is needed.
+# A container listens on all of its addresses, so a front end starts only with PARLEY_AUTH=required and a provider, or with
+# PARLEY_AUTH_NONE_ANYWHERE=true.
 #
-# Tools of your own: FROM parley, COPY them to /parley/tools (where they find @parley/sdk) and set PARLEY_TOOLS=./tools/mine.ts.
+# To add your own tools: FROM parley, COPY them to /parley/tools (where they can import @parley/sdk) and set PARLEY_TOOLS=./tools/mine.ts.
 
 FROM node:24-bookworm-slim AS web
 WORKDIR /parley
 COPY . .
-# Only what the pages are built with.
+# Installs only what the build of the pages needs.
 RUN --mount=type=cache,target=/root/.npm npm ci --workspace @parley/web --ignore-scripts --no-audit --no-fund && node apps/web/build.ts
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /parley
 COPY . .
-# No package of the product needs its install script; the one that does is the Node of laptops, a dev dependency.
+# No production dependency needs its install script. The one package that does is the Node.js for development, a dev dependency.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:24-bookworm-slim
-# Node runs the TypeScript sources as they are. It strips no types within node_modules: npm links the workspaces there, and links are
-# resolved to packages/ and apps/.
+# Node.js runs the TypeScript sources directly. It does not strip types within node_modules, but npm links the workspaces there and Node.js
+# resolves the links to packages/ and apps/.
 WORKDIR /parley
 COPY --from=build /parley/node_modules node_modules
 COPY --from=build /parley/package.json ./
 COPY --from=build /parley/packages packages
 COPY --from=build /parley/apps apps
 COPY --from=web /parley/apps/web/dist apps/web/dist
-# For files that tools keep; the only place that has to be writable.
+# For files that tools keep; the only directory that must be writable.
 RUN mkdir /data && chown node:node /data
 USER node
 ENV NODE_ENV=production \
@@ -39,6 +40,7 @@ ENV NODE_ENV=production \
     PARLEY_GALLERY_DIR=/data
 EXPOSE 3000 9464
 HEALTHCHECK --interval=5s --timeout=10s --start-period=60s --retries=3 CMD ["node", "apps/cli/healthcheck.ts"]
-# Node as the first process gets SIGTERM and ends gently. It does not reap what tools leave behind: run with --init if they start processes.
+# Node.js as process 1 receives SIGTERM and shuts down gracefully. It does not reap processes that tools leave behind: use --init if tools
+# start any.
 ENTRYPOINT ["node", "apps/cli/main.ts"]
 CMD ["server"]

@@ -55,89 +55,93 @@ export const SERVER_SETTINGS = z.object({
     .string()
     .min(1)
     .default("127.0.0.1")
-    .describe("Address to listen on. Use 0.0.0.0 in a container, and set PARLEY_ALLOWED_HOSTS."),
+    .describe("Address to listen on. In a container, use 0.0.0.0 and set PARLEY_ALLOWED_HOSTS."),
   PARLEY_PORT: z.coerce
     .number()
     .int()
     .min(0)
     .max(65_535)
     .optional()
-    .describe("Port to listen on; 0 takes a free one. Unset: PORT, else 3000."),
+    .describe("Port to listen on; 0 picks a free one. Unset: PORT, or else 3000."),
   PORT: z.coerce
     .number()
     .int()
     .min(1)
     .max(65_535)
     .optional()
-    .describe("The same, under the name that Cloud Run, Heroku, Render and other platforms give it."),
+    .describe("The same, under the name that Cloud Run, Heroku, Render and other platforms use."),
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
-    "Origins of web pages that may call: scheme://host for any port, or with a port; * for all.",
+    "Origins of web pages that may call: scheme://host for any port, or scheme://host:port; * for all.",
   ),
   PARLEY_PLAYGROUND: z
     .enum(["auto", "on", "off"])
     .default("auto")
-    .describe("The page at /play, from which people call tools: auto serves it where PARLEY_HOST is this machine alone."),
+    .describe("Whether to serve the playground at /play, where people call tools: auto serves it if PARLEY_HOST is a loopback address."),
 
-  PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call of a client without tasks may run between two answers."),
+  PARLEY_CALL_TIMEOUT: duration("10m").describe("How long a call from a client without tasks may run between two answers."),
   PARLEY_ASK_FIRST_TIMEOUT: duration("5s").describe(
     "How long a tool with askFirst may take to ask its first question before its client gets a task instead.",
   ),
   PARLEY_STREAM_AFTER: duration("10s").describe(
     "How long a call may run before its response becomes a stream, which keeps proxies from closing it.",
   ),
-  PARLEY_KEEP_ALIVE: duration("15s").describe("How often an idle stream carries a comment, so that proxies keep it open."),
-  PARLEY_STALL_TIMEOUT: duration("1m").describe("A stream or reply whose reader takes nothing for this long is dropped."),
+  PARLEY_KEEP_ALIVE: duration("15s").describe("How often a comment is sent on an idle stream, so that proxies keep it open."),
+  PARLEY_STALL_TIMEOUT: duration("1m").describe("How long a client may read nothing before its stream or response is dropped."),
   PARLEY_HEADERS_TIMEOUT: duration("30s").describe("How long a new connection, or a new request, may take to send its headers."),
-  PARLEY_REQUEST_TIMEOUT: duration("1m").describe("How long a client may take to send a whole request; its answer may take any time."),
+  PARLEY_REQUEST_TIMEOUT: duration("1m").describe("How long a client may take to send a whole request. The response may take any time."),
   PARLEY_IDLE_TIMEOUT: duration("75s").describe(
-    "How long a connection is kept between requests: longer than the load balancer in front keeps it.",
+    "How long an idle connection is kept between requests. Set it longer than the load balancer's idle timeout.",
   ),
   PARLEY_POLL_INTERVAL: duration("1s").describe(
-    "pollIntervalMs: how long clients are told to wait before they ask for a task's state again. It grows to a tenth of the time for which nothing has happened to the task.",
+    "pollIntervalMs: how long clients are told to wait before they poll a task again. It grows to a tenth of the time since the task last changed.",
   ),
-  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("Longest polling interval; PARLEY_POLL_INTERVAL or less keeps it constant."),
-  PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may keep them."),
+  PARLEY_POLL_INTERVAL_MAX: duration("5m").describe("Longest poll interval; PARLEY_POLL_INTERVAL or less keeps the interval constant."),
+  PARLEY_LIST_TTL: duration("1m").describe("ttlMs of lists and server/discover: how long clients may cache them."),
   PARLEY_PAGE_SIZE: whole(1_000).describe("Entries per page of a list."),
 
   PARLEY_SESSION_TTL: duration("1h").describe("How long a session of a 2025 client lives after its last use."),
   PARLEY_RESUMABLE_AFTER: duration("100ms").describe(
-    "How long a session's call may run before its response becomes a stream, which its client can resume on any front end.",
+    "How long a call in a session may run before its response becomes a stream, which the client can resume on any front end.",
   ),
   PARLEY_RETRY: duration("1s").describe("How long clients are told to wait before they resume a stream that ended."),
   PARLEY_TASK_GRACE: duration("100ms").describe(
-    "How long the answer to a session's task-augmented call, and to an answer, waits for the task to come to rest.",
+    "How long the response to a task-augmented call in a session, or to an answer, waits for the task to finish or to ask.",
   ),
 
   PARLEY_BODY_BYTES_MAX: whole(1_048_576).describe("Largest request body, in bytes."),
-  PARLEY_BODY_DEPTH_MAX: whole(64, { max: 1_000 }).describe("How deep arrays and objects of a request body may nest."),
-  PARLEY_BODY_VALUES_MAX: whole(25_000).describe("How many items and members the arrays and objects of a request body may have in all."),
-  PARLEY_CONNECTIONS_MAX: whole(20_000).describe("Most connections that one front end keeps open at once, streams included."),
-  PARLEY_WAITS_MAX: whole(5_000).describe("Most calls of clients without tasks that one front end holds open at once."),
-  PARLEY_LISTENS_MAX: whole(10_000).describe("Most listen streams that one front end holds open at once."),
-  PARLEY_SESSION_TASKS_MAX: whole(1_000).describe("Most unfinished tasks that one session is told about on its own stream."),
-  PARLEY_SESSION_SUBSCRIPTIONS_MAX: whole(1_000).describe("Most resources that one session may subscribe to."),
-  PARLEY_SESSION_WAITS_MAX: whole(100).describe("Most calls that one session may have waiting at once."),
-  PARLEY_BATCH_MAX: whole(100).describe("Most messages in one batch (2025-03-26)."),
-  PARLEY_BATCH_WAITS_MAX: whole(50).describe("Most calls of one batch that may wait at once (2025-03-26)."),
-  PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Most tasks that one listen stream may follow."),
-  PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Most resources that one listen stream may follow."),
+  PARLEY_BODY_DEPTH_MAX: whole(64, { max: 1_000 }).describe("How deeply arrays and objects of a request body may nest."),
+  PARLEY_BODY_VALUES_MAX: whole(25_000).describe(
+    "Total number of items and members that the arrays and objects of a request body may have.",
+  ),
+  PARLEY_CONNECTIONS_MAX: whole(20_000).describe("Maximum number of connections that one front end keeps open at once, streams included."),
+  PARLEY_WAITS_MAX: whole(5_000).describe("Maximum number of calls from clients without tasks that one front end holds open at once."),
+  PARLEY_LISTENS_MAX: whole(10_000).describe("Maximum number of listen streams that one front end holds open at once."),
+  PARLEY_SESSION_TASKS_MAX: whole(1_000).describe(
+    "Maximum number of unfinished tasks that one session is notified of on its standalone stream.",
+  ),
+  PARLEY_SESSION_SUBSCRIPTIONS_MAX: whole(1_000).describe("Maximum number of resources that one session may subscribe to."),
+  PARLEY_SESSION_WAITS_MAX: whole(100).describe("Maximum number of calls that one session may have waiting at once."),
+  PARLEY_BATCH_MAX: whole(100).describe("Maximum number of messages in one batch (2025-03-26)."),
+  PARLEY_BATCH_WAITS_MAX: whole(50).describe("Maximum number of calls in one batch that may wait at once (2025-03-26)."),
+  PARLEY_LISTEN_TASKS_MAX: whole(1_000).describe("Maximum number of tasks that one listen stream may follow."),
+  PARLEY_LISTEN_RESOURCES_MAX: whole(1_000).describe("Maximum number of resources that one listen stream may follow."),
 
-  PARLEY_QUOTA_CALLS: whole(50).describe("Calls, reads of resources and completions that one identified caller may make per second."),
+  PARLEY_QUOTA_CALLS: whole(50).describe("Calls, resource reads and completions that one identified caller may make per second."),
   PARLEY_QUOTA_READS: whole(500).describe("Reads of tasks and lists that one identified caller may make per second."),
   PARLEY_QUOTA_ANSWERS: whole(50).describe("Answers, right or wrong, that one identified caller may give per second."),
   PARLEY_QUOTA_SESSIONS: whole(5).describe("Sessions that one identified caller may open per second."),
   PARLEY_QUOTA_STREAMS: whole(1_000).describe("Streams that one identified caller may have open at once on one front end."),
   PARLEY_TENANT_WEIGHTS: weights().describe(
-    "How many new tasks of a tenant run for each one of other tenants, such as acme=4,trial=1; 1 for tenants not named.",
+    "How many new tasks of a tenant start for each one of another tenant, such as acme=4,trial=1. Tenants that are not listed have 1.",
   ),
 
   PARLEY_SHUTDOWN_DELAY: duration("0s").describe(
-    "After SIGTERM: how long to keep serving with /readyz at 503, until the load balancer has noticed.",
+    "After SIGTERM: how long to keep serving with /readyz at 503, so that the load balancer notices.",
   ),
-  PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that: how long calls in flight may take to end."),
+  PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that delay: how long calls in flight may take to finish."),
 });
 
 /** `acme=4,trial=1` → share → weight. */

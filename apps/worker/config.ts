@@ -31,22 +31,24 @@ export const WORKER_SETTINGS = z.object({
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
-  PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Runs at once in one worker process."),
+  PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Maximum number of runs at once in one worker process."),
   PARLEY_PUBLIC_URL: z
     .string()
     .refine((text) => URL.canParse(text), "must be an address: https://host/path")
     .optional()
     .describe(
-      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
+      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host header of each request is used, and tools cannot wait for events.",
     ),
   PARLEY_WORKER_PARTITIONS: whole(64, { min: 0, max: 1_024 }).describe(
-    "About how many partitions one worker takes runs from; more if a partition would otherwise have fewer than two workers. 0: all.",
+    "Approximate number of partitions that one worker takes runs from; more if a partition would otherwise have fewer than two workers. 0: all.",
   ),
-  PARLEY_DRAIN_TIMEOUT: duration("20s").describe("How long active runs may take to end after SIGTERM; other workers take over the rest."),
-  PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module of the tools may take to start, or to stop, in a worker."),
-  PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block the event loop of its worker before the log says so."),
+  PARLEY_DRAIN_TIMEOUT: duration("20s").describe(
+    "How long active runs may take to finish after SIGTERM; other workers take over the rest.",
+  ),
+  PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module that tools share may take to start, or to stop, in a worker."),
+  PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block its worker's event loop before the worker logs it."),
   PARLEY_BLOCKED_KILL: duration("30s").describe(
-    "How long a tool may block the event loop before its worker process is ended by SIGKILL, so that others take over its runs; 0: never.",
+    "How long a tool may block the event loop before its worker process is killed (SIGKILL), so that other workers take over its runs; 0: never.",
   ),
 });
 

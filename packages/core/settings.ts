@@ -42,7 +42,7 @@ export interface Settings {
   readonly openAsksMax: number;
   /** Largest line of the feed, status message and text for the model, in characters; what is longer is cut. */
   readonly feedItemMax: number;
-  /** Most answers in one request. */
+  /** Maximum number of answers in one request. */
   readonly repliesMax: number;
   /** After how many replies that do not fit an ask of a client that can only be asked again counts as cancelled. */
   readonly refusalsMax: number;

@@ -16,13 +16,13 @@ export const filesEnvironment = {
     )
     .optional()
     .describe(
-      "Where uploaded files are kept: dir:/path, which all front ends and workers share, or s3://bucket/prefix. Unset: tools cannot ask for files.",
+      "Where uploaded files are stored: dir:/path, shared by all front ends and workers, or s3://bucket/prefix. Unset: tools cannot ask for files.",
     ),
   PARLEY_FILES_ENDPOINT: z
     .string()
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), "must be an address: https://minio.example.com")
     .optional()
-    .describe("Address of an S3-compatible server that is not Amazon's, for PARLEY_FILES=s3://…. Unset: Amazon's."),
+    .describe("Address of an S3-compatible server other than Amazon's, for PARLEY_FILES=s3://…. Unset: Amazon's."),
   PARLEY_FILES_REGION: z
     .string()
     .regex(/^[a-z0-9-]{1,64}$/, "must be the name of a region: eu-central-1")
@@ -41,7 +41,7 @@ export const uploadEnvironment = {
     .max(Number.MAX_SAFE_INTEGER)
     .default(1_073_741_824)
     .describe(
-      "Largest file that people may upload, in bytes, even if a tool asks for larger ones. It has to arrive within PARLEY_REQUEST_TIMEOUT.",
+      "Largest file that people may upload, in bytes, even if a tool allows larger ones. It must arrive within PARLEY_REQUEST_TIMEOUT.",
     ),
 };
 

@@ -21,18 +21,18 @@ export const gatewayEnvironment = {
   PARLEY_ELICITATION: z
     .stringbool()
     .default(true)
-    .describe("Whether servers behind the gateway may ask people. If not, their questions are refused."),
+    .describe("Whether servers behind the gateway may ask people. If false, their questions are refused."),
   PARLEY_ELICITATION_TIMEOUT: duration("1d").describe(
-    "How long a question of a server behind the gateway waits for its answer, if the caller has a task.",
+    "How long a question from a server behind the gateway waits for its answer, if the caller has a task.",
   ),
-  PARLEY_ELICITATION_BLOCKING_TIMEOUT: duration("60s").describe("How long such a question waits while its caller holds the call open."),
-  PARLEY_ELICITATIONS_MAX: whole(5_000).describe("Most open questions of servers behind the gateway, in one worker."),
-  PARLEY_ELICITATIONS_PRINCIPAL_MAX: whole(1_000).describe("Most of them for one caller, in one worker."),
+  PARLEY_ELICITATION_BLOCKING_TIMEOUT: duration("60s").describe("How long such a question waits while the caller holds the call open."),
+  PARLEY_ELICITATIONS_MAX: whole(5_000).describe("Maximum number of open questions from servers behind the gateway, in one worker."),
+  PARLEY_ELICITATIONS_PRINCIPAL_MAX: whole(1_000).describe("Maximum number of such questions for one caller, in one worker."),
   PARLEY_ELICITATIONS_CALL_MAX: whole(100).describe(
-    "Most questions of one call to a server behind the gateway, from its start to its end.",
+    "Maximum number of questions that one call to a server behind the gateway may ask in total.",
   ),
   PARLEY_UPSTREAM_CALLS_MAX: whole(5_000).describe(
-    "Most calls to servers behind the gateway at once in one worker, waiting ones included.",
+    "Maximum number of concurrent calls to servers behind the gateway in one worker, waiting ones included.",
   ),
 };
 

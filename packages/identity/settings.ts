@@ -24,99 +24,105 @@ export const identityEnvironment = {
   PARLEY_AUTH: z
     .enum(["none", "required"])
     .default("none")
-    .describe("Whether callers need an access token: none (on this machine only), or required."),
+    .describe("Whether callers need an access token: none (only on a loopback address) or required."),
   PARLEY_AUTH_NONE_ANYWHERE: z
     .stringbool()
     .default(false)
-    .describe(
-      "Serve without identity on other addresses than this machine's own: everybody who reaches the port sees and answers everything.",
-    ),
+    .describe("Allow PARLEY_AUTH=none on addresses other than loopback: anyone who can reach the port can see and answer everything."),
   PARLEY_PUBLIC_URL: url()
     .optional()
     .describe(
-      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host that they name, and tools cannot wait for events.",
+      "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host header of each request is used, and tools cannot wait for events.",
     ),
   PARLEY_AUTH_ISSUERS: list().describe(
-    "Providers whose tokens are accepted, as named in iss. If one publishes no metadata, the address of its keys follows after a space.",
+    "Identity providers whose tokens are accepted, as named in iss. If a provider publishes no metadata, add the address of its keys after a space.",
   ),
-  PARLEY_AUTH_AUDIENCES: list().describe("The only values that the aud of a token may contain. Unset: PARLEY_PUBLIC_URL with /mcp."),
+  PARLEY_AUTH_AUDIENCES: list().describe("The only values that a token's aud may contain. Unset: PARLEY_PUBLIC_URL with /mcp."),
   PARLEY_AUTH_ALGORITHMS: list()
     .transform((names) => (names.length === 0 ? [...ASYMMETRIC] : names))
     .refine(
       (names) => names.every((name) => (ASYMMETRIC as readonly string[]).includes(name)),
       `must be some of ${ASYMMETRIC.join(", ")}: signatures by shared secrets are not accepted`,
     )
-    .describe("Signature algorithms that are accepted. Unset: all asymmetric ones."),
-  PARLEY_AUTH_CLOCK_SKEW: duration("30s").describe("How far the clocks of providers may be off."),
+    .describe("Accepted signature algorithms. Unset: all asymmetric ones."),
+  PARLEY_AUTH_CLOCK_SKEW: duration("30s").describe("How far the clock of a provider may be off."),
   PARLEY_AUTH_PRINCIPAL: z
     .enum(["user", "user+client"])
     .default("user")
-    .describe("Who owns tasks: a person by any client, or a person by one client alone."),
+    .describe("Who owns a task: user (the person, through any client) or user+client (the person, through that client only)."),
   PARLEY_AUTH_TENANT_CLAIM: claim().describe(
-    "Claim that names the tenant, with dots into objects: org.id. Tokens without it are refused. Unset: all callers are of one tenant.",
+    "Claim that names the tenant; dots reach into objects: org.id. Tokens without it are refused. Unset: all callers belong to one tenant.",
   ),
-  PARLEY_AUTH_GROUPS_CLAIM: claim().describe("Claim that lists a person's groups, with dots into objects."),
-  PARLEY_AUTH_ROLES_CLAIM: claim().describe("Claim that lists a person's roles: realm_access.roles."),
+  PARLEY_AUTH_GROUPS_CLAIM: claim().describe("Claim that lists a person's groups; dots reach into objects."),
+  PARLEY_AUTH_ROLES_CLAIM: claim().describe("Claim that lists a person's roles, such as realm_access.roles."),
   PARLEY_AUTH_SCOPE_PREFIX: z
     .string()
     .max(200)
     .default("")
-    .describe("Prefix added to the scopes that clients are told to request, and removed from those in tokens: api://parley/ at Entra."),
-  PARLEY_AUTH_PROVIDER_TIMEOUT: duration("3s").describe("How long a provider may take to answer."),
-  PARLEY_AUTH_KEYS_TTL: duration("10m").describe("How long the keys of a provider are used before they are fetched again."),
-  PARLEY_AUTH_KEYS_STALE: duration("1d").describe("How long they are used beyond that while the provider does not answer."),
+    .describe(
+      "Prefix added to the scopes that clients are told to request, and removed from the scopes in tokens; api://parley/ for Entra.",
+    ),
+  PARLEY_AUTH_PROVIDER_TIMEOUT: duration("3s").describe("How long a provider may take to respond."),
+  PARLEY_AUTH_KEYS_TTL: duration("10m").describe("How long a provider's keys are used before they are fetched again."),
+  PARLEY_AUTH_KEYS_STALE: duration("1d").describe("How much longer the keys are used while the provider does not respond."),
   PARLEY_AUTH_KEYS_COOLDOWN: duration("30s").describe(
-    "Shortest time between two fetches of a provider's keys, however many tokens name unknown ones.",
+    "Shortest time between two fetches of a provider's keys, however many tokens name an unknown key.",
   ),
-  PARLEY_AUTH_TOKENS_MAX: whole(10_000).describe("Most verified tokens that one front end remembers."),
+  PARLEY_AUTH_TOKENS_MAX: whole(10_000).describe("Maximum number of verified tokens that one front end remembers."),
   PARLEY_AUTH_TOKENS_TTL: duration("1m").describe("How long a verified token is remembered before it is verified again."),
   PARLEY_AUTH_INTROSPECTION_URL: url()
     .optional()
-    .describe("Where tokens that are not JWTs are introspected (RFC 7662). Unset: they are refused."),
-  PARLEY_AUTH_INTROSPECTION_CLIENT: z.string().min(1).optional().describe("Client id with which this server asks there."),
+    .describe("Introspection endpoint (RFC 7662) for tokens that are not JWTs. Unset: such tokens are refused."),
+  PARLEY_AUTH_INTROSPECTION_CLIENT: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Client id that this server presents at the introspection endpoint."),
   PARLEY_AUTH_INTROSPECTION_SECRET: z.string().min(1).optional().describe("Its secret."),
   PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe(
-    "How long an introspection result is used: a revoked token is accepted for that long.",
+    "How long an introspection result is used. A revoked token may be accepted for that long.",
   ),
-  PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Most tokens that one front end introspects at once."),
+  PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Maximum number of tokens that one front end introspects at once."),
   PARLEY_AUTH_API_KEYS: z
     .stringbool()
     .default(false)
-    .describe("Accept the keys of machines that `parley keys create` makes, beside tokens."),
+    .describe("Accept API keys for machines, created by `parley keys create`, in addition to tokens."),
   PARLEY_AUTH_ALLOW_HTTP: z
     .stringbool()
     .default(false)
     .describe(
-      "Contact providers on other machines over plain http. For development only, since anybody on the way could replace the keys.",
+      "Contact providers on other machines over plain http. For development only: anyone on the network path could replace the keys.",
     ),
   PARLEY_LOGIN_CLIENT: z
     .string()
     .min(1)
     .optional()
-    .describe("Client id with which people log in to open pages, at the first of PARLEY_AUTH_ISSUERS. Unset: pages open for nobody there."),
+    .describe(
+      "Client id with which people log in to open pages, at the first of PARLEY_AUTH_ISSUERS. Unset: people cannot open pages by logging in.",
+    ),
   PARLEY_LOGIN_SECRET: z.string().min(1).optional().describe("Its secret, for a client that has one."),
   PARLEY_LOGIN_ENDPOINTS: z
     .string()
     .regex(/^\S+ \S+$/, "must be two addresses with a space between them")
     .optional()
-    .describe("Where people log in, followed after a space by where codes are redeemed. Unset: the provider's metadata says."),
-  PARLEY_LOGIN_SCOPES: list().describe("Scopes that a login asks for beside asks:answer, such as openid,profile."),
+    .describe("Authorization endpoint, then, after a space, token endpoint. Unset: taken from the provider's metadata."),
+  PARLEY_LOGIN_SCOPES: list().describe("Scopes that a login requests in addition to asks:answer, such as openid,profile."),
   PARLEY_LOGIN_PARAMETERS: z
     .string()
     .max(2_000)
     .default("")
-    .describe("Further parameters of a login, as a query: audience=https://parley.example.com/mcp at Auth0."),
-  PARLEY_LOGIN_TTL: duration("1h").describe("How long a login in a browser lasts; then the provider is asked again."),
+    .describe("Additional parameters of a login request, as a query string; audience=https://parley.example.com/mcp for Auth0."),
+  PARLEY_LOGIN_TTL: duration("1h").describe("How long a login in a browser lasts before the provider is asked again."),
   PARLEY_AUTH_PROXY_HEADER: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/, "must be the name of a header")
     .transform((name) => name.toLowerCase())
     .optional()
-    .describe("Header in which a trusted proxy names a caller that it has authenticated, by mutual TLS for example."),
-  PARLEY_AUTH_PROXY_ADDRESSES: list().describe("Addresses, or ranges such as 10.0.0.0/8, of the proxies that may send it."),
+    .describe("Header in which a trusted proxy names the caller that it has authenticated, for example by mutual TLS."),
+  PARLEY_AUTH_PROXY_ADDRESSES: list().describe("Addresses of the proxies that may send this header, or ranges such as 10.0.0.0/8."),
   PARLEY_AUTH_PROXY_SCOPES: list()
     .transform((scopes) => (scopes.length === 0 ? ["tools", "tasks", "asks"] : scopes))
-    .describe("Scopes of callers that a proxy names. Unset: tools,tasks,asks."),
+    .describe("Scopes of callers named by a proxy. Unset: tools,tasks,asks."),
 };
 
 const identitySchema = z.object(identityEnvironment);

@@ -27,7 +27,7 @@ export const secretEnvironment = {
   PARLEY_SECRET: list()
     .refine((secrets) => secrets.every((secret) => secret.length >= 32), "each secret must be at least 32 characters long")
     .describe(
-      "Seals requestState and what people leave on pages; the same for all processes. Several with commas: the first seals, all open. Unset: one is kept in Redis.",
+      "Secrets that seal requestState and what people enter on pages, separated by commas: the first one seals, all of them open. Must be the same in all processes. Unset: a secret is generated and kept in Redis.",
     ),
 };
 

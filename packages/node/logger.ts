@@ -7,7 +7,7 @@ export const logEnvironment = {
   PARLEY_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("info")
-    .describe("Lines below this level are not written."),
+    .describe("Lowest level that is logged."),
 };
 
 /**

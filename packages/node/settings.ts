@@ -10,14 +10,14 @@ export const coreEnvironment = {
   PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a due run may wait to start before the sweep queues it again."),
   PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run holds its task without renewing its lease."),
   PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs).describe(
-    "How often a long run renews its lease and looks for a cancellation.",
+    "How often a long run renews its lease and checks for a cancellation.",
   ),
   PARLEY_SETTLE_GRACE: duration(DEFAULT_SETTINGS.settleGraceMs).describe("How long tasks/get waits for a task that has just become due."),
   PARLEY_ASK_TIMEOUT: duration(DEFAULT_SETTINGS.askTimeoutMs).describe(
-    "How long a question waits for its answer if its tool sets no timeout.",
+    "How long a question waits for its answer if the tool sets no timeout.",
   ),
   PARLEY_ASK_TIMEOUT_MAX: duration(DEFAULT_SETTINGS.askTimeoutMaxMs).describe(
-    "Longest time that a question may wait; a tool that asks for more is refused.",
+    "Longest timeout that a tool may set for a question; a longer one is refused.",
   ),
   PARLEY_INLINE_SLEEP_MAX: duration(DEFAULT_SETTINGS.inlineSleepMaxMs).describe(
     "Sleeps up to this length stay on the worker; longer ones park.",
@@ -29,7 +29,7 @@ export const coreEnvironment = {
     "Delay before retrying a run whose tool this worker lacks; it grows up to an hour.",
   ),
   PARLEY_MISSING_TOOL_TIMEOUT: duration(DEFAULT_SETTINGS.missingToolTimeoutMs).describe(
-    "How long a task waits for a worker that has its tool before it fails.",
+    "How long a task waits for a worker that serves its tool before the task fails.",
   ),
   PARLEY_MISSING_VERSION_TIMEOUT: duration(DEFAULT_SETTINGS.missingVersionTimeoutMs).describe(
     "How long a task waits for a worker that serves its version of the tool.",
@@ -37,61 +37,65 @@ export const coreEnvironment = {
   PARLEY_MISSING_VERSION: z
     .enum(["newest", "fail"])
     .default(DEFAULT_SETTINGS.missingVersion)
-    .describe("What happens to a task that waited so long: newest (it moves to the newest version) or fail."),
+    .describe("What happens to a task after that time: newest (it moves to the newest version of the tool) or fail."),
   PARLEY_TAKEOVERS_MAX: whole(DEFAULT_SETTINGS.takeoversMax).describe(
-    "Workers that may die in a row under a task that makes no progress, before the task fails.",
+    "How many workers in a row may die while running a task, without progress, before the task fails.",
   ),
   PARLEY_COMPENSATION_ATTEMPTS: whole(DEFAULT_SETTINGS.compensationAttempts).describe(
-    "Most attempts in all to compensate a task that ended without its result, before giving up.",
+    "Maximum number of attempts to compensate a task that ended without its result.",
   ),
-  PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("How many overdue tasks one sweep of a partition takes."),
+  PARLEY_SWEEP_LIMIT: whole(DEFAULT_SETTINGS.sweepLimit).describe("Maximum number of overdue tasks that one sweep of a partition queues."),
   PARLEY_STORED_VALUE_MAX: whole(DEFAULT_SETTINGS.storedValueMax).describe(
     "Largest stored arguments, question, answer, step result or outcome, in characters of JSON.",
   ),
   PARLEY_JOURNAL_ENTRIES_MAX: whole(DEFAULT_SETTINGS.journalEntriesMax).describe(
-    "Most steps, answers, sleeps and clock readings recorded for one task; ctx.restart empties the record.",
+    "Maximum number of steps, answers, sleeps and clock readings recorded in one task's journal; ctx.restart empties it.",
   ),
-  PARLEY_JOURNAL_SIZE_MAX: whole(DEFAULT_SETTINGS.journalSizeMax).describe("Most characters of JSON recorded for one task."),
-  PARLEY_OPEN_ASKS_MAX: whole(DEFAULT_SETTINGS.openAsksMax).describe("Most questions one task may have open at once."),
+  PARLEY_JOURNAL_SIZE_MAX: whole(DEFAULT_SETTINGS.journalSizeMax).describe("Maximum size of one task's journal, in characters of JSON."),
+  PARLEY_OPEN_ASKS_MAX: whole(DEFAULT_SETTINGS.openAsksMax).describe("Maximum number of questions that one task may have open at once."),
   PARLEY_FEED_ITEM_MAX: whole(DEFAULT_SETTINGS.feedItemMax).describe(
     "Longest progress message, log entry or status message of a task, in characters; the rest is cut.",
   ),
-  PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Most answers in one request."),
+  PARLEY_REPLIES_MAX: whole(DEFAULT_SETTINGS.repliesMax).describe("Maximum number of answers in one request."),
   PARLEY_REFUSALS_MAX: whole(DEFAULT_SETTINGS.refusalsMax).describe(
-    "Invalid answers a session client may give before its question counts as cancelled.",
+    "Number of invalid answers after which a question to a session client counts as cancelled.",
   ),
   PARLEY_WITHOUT_CAPABILITY: z
     .enum(["fail", "default"])
     .default(DEFAULT_SETTINGS.withoutCapability)
-    .describe("What happens to a question that the client cannot be asked: fail, or default (its default for timeouts, if it has one)."),
+    .describe(
+      "What happens to a question that the client cannot show: fail, or default (answer it with its timeout default, if it has one).",
+    ),
   PARLEY_ASK_URL_SCHEMES: list(DEFAULT_SETTINGS.askUrlSchemes)
     .refine(
       (schemes) => schemes.every((scheme) => /^[a-z][a-z0-9+.-]*$/.test(scheme)),
       "must be names of schemes in lower case, without a colon, separated by commas: https,http",
     )
     .refine((schemes) => !schemes.some((scheme) => FORBIDDEN_SCHEMES.includes(scheme)), `must not have ${FORBIDDEN_SCHEMES.join(", ")}`)
-    .describe("Schemes of the pages that tools may send people to. http to this machine is allowed anyway; add http for any host."),
+    .describe("URL schemes of the pages that tools may send people to. http to this machine is always allowed; add http for any host."),
   PARLEY_SECRET_NAMES: list(DEFAULT_SETTINGS.secretNames).describe(
     "Phrases that mark a form field as a secret, in addition to the built-in ones; a leading minus removes a phrase.",
   ),
   PARLEY_SHOW_ERRORS: flag(DEFAULT_SETTINGS.showErrors).describe(
-    "Show callers what tools throw, for development. Otherwise they get an id to look up in the log.",
+    "Show callers the errors that tools throw, for development. Otherwise callers get an id to look up in the log.",
   ),
   PARLEY_LOG_TOOLS: flag(DEFAULT_SETTINGS.logTools).describe(
-    "Write what tools log (ctx.log) into the worker's log as well. It may hold what people said: restrict who can read that log.",
+    "Write what tools log (ctx.log) to the worker's log as well. It may contain what people said: restrict who can read that log.",
   ),
   PARLEY_QUOTA_TASKS: whole(DEFAULT_SETTINGS.taskQuotas.principal.tasks).describe(
-    "Most unfinished tasks of one identified caller. With several partitions each gets its share, and a little more.",
+    "Maximum number of unfinished tasks per identified caller. With several partitions, each of them gets its share and a little more.",
   ),
   PARLEY_QUOTA_BYTES: whole(DEFAULT_SETTINGS.taskQuotas.principal.bytes).describe(
-    "Most characters in unfinished tasks of one identified caller: arguments, and answers that came with the call.",
+    "Maximum size of one identified caller's unfinished tasks, in characters: arguments, and answers that came with the call.",
   ),
-  PARLEY_QUOTA_TENANT: whole(TENANT_FACTOR).describe("How many times the quotas of one caller all callers of a tenant have together."),
+  PARLEY_QUOTA_TENANT: whole(TENANT_FACTOR).describe(
+    "Quotas of all callers of a tenant together, as a multiple of the quotas of one caller.",
+  ),
   PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
-    "Shortest time that a finished task is kept; a shorter ttl of a client is raised to this.",
+    "Shortest time that a finished task is kept; a shorter ttl from a client is raised to this.",
   ),
   PARLEY_RETENTION_MAX: duration(DEFAULT_SETTINGS.retentionMaxMs).describe(
-    "Longest time that a finished task is kept; a longer ttl of a client is lowered to this.",
+    "Longest time that a finished task is kept; a longer ttl from a client is lowered to this.",
   ),
 };
 

@@ -17,33 +17,35 @@ export const redisSettings = z.object({
       "must be redis://host:port, redis-sentinel://host:port,…/name or redis-cluster://host:port,…",
     )
     .describe(
-      "Where tasks live: redis://, redis-sentinel://host,host/name or redis-cluster://host,host, with user:password@; rediss… for TLS.",
+      "Address of Redis: redis://host:port, redis-sentinel://host,host/name or redis-cluster://host,host. Put user:password@ before the host to log in; use rediss… for TLS.",
     ),
   PARLEY_PREFIX: z
     .string()
     .regex(/^[\w.-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 _ - .")
     .default("parley")
-    .describe("Prefix of every key and channel, so that deployments can share a Redis."),
+    .describe("Prefix of every key and channel, so that several deployments can share one Redis."),
   PARLEY_PARTITIONS: z.coerce
     .number()
     .int()
     .min(1)
     .max(1_024)
     .default(1)
-    .describe("Slices of the tasks, each with its own queue: 1 on a single Redis. Changing it moves no task; keep the highest ever used."),
-  PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to serve."),
-  PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it is refused."),
+    .describe(
+      "Number of partitions that tasks are spread over, each with its own queue: 1 on a single Redis. Existing tasks do not move, so never lower it.",
+    ),
+  PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to become available."),
+  PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it fails."),
   PARLEY_REDIS_SHARDED: z
     .stringbool()
     .default(true)
-    .describe("On a Cluster that has sharded pub/sub, keep wake-ups on the node of their task. The same for all processes."),
+    .describe("On a Cluster with sharded pub/sub, publish wake-ups on the node that holds the task. Must be the same in all processes."),
   PARLEY_REDIS_REPLICAS: z.coerce
     .number()
     .int()
     .min(0)
     .max(16)
     .default(0)
-    .describe("Replicas that must have a write before it is acknowledged, so that a failover to one of them loses nothing."),
+    .describe("Number of replicas that must have a write before it is acknowledged, so that a failover to one of them loses nothing."),
   PARLEY_CONTENT_KEYS: z
     .string()
     .optional()
@@ -55,23 +57,23 @@ export const redisSettings = z.object({
       }
     })
     .describe(
-      "Encrypt what people and tools say. Keys of 32 bytes in base64 with commas: the first seals, all open. The same for all processes.",
+      "Encrypts content at rest: 32-byte keys in base64, separated by commas. The first one seals, all of them open. Must be the same in all processes.",
     ),
   PARLEY_CONTENT_RING: z
     .string()
     .optional()
-    .describe("The same keys in a file, one a line, which is read again when it has changed. Instead of PARLEY_CONTENT_KEYS."),
+    .describe("File that holds these keys, one per line; it is reread when it changes. Use it instead of PARLEY_CONTENT_KEYS."),
   PARLEY_CONTENT_KMS: z
     .string()
     .regex(/^\S{1,2048}$/, "must be the id, ARN or alias of a key")
     .optional()
     .describe(
-      "Encrypt what people and tools say, with a key of AWS KMS: its ARN or alias/name. A ring that is set too only opens what it wrapped before.",
+      "Encrypts content at rest with a key of AWS KMS: its ARN or alias/name. If a key ring is set as well, it only opens what it sealed before.",
     ),
   PARLEY_CONTENT_KMS_ENDPOINT: z
     .url()
     .optional()
-    .describe("Address of a server that speaks the protocol of AWS KMS and is not Amazon's. Unset: Amazon's."),
+    .describe("Address of a server other than Amazon's that speaks the AWS KMS protocol. Unset: Amazon's."),
   PARLEY_CONTENT_KMS_REGION: z
     .string()
     .regex(/^[a-z0-9-]{1,40}$/, "must be a region such as eu-central-1")
@@ -81,19 +83,19 @@ export const redisSettings = z.object({
     ),
   PARLEY_CONTENT_EPOCH: duration
     .default(30 * DAY_MS)
-    .describe("How long a tenant's new content is sealed with one data key before the next."),
+    .describe("How long a data key seals new content of a tenant before the next one takes over."),
   PARLEY_AUDIT: z
     .stringbool()
     .default(false)
-    .describe("Keep a record of each call, question shown, answer, refusal and cancellation, for `parley audit export`."),
+    .describe("Record every call, question shown, answer, refusal and cancellation for `parley audit export`."),
   PARLEY_AUDIT_LENGTH_MAX: z.coerce
     .number()
     .int()
     .min(100)
     .max(100_000_000)
     .default(100_000)
-    .describe("Audit records that each partition keeps in Redis until they are exported."),
-  PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start even on a Redis that may evict keys, and so lose tasks."),
+    .describe("Maximum number of audit records that each partition keeps in Redis until they are exported."),
+  PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start even if Redis may evict keys, and so lose tasks."),
 });
 
 export type RedisEnvironment = z.infer<typeof redisSettings>;

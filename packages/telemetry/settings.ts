@@ -17,18 +17,23 @@ export const telemetryEnvironment = {
     .min(0)
     .max(65_535)
     .optional()
-    .describe("Port for /metrics, /healthz and /readyz of this process, for the operator alone; 0 takes a free one. Unset: none."),
+    .describe("Port for /metrics, /healthz and /readyz of this process, for the operator only; 0 picks a free one. Unset: none."),
   PARLEY_METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address of that port. Use 0.0.0.0 in a container."),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("Where traces go: the base address of an OTLP/HTTP receiver, such as http://localhost:4318. Unset: no traces."),
+    .describe("Where traces are sent: the base address of an OTLP/HTTP receiver, such as http://localhost:4318. Unset: no traces."),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("The same as a full address with its path, for traces alone."),
+    .describe("The same for traces only, as a full address with its path."),
   OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default("parentbased_always_on").describe("Which traces are collected."),
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe("The share of traces that a traceidratio sampler keeps."),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe("Share of traces that a traceidratio sampler keeps, from 0 to 1."),
 };
 
 const telemetrySchema = z.object(telemetryEnvironment);

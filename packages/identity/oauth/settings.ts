@@ -9,7 +9,7 @@ export const oauthEnvironment = {
     .min(1)
     .optional()
     .describe(
-      "File that lists the OAuth providers at which tools may act in a person's name: ./parley.oauth.json. Needs PARLEY_SECRET, which seals the tokens, and PARLEY_PUBLIC_URL. Unset: none.",
+      "File that lists the OAuth providers at which tools may act on a person's behalf: ./parley.oauth.json. Requires PARLEY_SECRET, which seals the tokens, and PARLEY_PUBLIC_URL. Unset: none.",
     ),
 };
 
