@@ -1,13 +1,14 @@
 #!/bin/sh
-# Writes everything that Redis of docker-compose.yml holds into a file, while it serves: tasks, answers, sessions, the queue.
+# Backs up the Redis of docker-compose.yml to a file without stopping it: tasks, answers, sessions, the queue.
 #
 #   deploy/backup.sh parley.rdb
 #
-# The file is an RDB snapshot of one moment, and is there whole or not at all. It holds what people answered: keep it as you keep that.
+# The file is a point-in-time RDB snapshot. It appears under its name only when it is complete. It contains people's answers: protect it
+# accordingly.
 set -eu
 cd "$(dirname "$0")/.." && here=$PWD && cd "$OLDPWD"
 file=${1:?usage: deploy/backup.sh FILE}
-# For a Compose that is no plugin of docker: COMPOSE=docker-compose
+# If Compose is not a Docker plugin: COMPOSE=docker-compose
 compose="${COMPOSE:-docker compose} --project-directory $here"
 
 umask 077

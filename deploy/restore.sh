@@ -1,22 +1,23 @@
 #!/bin/sh
-# Puts a backup of deploy/backup.sh in the place of everything that Redis of docker-compose.yml holds. Nobody is served meanwhile. What was
-# written after the backup is gone, and tasks continue from where they were then: steps that ran since run again.
+# Replaces all data in the Redis of docker-compose.yml with a backup made by deploy/backup.sh. The deployment serves no requests in the
+# meantime. Everything written after the backup is lost, and tasks continue from the state in the backup: steps that ran since then run again.
 #
 #   deploy/restore.sh parley.rdb
 #
-# The data of before stay in the volume as /data/before-restore until the next restore.
+# The previous data stays in the volume as /data/before-restore until the next restore.
 set -eu
 cd "$(dirname "$0")/.." && here=$PWD && cd "$OLDPWD"
 file=${1:?usage: deploy/restore.sh FILE}
-# For a Compose that is no plugin of docker: COMPOSE=docker-compose
+# If Compose is not a Docker plugin: COMPOSE=docker-compose
 compose="${COMPOSE:-docker compose} --project-directory $here"
 
 if [ "$(head -c 5 "$file")" != REDIS ]; then
-  echo "deploy/restore.sh: $file is no backup of deploy/backup.sh" >&2
+  echo "deploy/restore.sh: $file is not a backup made by deploy/backup.sh" >&2
   exit 1
 fi
 $compose stop proxy server worker redis
-# Redis reads a snapshot only if it keeps no append-only file. So it is read without one, which then is begun from what was read.
+# Redis loads a snapshot only if the append-only file is off. So it starts without one, loads the snapshot, and then rewrites it as a new
+# append-only file.
 $compose run --rm --no-deps -T redis sh -euc '
   rm -rf /data/before-restore /data/restore.rdb
   cat > /data/restore.rdb

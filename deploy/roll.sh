@@ -1,23 +1,23 @@
 #!/bin/sh
-# Replaces the containers of a service of docker-compose.yml one after another. A new one is healthy before an old one is told to end, so
+# Replaces the containers of a docker-compose.yml service one after another. It stops an old container only when a new one is healthy, so
 # there are never fewer than before; `docker compose up` alone would stop them all at once.
 #
 #   docker compose build && deploy/roll.sh server && deploy/roll.sh worker
 #
-# A new one that ends, or is not healthy within ROLL_TIMEOUT seconds (120), is removed after its log was shown. The old ones continue, and the
-# exit code is 1. To go back, roll the version before: PARLEY_VERSION=… deploy/roll.sh server.
+# If a new container exits, or is not healthy within ROLL_TIMEOUT seconds (120), its log is shown and it is removed. The old containers keep
+# running, and the exit code is 1. To roll back, roll out the previous version: PARLEY_VERSION=… deploy/roll.sh server.
 set -eu
 cd "$(dirname "$0")/.."
 service=${1:?usage: deploy/roll.sh server|worker}
 timeout=${ROLL_TIMEOUT:-120}
-# For a Compose that is no plugin of docker: COMPOSE=docker-compose
+# If Compose is not a Docker plugin: COMPOSE=docker-compose
 compose=${COMPOSE:-docker compose}
 
-# running healthy 0: state, health, how often it was started again.
+# Prints state, health and restart count of a container: "running healthy 0".
 look() {
   docker inspect -f '{{.State.Status}} {{.State.Health.Status}} {{.RestartCount}}' "$1"
 }
-# Those that a roll left behind that was killed itself: they ended, or end again and again.
+# A roll that was itself killed may leave containers behind that have exited or restart again and again.
 is_broken() {
   case $(look "$1") in
     "running "*" 0" | "running healthy "*) return 1 ;;
@@ -25,11 +25,11 @@ is_broken() {
   esac
 }
 remove() {
-  echo "deploy/roll.sh: $service is removed, it does not become healthy. It said last:" >&2
+  echo "deploy/roll.sh: removing a $service that does not become healthy. The end of its log:" >&2
   docker logs --tail 20 "$1" >&2 || true
   docker rm -f "$1" > /dev/null
 }
-# Of the first list those that are not in the second.
+# Prints the words of the first list that are not in the second.
 without() {
   for each in $1; do
     case " $2 " in *" $each "*) ;; *) echo "$each" ;; esac

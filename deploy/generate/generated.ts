@@ -1,6 +1,6 @@
 /**
- * What is derived and committed all the same, so that neither kustomize nor Helm needs a build step: alerts and dashboard where they look
- * for them, and the settings in the chart's schema. `npm run generate` writes it, a test holds it.
+ * Generated files that are committed, so that neither kustomize nor Helm needs a build step: alerts and dashboard where these tools look for
+ * them, and the settings in the chart's schema. `npm run generate` writes them, and a test checks that they are up to date.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -41,7 +41,7 @@ spec:
 ${alerts.replace(/^(?=.)/gm, "  ")}`;
 }
 
-/** The chart's schema is written by hand but for the settings, of which zod knows more than anybody would keep up to date. */
+/** The chart's schema is written manually except for the settings, which are generated from the zod schemas so that they cannot drift. */
 function withSettings(schema: string): string {
   const document = JSON.parse(schema) as { properties: { config: { properties: object } } };
   document.properties.config.properties = settingSchemas();

@@ -1,4 +1,4 @@
-/** The provider as a process: ISSUER and RESOURCE say what it is and for whom, HOST and PORT where it listens. */
+/** Runs the provider as a process. ISSUER is its own address, RESOURCE the address that its tokens are for; HOST and PORT say where it listens. */
 import { createProvider, PEOPLE } from "./provider.ts";
 
 const {

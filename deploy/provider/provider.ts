@@ -1,8 +1,8 @@
 /**
- * A provider of identity to try Parley with: oidc-provider with two people, for whom any password will do. Clients register themselves, log in
- * with PKCE and are given tokens for the one resource. Nothing is kept: after a restart everybody logs in again.
+ * An identity provider for trying out Parley: oidc-provider with two people who log in with any password. Clients register themselves, log in
+ * with PKCE and receive tokens for one resource. Nothing is stored: after a restart people log in again.
  *
- * For this machine alone. It is what the end-to-end tests log in at, too.
+ * For this machine only. The end-to-end tests use it as well.
  */
 import { generateKeyPairSync } from "node:crypto";
 import Provider, { type Configuration, errors } from "oidc-provider";
@@ -10,12 +10,12 @@ import Provider, { type Configuration, errors } from "oidc-provider";
 export interface ProviderOptions {
   /** As browsers and tokens name it. */
   readonly issuer: string;
-  /** What tokens are for: Parley's address with /mcp. */
+  /** The audience of tokens: Parley's address with /mcp. */
   readonly resource: string;
   readonly scopes: readonly string[];
-  /** Parley's address, where people log in to open pages with the client `parley-pages`. */
+  /** Parley's address. If set, people log in there as the client `parley-pages` to open pages. */
   readonly pages?: string;
-  /** How long an access token lives, in seconds. Asked for each token. */
+  /** Lifetime of an access token in seconds. Called for each token. */
   readonly tokenSeconds: () => number;
 }
 
@@ -42,7 +42,7 @@ export function createProvider({ issuer, resource, scopes, pages, tokenSeconds }
             },
           ],
     scopes: ["openid", "offline_access", ...scopes],
-    // Clients register with the scopes that they want first. One that is held to these could not ask for more later.
+    // Clients register with the scopes that they need first. If the provider enforced them, a client could not request more later.
     extraClientMetadata: {
       properties: ["any_scope"],
       validator: (_context, _key, _value, metadata) => void delete metadata.scope,
@@ -79,7 +79,7 @@ export function createProvider({ issuer, resource, scopes, pages, tokenSeconds }
         ? { email: person.email, email_verified: true, groups: person.groups, preferred_username: accountId }
         : undefined;
     },
-    // Clients in browsers ask for metadata and tokens from their own pages.
+    // Clients in browsers fetch metadata and tokens from their own origins.
     clientBasedCORS: () => true,
   } as Configuration;
   return new Provider(issuer, configuration);

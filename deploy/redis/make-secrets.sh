@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the passwords of this deployment where there are none yet. They are in volumes that only those mount who need them, and so in
-# nobody's environment or arguments. To change one: remove its file and start everything anew.
+# Generates the passwords of this deployment that do not exist yet. They are in volumes mounted only by the containers that need them, and so
+# in no environment or command line. To change a password, remove its file and restart everything.
 set -eu
 
 # Prints 32 random bytes as 64 letters and digits.
@@ -8,7 +8,7 @@ random() {
   head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n'
 }
 
-# Written whole or not at all.
+# Writes a file atomically, unless it exists.
 keep() {
   [ -s "$1" ] && return
   printf '%s' "$2" > "$1.new"

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Healthy is a Redis that has loaded its data and answers.
+# Succeeds if Redis has loaded its data and answers.
 REDISCLI_AUTH=$(cat /run/parley/redis-password) redis-cli ping | grep -q PONG

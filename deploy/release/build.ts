@@ -1,4 +1,4 @@
-/** Compiles all packages at once and stages each as it will be published. */
+/** Compiles all packages in one run and stages each of them as it will be published. */
 import { execFile } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
@@ -12,7 +12,7 @@ export interface Staged {
 
 const STAGE = join(ROOT, "out/release");
 
-/** What is needed at run time beside compiled sources. */
+/** Files that packages need at run time in addition to compiled sources. */
 const ASSETS = new Set([".lua", ".mjs"]);
 const COMPILED = ["**/*.js", "**/*.d.ts", "**/*.lua", "**/*.mjs"];
 
@@ -26,7 +26,7 @@ export async function build(): Promise<readonly Staged[]> {
   return await Promise.all(PUBLISHED.map((source) => stage(source, root)));
 }
 
-/** `files` of a source's manifest names folders that are copied as they are; of what is staged everything is published. */
+/** Copies the folders that `files` in the source's manifest names. Everything that is staged is published. */
 async function stage(source: string, root: Manifest): Promise<Staged> {
   const directory = join(STAGE, source);
   const { files: extra = [], ...own } = await readManifest(source);
@@ -44,7 +44,7 @@ async function stage(source: string, root: Manifest): Promise<Staged> {
   return { manifest, directory };
 }
 
-/** The compiler leaves `.ts` in declarations, which only TypeScript understands. */
+/** The compiler leaves `.ts` extensions in the imports of declarations, which other tools do not resolve. */
 async function rewriteImports(file: string): Promise<void> {
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
@@ -53,7 +53,7 @@ async function rewriteImports(file: string): Promise<void> {
 function published(manifest: Manifest, root: Manifest): Manifest {
   const { private: _, devDependencies: __, exports: entries, bin, dependencies, optionalDependencies, ...rest } = manifest;
   if (manifest.version !== root.version)
-    throw new Error(`${manifest.name} has version ${manifest.version}, the repository ${root.version}`);
+    throw new Error(`${manifest.name} has version ${manifest.version}, but the repository has ${root.version}`);
   return {
     ...rest,
     license: root["license"],
@@ -68,7 +68,7 @@ function published(manifest: Manifest, root: Manifest): Manifest {
   } as unknown as Manifest;
 }
 
-/** npm accepts a provenance only for the repository that the package names. Its address is known where it is published from. */
+/** npm accepts provenance only if the package names the repository that it is published from. */
 function repository() {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
   return server && name ? { repository: { type: "git", url: `git+${server}/${name}.git` } } : {};
@@ -80,7 +80,7 @@ function compiled(entries: Readonly<Record<string, string>>) {
   );
 }
 
-/** Packages of Parley fit together in one version only. Others may be newer than the one that was tested, so that one copy is enough. */
+/** Parley's packages work together in one version only. Other dependencies may be newer than the tested version, so that they can be shared. */
 function ranges(dependencies: Readonly<Record<string, string>>, root: Manifest) {
   return Object.fromEntries(
     Object.entries(dependencies).map(([name, version]) => [name, name.startsWith("@parley/") ? root.version : `^${version}`]),

@@ -1,17 +1,17 @@
-/** Would somebody who installs the package be able to import it, with types? */
+/** Checks that a user who installs the package can import it, with types. */
 import { readFile } from "node:fs/promises";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import type { Packed } from "./pack.ts";
 
-/** The packages are ES modules. Where `require` is not supported by Node.js itself, or entries are not found without `exports`, they say so. */
+/** Problems that any package of ES modules only has: old versions of Node.js cannot `require` it. */
 const EXPECTED = new Set(["CJSResolvesToESM"]);
 
-/** A package that grows beyond this has packed something that it should not. */
+/** A package larger than this probably contains a file that should not be published. */
 const PACKED_BYTES_MAX = 250_000;
 
-/** Problems, one line each. */
+/** Returns the problems, one line each. */
 export async function check({ name, tarball, manifest, packedBytes }: Packed): Promise<readonly string[]> {
   const data = await readFile(tarball);
   const { messages } = await publint({

@@ -1,11 +1,11 @@
 /**
  * Builds, checks, packs and publishes the packages.
  *
- *   npm run release -- --dry-run --out DIR     tarballs in DIR, nothing is published
- *   npm run release                            the same, then `npm publish --provenance` of each
+ *   npm run release -- --dry-run --out DIR     writes tarballs to DIR and publishes nothing
+ *   npm run release                            the same, then runs `npm publish --provenance` for each
  *
- * Inside the repository Node.js runs the TypeScript sources. It strips no types inside node_modules, so what is published is JavaScript with
- * declarations, in the folders of the sources: a file finds its neighbours (scripts, package.json) by the same relative paths.
+ * Inside the repository Node.js runs the TypeScript sources. It does not strip types inside node_modules, so the published packages contain
+ * JavaScript with declarations. The folders are those of the sources, so that relative paths to scripts and package.json stay valid.
  */
 import { execFile } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
@@ -31,13 +31,13 @@ for (const { name, files, packedBytes, unpackedBytes } of packed) {
 }
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) {
-  console.error(`${problems.length} problems; nothing is published`);
+  console.error(`${problems.length} problems; nothing was published`);
   process.exit(1);
 }
-if (values["dry-run"]) console.log(`${packed.length} packages in ${out}; nothing is published (--dry-run)`);
+if (values["dry-run"]) console.log(`${packed.length} packages in ${out}; nothing was published (--dry-run)`);
 else for (const { tarball } of packed) await publish(tarball);
 
-/** In the order of their dependencies, so that nobody installs a package whose dependency is not there yet. */
+/** Packages are published in the order of their dependencies, so that none can be installed before its dependencies exist. */
 async function publish(tarball: string): Promise<void> {
   const { stdout } = await promisify(execFile)("npm", ["publish", tarball, "--access", "public", "--provenance"]);
   console.log(stdout.trim());

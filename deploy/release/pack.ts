@@ -14,7 +14,7 @@ export interface Packed extends Staged {
 export async function pack(staged: Staged, out: string): Promise<Packed> {
   const { stdout } = await promisify(execFile)("npm", ["pack", "--json", "--pack-destination", out], { cwd: staged.directory });
   const [packed] = Object.values(JSON.parse(stdout) as Record<string, NpmPack> | NpmPack[]);
-  if (!packed) throw new Error(`npm pack says nothing of ${staged.manifest.name}`);
+  if (!packed) throw new Error(`npm pack did not report a tarball for ${staged.manifest.name}`);
   const { filename, size, unpackedSize, entryCount } = packed;
   return {
     ...staged,

@@ -1,10 +1,10 @@
-/** The packages that are published, and where their sources are. */
+/** The published packages and the folders of their sources. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
-/** Each behind those that it depends on. */
+/** Sorted so that each package follows its dependencies. */
 export const PUBLISHED = [
   "packages/core",
   "packages/sdk",

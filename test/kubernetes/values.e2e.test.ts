@@ -149,23 +149,26 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     // Contradictions.
     [
       { redis: { url: "redis://x", existingSecret: { name: "y" } } },
-      "redis.url and redis.existingSecret.name are both set: give the address in one of them.",
+      "redis.url and redis.existingSecret.name are both set: use only one of them.",
     ],
     [
       { redis: { url: "redis-cluster://a:1,b:2" }, config: { PARLEY_REDIS_REPLICAS: 1 } },
-      "config.PARLEY_REDIS_REPLICAS is not for a Redis Cluster: remove it, or use Sentinel (docs/redis.md).",
+      "config.PARLEY_REDIS_REPLICAS does not work with a Redis Cluster: remove it, or use Sentinel (docs/redis.md).",
     ],
-    [{ ports: { http: 9464 } }, "ports.http and ports.operator are both 9464: the operator's port must be one that clients cannot reach."],
+    [
+      { ports: { http: 9464 } },
+      "ports.http and ports.operator are both 9464: the operator's port must not be reachable by clients, so choose another one.",
+    ],
     [
       { server: { replicas: 3 } },
-      "server.replicas is 3 and server.autoscaling.enabled is true: a fixed number and an autoscaler fight each other. Remove one.",
+      "server.replicas is 3 and server.autoscaling.enabled is true: a fixed number and an autoscaler contradict each other. Remove one.",
     ],
     [
       { worker: { replicas: 3, autoscaling: { type: "keda" } } },
-      "worker.replicas is 3 and worker.autoscaling.type is keda: a fixed number and an autoscaler fight each other. Remove one.",
+      "worker.replicas is 3 and worker.autoscaling.type is keda: a fixed number and an autoscaler contradict each other. Remove one.",
     ],
-    [{ server: { autoscaling: { min: 11 } } }, "server.autoscaling.min (11) is more than server.autoscaling.max (10)."],
-    [{ worker: { autoscaling: { type: "keda", min: 30 } } }, "worker.autoscaling.min (30) is more than worker.autoscaling.max (20)."],
+    [{ server: { autoscaling: { min: 11 } } }, "server.autoscaling.min (11) is greater than server.autoscaling.max (10)."],
+    [{ worker: { autoscaling: { type: "keda", min: 30 } } }, "worker.autoscaling.min (30) is greater than worker.autoscaling.max (20)."],
     [
       { server: { disruptionBudget: { minAvailable: 1 } } },
       "server.disruptionBudget has both minAvailable and maxUnavailable: set one of them to null.",
@@ -176,38 +179,41 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     ],
     [
       { server: { terminationGracePeriodSeconds: 27 } },
-      "server.terminationGracePeriodSeconds is 27 and draining takes up to 18 s: Kubernetes would kill what is about to end. Give at least 28, or null.",
+      "server.terminationGracePeriodSeconds is 27, but draining takes up to 18 s: Kubernetes would kill the pod before it finishes. Set at least 28, or null.",
     ],
     [
       { worker: { terminationGracePeriodSeconds: 60 }, config: { PARLEY_DRAIN_TIMEOUT: "1m" } },
-      "worker.terminationGracePeriodSeconds is 60 and draining takes up to 60 s: Kubernetes would kill what is about to end. Give at least 70, or null.",
+      "worker.terminationGracePeriodSeconds is 60, but draining takes up to 60 s: Kubernetes would kill the pod before it finishes. Set at least 70, or null.",
     ],
     [
       { server: { resources: { requests: { cpu: null } } } },
-      "server.autoscaling counts in percent of server.resources.requests.cpu, which is not set.",
+      "server.autoscaling needs server.resources.requests.cpu, since it scales by a percentage of it.",
     ],
     [
       { server: { podLabels: { "app.kubernetes.io/component": "mine" } } },
-      "server.podLabels has app.kubernetes.io/component, by which the chart selects its pods: use a label of your own.",
+      "server.podLabels sets app.kubernetes.io/component, by which the chart selects its pods: use another label.",
     ],
     [
       { extraEnv: [{ name: "REDIS_URL", value: "redis://x" }] },
-      "extraEnv or server.extraEnv sets REDIS_URL, which is set already (REDIS_URL is at redis, PARLEY_SECRET at seal, ports at ports).",
+      "extraEnv or server.extraEnv sets REDIS_URL, which is already set (use redis for REDIS_URL, seal for PARLEY_SECRET, ports for ports).",
     ],
     [
       { extraEnv: [{ name: "A", value: "1" }], worker: { extraEnv: [{ name: "A", value: "2" }] } },
-      "extraEnv or worker.extraEnv sets A, which is set already",
+      "extraEnv or worker.extraEnv sets A, which is already set",
     ],
     [
       { worker: { autoscaling: { type: "keda", runsPerWorker: 51 } } },
-      "worker.autoscaling.runsPerWorker is 51 and a worker takes 50 runs at once (PARLEY_CONCURRENCY): workers would be full before another is started.",
+      "worker.autoscaling.runsPerWorker is 51, but a worker takes only 50 runs at once (PARLEY_CONCURRENCY): workers would be full before another one starts.",
     ],
-    [{ httpRoute: { enabled: true, hostnames: ["a.example"] } }, "httpRoute.parentRefs is empty: name the Gateway that takes the route."],
+    [
+      { httpRoute: { enabled: true, hostnames: ["a.example"] } },
+      "httpRoute.parentRefs is empty: name the Gateway that the route attaches to.",
+    ],
     [
       { httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } },
-      "httpRoute.hostnames is empty: name the hosts that clients call, which Parley then serves.",
+      "httpRoute.hostnames is empty: name the hosts that clients call. Parley serves only these.",
     ],
-    [{ ingress: { enabled: true } }, "ingress.hosts is empty: name the hosts that clients call, which Parley then serves."],
+    [{ ingress: { enabled: true } }, "ingress.hosts is empty: name the hosts that clients call. Parley serves only these."],
   ];
 
   test.each(CASES)("%j", (values, says) => {

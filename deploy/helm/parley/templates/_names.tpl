@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{- /* What every object's name begins with. Short enough for `-operator` behind it. */ -}}
+{{- /* The prefix of every object's name. Short enough to append `-operator`. */ -}}
 {{- define "parley.fullname" -}}
 {{- $name := include "parley.name" . -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (printf "%s-redis" (include "parley.fullname" .)) .Values.redis.existingSecret.name -}}
 {{- end -}}
 
-{{- /* The names that clients, KEDA and `kubectl port-forward` use, and those that are set. */ -}}
+{{- /* The hosts that clients, KEDA and `kubectl port-forward` use, and those in PARLEY_ALLOWED_HOSTS. */ -}}
 {{- define "parley.allowedHosts" -}}
 {{- $service := include "parley.fullname" . -}}
 {{- $hosts := list "localhost" "127.0.0.1" "[::1]" $service -}}
@@ -55,12 +55,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $hosts | uniq | join "," -}}
 {{- end -}}
 
-{{- /* Values of `config` as text. Helm reads whole numbers as fractions, and would write large ones as 1.048576e+06. */ -}}
+{{- /* A value of `config` as a string. Helm reads integers as floats, and would write large ones as 1.048576e+06. */ -}}
 {{- define "parley.text" -}}
 {{- if and (kindIs "float64" .) (eq . (floor .)) -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}
 {{- end -}}
 
-{{- /* Settings by name, as YAML. */ -}}
+{{- /* The settings by name, as YAML. */ -}}
 {{- define "parley.settings" -}}
 {{- range $name, $value := .Values.config -}}
 {{- if ne $name "PARLEY_ALLOWED_HOSTS" }}
@@ -90,7 +90,7 @@ PARLEY_AUTH_NONE_ANYWHERE: "true"
 {{- divf (mulf $amount $ms) 1000.0 | ceil | int64 -}}
 {{- end -}}
 
-{{- /* What ending a process takes at most, in seconds. */ -}}
+{{- /* The longest time that shutting down a process may take, in seconds. */ -}}
 {{- define "parley.drainSeconds" -}}
 {{- $config := .root.Values.config -}}
 {{- if eq .role "server" -}}
@@ -102,14 +102,14 @@ PARLEY_AUTH_NONE_ANYWHERE: "true"
 {{- end -}}
 {{- end -}}
 
-{{- /* Whether something else than the Deployment says how many there are. */ -}}
+{{- /* Whether an autoscaler sets the number of pods. */ -}}
 {{- define "parley.scaled" -}}
 {{- if eq .role "server" -}}
 {{- if .root.Values.server.autoscaling.enabled -}}true{{- end -}}
 {{- else if ne .root.Values.worker.autoscaling.type "none" -}}true{{- end -}}
 {{- end -}}
 
-{{- /* The fewest there are. */ -}}
+{{- /* The minimum number of pods. */ -}}
 {{- define "parley.fewest" -}}
 {{- $values := index .root.Values .role -}}
 {{- if include "parley.scaled" . -}}{{- $values.autoscaling.min | int -}}{{- else -}}{{- include "parley.replicas" . -}}{{- end -}}

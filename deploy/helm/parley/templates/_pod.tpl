@@ -1,4 +1,4 @@
-{{- /* The pod of a role. Roles differ in what they listen on, in what they keep, and in how they end. */ -}}
+{{- /* The pod of a role. Roles differ in their ports, their volumes and their shutdown. */ -}}
 {{- define "parley.pod" -}}
 {{- $root := .root -}}
 {{- $role := .role -}}
@@ -9,7 +9,7 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 serviceAccountName: {{ include "parley.serviceAccount" $root }}
 automountServiceAccountToken: false
-# Kubernetes would describe the Service `parley` by variables such as PARLEY_PORT=tcp://10.0.0.1:80, which are settings here.
+# Otherwise Kubernetes sets variables for the Service `parley`, such as PARLEY_PORT=tcp://10.0.0.1:80, which Parley would read as settings.
 enableServiceLinks: false
 terminationGracePeriodSeconds: {{ default (add (include "parley.drainSeconds" .) 10) $values.terminationGracePeriodSeconds }}
 {{- with $values.priorityClassName }}
@@ -28,7 +28,7 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "parley.selector" $root | nindent 8 }}
         app.kubernetes.io/component: {{ $role }}
-    # Or the pods of the old version would count while a new one is rolled out.
+    # Without this, pods of the old version would be counted during a rollout.
     matchLabelKeys: [pod-template-hash]
 {{- end }}
 {{- end }}
@@ -105,7 +105,7 @@ containers:
     {{- if eq $role "server" }}
     {{- with $values.preStopSeconds }}
     lifecycle:
-      # SIGTERM and the end of routing to this pod begin at once, on many machines: serve until the last of them knows.
+      # Nodes stop routing to this pod only some time after it starts to terminate. Keep serving until all of them have.
       preStop:
         sleep:
           seconds: {{ . }}
