@@ -190,7 +190,7 @@ export interface ServerConfig {
   readonly rates: RateLimits;
 }
 
-/** Throws SettingsError for settings that do not fit together, UpstreamsError and OauthFileError for files that do not fit. */
+/** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
   const problems = [...identityProblems(environment, environment.PARLEY_HOST), ...oauthProblems(environment)];
   if (problems.length > 0) throw new SettingsError(problems);

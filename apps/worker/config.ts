@@ -52,7 +52,7 @@ export const WORKER_SETTINGS = z.object({
   ),
 });
 
-/** Throws SettingsError for settings that do not fit together, UpstreamsError and OauthFileError for files that do not fit. */
+/** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
   const problems = oauthProblems(environment);
   if (problems.length > 0) throw new SettingsError(problems);

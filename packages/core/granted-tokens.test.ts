@@ -7,10 +7,10 @@ test("what a provider gave is read as it was left", () => {
 });
 
 test.each(["hunter2", "null", "{}", '{"provider":"calendar"}', '{"accessToken":"a"}', '{"provider":1,"accessToken":"a"}'])(
-  "%s is no grant, and is not quoted",
+  "%s is not a grant, and is not quoted",
   (text) => {
     expect(() => readTokens("key", text)).toThrow(
-      expect.objectContaining({ code: "DEPOSIT_UNREADABLE", message: 'what was left on the page "key" is no grant' }),
+      expect.objectContaining({ code: "DEPOSIT_UNREADABLE", message: 'the deposit of the page "key" is not a grant' }),
     );
   },
 );

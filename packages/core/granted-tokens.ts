@@ -19,5 +19,5 @@ export function readTokens(key: string, text: string): GrantedTokens {
   } catch {
     // As below: an error of JSON would quote what it read.
   }
-  throw new ParleyError("DEPOSIT_UNREADABLE", `what was left on the page "${key}" is no grant`);
+  throw new ParleyError("DEPOSIT_UNREADABLE", `the deposit of the page "${key}" is not a grant`);
 }

@@ -16,7 +16,7 @@ describeFileStore("a directory", () => ({
   left: async () => readdirSync(directory, { recursive: true }).map(String),
 }));
 
-test("an upload that ends in vain takes the folder away from nobody who begins at that moment", async () => {
+test("an upload that fails does not remove the folder of one that begins at that moment", async () => {
   const files = directoryFiles(directory);
   const taskId = newTaskId();
   async function* cut() {

@@ -1,7 +1,7 @@
 /**
- * Files in a directory that all front ends and workers share: one of this machine's, or a network volume.
+ * Stores files in a directory that all front ends and workers share: a local directory or a network volume.
  *
- *   <directory>/<prefix>/<task id>/<file id>        a file; `.part` behind it while it is uploaded
+ *   <directory>/<prefix>/<task id>/<file id>        a file; has the suffix `.part` while it is uploaded
  */
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
@@ -12,12 +12,12 @@ import type { FileStore } from "@parley/core";
 import { gone, isFileId, isTaskId } from "./ids.ts";
 
 const PART = ".part";
-/** As many uploads would have to end in vain at the very moment. */
+/** To exhaust these tries, as many failing uploads would have to remove the folder at just the wrong moments. */
 const TRIES_MAX = 100;
 
 export function directoryFiles(directory: string): FileStore {
   function folderOf(taskId: string): string {
-    if (!isTaskId(taskId)) throw new TypeError("no task id");
+    if (!isTaskId(taskId)) throw new TypeError("not a task id");
     return join(directory, taskId);
   }
 
@@ -26,7 +26,10 @@ export function directoryFiles(directory: string): FileStore {
     return join(folderOf(taskId), id);
   }
 
-  /** Another upload of the task that ends in vain takes the folder away while it is empty: between its making and the opening, too, and under the making. */
+  /**
+   * Creates the folder and opens the file in it. Retries, because a failing upload of the same task removes the folder while it is empty: while
+   * it is created, or between its creation and the opening of the file.
+   */
   async function openIn(folder: string, path: string): Promise<FileHandle> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -38,7 +41,7 @@ export function directoryFiles(directory: string): FileStore {
     }
   }
 
-  /** Ours is among them while somebody else's upload for the same task ends. */
+  /** Leaves the folder alone if it is not empty: another upload of the same task may be in progress. */
   async function removeEmpty(folder: string): Promise<void> {
     await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOTEMPTY" && error.code !== "ENOENT" && error.code !== "EEXIST") throw error;

@@ -1,4 +1,4 @@
-/** Where uploaded files are kept, and what is made of their names and types. */
+/** Stores uploaded files, and determines their names and types. */
 export { fileName } from "./name.ts";
 export { fileStore, type FilesSettings, filesSettings, filesEnvironment, uploadEnvironment } from "./settings.ts";
 export { acceptedType, type Declared, HEAD_BYTES } from "./type.ts";

@@ -28,7 +28,7 @@ afterAll(async () => {
 describe.skipIf(missing !== undefined)("a bucket", () => {
   describeFileStore("a bucket", () => ({ files, left: s3.keys }));
 
-  test("has what is kept below its prefix and the deployment's, and another deployment sees nothing of it", async () => {
+  test("holds files below its prefix and the deployment's, and another deployment cannot see them", async () => {
     const [taskId, id] = [`0-${"a".repeat(22)}`, randomUUID()];
     await files.put(taskId, id, chunks(1));
     expect(await s3.keys()).toContain(`some/prefix/a_deployment/${taskId}/${id}`);
@@ -38,18 +38,18 @@ describe.skipIf(missing !== undefined)("a bucket", () => {
     await files.remove(taskId);
   });
 
-  test("is rid of uploads whose process died, once they are old, and of no others", async () => {
+  test("is freed of old uploads whose process died, and of no others", async () => {
     const key = `some/prefix/a_deployment/0-${"b".repeat(22)}/${randomUUID()}`;
     const elsewhere = `elsewhere/${randomUUID()}`;
     for (const Key of [key, elsewhere]) await s3.client.send(new CreateMultipartUploadCommand({ Bucket: s3.bucket, Key }));
-    // The server dates all of them to 2010.
+    // The server dates all uploads to 2010.
     await collected(files.idle(30 * 365 * 24 * 60 * 60_000));
     expect(await s3.keys()).toEqual(expect.arrayContaining([`${key}.part`, `${elsewhere}.part`]));
     await collected(files.idle(-60_000));
     expect((await s3.keys()).filter((each) => each.endsWith(".part"))).toEqual([`${elsewhere}.part`]);
   });
 
-  test("takes what is much larger than a part without more than a few parts in memory", async () => {
+  test("stores a file much larger than a part with only a few parts in memory", async () => {
     const taskId = `0-${"c".repeat(22)}`;
     const bytes = 40 * PART_BYTES;
     let most = 0;
@@ -65,7 +65,7 @@ describe.skipIf(missing !== undefined)("a bucket", () => {
     await files.remove(taskId);
   }, 120_000);
 
-  test("that is not there, or away, is said to be unavailable, without a word of credentials", async () => {
+  test("that does not exist or is unreachable is reported as unavailable, without credentials", async () => {
     const settings = { bucket: "nobodys", prefix: "", endpoint: s3.url, region: "us-east-1" };
     const [taskId, id] = [`0-${"d".repeat(22)}`, randomUUID()];
     for (const store of [s3Files(settings), s3Files({ ...settings, endpoint: "http://127.0.0.1:9" })]) {
@@ -86,7 +86,7 @@ describe.skipIf(missing !== undefined)("a bucket", () => {
   }, 60_000);
 });
 
-describe("where files are kept", () => {
+describe("PARLEY_FILES", () => {
   const accepts = (value: string) => filesEnvironment.PARLEY_FILES.safeParse(value).success;
 
   test.each([
@@ -98,7 +98,7 @@ describe("where files are kept", () => {
     ["s3://a", false],
     ["s3://bucket/a?b", false],
     ["https://bucket", false],
-  ])("is said by %s: %s", (value, isFit) => {
+  ])("accepts %s: %s", (value, isFit) => {
     expect(accepts(value)).toBe(isFit);
   });
 });

@@ -1,10 +1,10 @@
 /**
- * Files in a bucket of an S3-compatible server, which all front ends and workers reach:
+ * Stores files in a bucket of an S3-compatible server that all front ends and workers can reach:
  *
- *   <bucket>/<prefix>/<deployment>/<task id>/<file id>        an object, there once all of it has arrived
+ *   <bucket>/<prefix>/<deployment>/<task id>/<file id>        an object, visible only when the upload is complete
  *
- * A file goes up in parts as it arrives, so that no process holds more of it than a part or two. An upload that fails is aborted: its parts go. What a
- * process leaves that dies meanwhile is an upload that never ended; `idle` aborts it.
+ * A file is uploaded in parts as it arrives, so that a process holds at most two parts of it in memory. A failed upload is aborted, which
+ * deletes its parts. A process that dies leaves an unfinished upload behind; `idle` aborts it later.
  */
 import { Readable } from "node:stream";
 import {
@@ -23,26 +23,26 @@ import { gone, isFileId, isTaskId } from "./ids.ts";
 
 export interface S3Settings {
   readonly bucket: string;
-  /** Before the names of objects; `""` or with a slash at its end. */
+  /** Prefix of object names: empty, or with a trailing slash. */
   readonly prefix: string;
-  /** Of a server that is not Amazon's: `https://minio.example.com`. */
+  /** Address of a server other than Amazon's, such as `https://minio.example.com`. */
   readonly endpoint: string | undefined;
   readonly region: string;
 }
 
-/** What one upload holds in memory, twice at most. S3 takes no smaller ones, and 10,000 of them: 48 GiB. */
+/** Size of a part; an upload holds at most two parts in memory. S3 accepts no smaller parts, and up to 10,000 of them, so files up to 48 GiB. */
 export const PART_BYTES = 5 * 1_024 * 1_024;
 const ATTEMPTS = 3;
 const CONNECT_MS = 5_000;
 const REQUEST_MS = 60_000;
 
-/** Credentials are found as AWS' tools find them: variables of the environment, files, the role of a machine or pod. */
+/** Finds credentials as AWS tools do: in environment variables, in files, or from the role of the machine or pod. */
 export function s3Files({ bucket: Bucket, prefix, endpoint, region }: S3Settings): FileStore {
   const client = new S3Client({
     region,
     maxAttempts: ATTEMPTS,
     requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: REQUEST_MS, throwOnRequestTimeout: true },
-    // Servers other than Amazon's know neither checksums in trailers nor buckets as hosts.
+    // Other servers support neither checksums in trailers nor buckets in host names.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
@@ -70,7 +70,7 @@ export function s3Files({ bucket: Bucket, prefix, endpoint, region }: S3Settings
     }
   }
 
-  /** Of processes that died: nobody else would end them, and they are kept, and charged, for good. */
+  /** Aborts uploads of processes that died. Otherwise S3 would keep them, and charge for them, forever. */
   async function abortUploads(before: number): Promise<void> {
     let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {};
     while (marker) {
@@ -133,7 +133,7 @@ export function s3Files({ bucket: Bucket, prefix, endpoint, region }: S3Settings
     async *idle(idleMs) {
       const before = Date.now() - idleMs;
       await abortUploads(before);
-      // Names come in their order: those of a task one after the other.
+      // Names are listed in order, so the files of a task follow one another.
       let task: { readonly id: string; newest: number } | undefined;
       for await (const { Key = "", LastModified } of objects(prefix)) {
         const [id = ""] = Key.slice(prefix.length).split("/");
@@ -147,9 +147,9 @@ export function s3Files({ bucket: Bucket, prefix, endpoint, region }: S3Settings
   };
 }
 
-async function reached<T>(asked: Promise<T>): Promise<T> {
+async function reached<T>(reply: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await reply;
   } catch (error) {
     throw unavailable(error);
   }
@@ -158,5 +158,5 @@ async function reached<T>(asked: Promise<T>): Promise<T> {
 function unavailable(error: unknown): ParleyError {
   if (error instanceof ParleyError) return error;
   const { name = "Error", message = "" } = error as { readonly name?: string; readonly message?: string };
-  return new ParleyError("FILES_UNAVAILABLE", `the file store does not do what is asked of it: ${cut(`${name} ${message}`, 200)}`);
+  return new ParleyError("FILES_UNAVAILABLE", `the file store failed: ${cut(`${name} ${message}`, 200)}`);
 }

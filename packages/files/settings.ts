@@ -6,7 +6,7 @@ import { directoryFiles } from "./directory.ts";
 /** `s3://bucket` or `s3://bucket/some/prefix`. */
 const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]{0,200}))?$/;
 
-/** What the environment says about files. Front ends and workers merge this into their settings. */
+/** Settings of the file store. Front ends and workers merge them into their own. */
 export const filesEnvironment = {
   PARLEY_FILES: z
     .string()
@@ -32,7 +32,7 @@ export const filesEnvironment = {
     ),
 };
 
-/** For front ends. */
+/** Settings for uploads. Front ends merge them into their own. */
 export const uploadEnvironment = {
   PARLEY_FILE_BYTES_MAX: z.coerce
     .number()
@@ -51,12 +51,15 @@ export interface FilesSettings {
   readonly PARLEY_FILES_REGION?: string;
 }
 
-/** Of all settings, those of the file store. */
+/** Picks the settings of the file store. */
 export function filesSettings({ PARLEY_FILES, PARLEY_FILES_ENDPOINT, PARLEY_FILES_REGION }: FilesSettings): FilesSettings {
   return { PARLEY_FILES, PARLEY_FILES_ENDPOINT, ...(PARLEY_FILES_REGION !== undefined && { PARLEY_FILES_REGION }) };
 }
 
-/** `deployment` is the deployment's own prefix: several may share a directory or bucket. Throws an Error that says what to install for a bucket. */
+/**
+ * Opens the file store; undefined if none is configured. `deployment` is the prefix of the deployment, since several may share a directory or
+ * a bucket. Throws an Error that names the packages to install if those for a bucket are missing.
+ */
 export async function fileStore(
   { PARLEY_FILES: where, PARLEY_FILES_ENDPOINT: endpoint, PARLEY_FILES_REGION: region = "us-east-1" }: FilesSettings,
   deployment: string,
@@ -66,7 +69,7 @@ export async function fileStore(
   if (where.startsWith("dir:")) return directoryFiles(join(where.slice("dir:".length), folder));
   const [, bucket = "", path = ""] = S3_URL.exec(where) ?? [];
   const prefix = [...path.split("/").filter((part) => part !== ""), folder, ""].join("/");
-  // Loaded by those who use it alone.
+  // Loaded only if it is used.
   const { s3Files } = await import("./s3.ts").catch((cause: unknown) => {
     throw notInstalled(cause);
   });
@@ -75,7 +78,7 @@ export async function fileStore(
 
 function notInstalled(cause: unknown): unknown {
   if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return cause;
-  return new Error("PARLEY_FILES=s3://… needs two packages that are not here: npm install @aws-sdk/client-s3 @aws-sdk/lib-storage", {
+  return new Error("PARLEY_FILES=s3://… needs two packages that are not installed: npm install @aws-sdk/client-s3 @aws-sdk/lib-storage", {
     cause,
   });
 }

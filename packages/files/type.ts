@@ -1,8 +1,9 @@
 /**
- * What a file is, by its first bytes; and whether that is asked for. What a browser says of a file counts only where bytes cannot tell: a text, and kinds
- * that are an archive or a document of another kind inside.
+ * Determines the type of a file from its first bytes, and whether that type is accepted. The type that the browser declares counts only if the
+ * bytes cannot tell: for text, and for types that are an archive or a document of another type inside.
  */
-/** What has to be seen of a file to know it. */
+
+/** Number of leading bytes that are needed to determine a type. */
 export const HEAD_BYTES = 4_100;
 
 export interface Declared {
@@ -10,7 +11,7 @@ export interface Declared {
   readonly type: string;
 }
 
-/** What bytes show to be one of these may be something of a kind that is made of it. */
+/** A file whose bytes show one of these types may be of another type that is based on it. */
 const CONTAINERS: ReadonlySet<string> = new Set([
   "application/zip",
   "application/x-cfb",
@@ -21,22 +22,26 @@ const CONTAINERS: ReadonlySet<string> = new Set([
 const SAME_ENDING: Readonly<Record<string, string>> = { jpeg: "jpg", tiff: "tif", htm: "html", mpeg: "mpg" };
 const TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/;
 
-/** The file's type; undefined when it is not one that is asked for. */
+/** Resolves to the file's type, or to undefined if that type is not accepted. An empty `accept` accepts any type. */
 export async function acceptedType(head: Uint8Array, declared: Declared, accept: readonly string[]): Promise<string | undefined> {
-  // Most processes never see a file, and this is much to load.
+  // Loaded on demand: the module is large, and most processes never see a file.
   const { fileTypeFromBuffer, supportedExtensions, supportedMimeTypes } = await import("file-type");
   const seen = await fileTypeFromBuffer(head);
-  const said = { type: declaredType(declared.type), ending: endingOf(declared.name) };
-  if (seen && !CONTAINERS.has(seen.mime)) return isAsked({ type: seen.mime, ending: seen.ext }, accept) ? seen.mime : undefined;
-  if (seen && isAsked({ type: seen.mime, ending: seen.ext }, accept)) return seen.mime;
-  // Its bytes would show what it is, if it were that.
-  if (!seen && (supportedMimeTypes.has(said.type as never) || supportedExtensions.has(said.ending as never)) && !isText(said.type)) {
+  const declaredAs = { type: declaredType(declared.type), ending: endingOf(declared.name) };
+  if (seen && !CONTAINERS.has(seen.mime)) return isAccepted({ type: seen.mime, ending: seen.ext }, accept) ? seen.mime : undefined;
+  if (seen && isAccepted({ type: seen.mime, ending: seen.ext }, accept)) return seen.mime;
+  // The bytes would show the declared type if it were true.
+  if (
+    !seen &&
+    (supportedMimeTypes.has(declaredAs.type as never) || supportedExtensions.has(declaredAs.ending as never)) &&
+    !isText(declaredAs.type)
+  ) {
     return accept.length === 0 ? "application/octet-stream" : undefined;
   }
-  return isAsked(said, accept) ? said.type : undefined;
+  return isAccepted(declaredAs, accept) ? declaredAs.type : undefined;
 }
 
-function isAsked({ type, ending }: { readonly type: string; readonly ending: string }, accept: readonly string[]): boolean {
+function isAccepted({ type, ending }: { readonly type: string; readonly ending: string }, accept: readonly string[]): boolean {
   return (
     accept.length === 0 ||
     accept.some((wanted) => {

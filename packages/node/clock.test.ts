@@ -17,7 +17,7 @@ describe("the system's clock", () => {
     expect(woke).toHaveBeenCalledTimes(1);
   });
 
-  test("a long sleep is ended by its signal, also in a later part of it, and leaves no timer behind", async () => {
+  test("a long sleep ends at its signal, even in a later part of it, and leaves no timer behind", async () => {
     vi.useFakeTimers();
     const over = new AbortController();
     const woke = vi.fn();

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, LONGEST_TIMER_MS } from "@parley/core";
 
+/** Core's clock on Node.js timers. `sleep` accepts any duration, and resolves early, without an error, when its signal aborts. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   idle: () => nextTurn(),
@@ -23,6 +24,7 @@ export const systemClock: Clock = {
       wait(ms);
       signal?.addEventListener("abort", wake, { once: true });
     }),
-  // Node.js runs ticks when its queue of microtasks is empty. A tick that is added outside of a microtask would come ahead of that queue.
+  // Node.js runs ticks when the microtask queue is empty. A tick added outside of a microtask would run ahead of that queue, so it is added
+  // from within one.
   afterMicrotasks: (callback) => queueMicrotask(() => process.nextTick(callback)),
 };

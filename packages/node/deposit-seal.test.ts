@@ -3,8 +3,8 @@ import { agreedSecrets, depositSeal } from "./deposit-seal.ts";
 
 const [OLD, NEW] = ["an old secret of thirty-two characters", "a new secret of thirty-two characters"];
 
-describe("what is left on a page", () => {
-  test("opens for its task and its ask, and is another text each time", () => {
+describe("a deposit", () => {
+  test("opens for its task and its ask, and is sealed differently each time", () => {
     const seal = depositSeal([NEW]);
     for (const text of ["", "hunter2", "☃ \n", "x".repeat(20_000)]) {
       const sealed = [seal.seal("0-a", "key", text), seal.seal("0-a", "key", text)];
@@ -14,7 +14,7 @@ describe("what is left on a page", () => {
     }
   });
 
-  test("opens behind a rotation, as long as its secret is kept", () => {
+  test("opens after a rotation, as long as its secret is kept", () => {
     const sealed = depositSeal([OLD]).seal("0-a", "key", "hunter2");
     expect(depositSeal([NEW, OLD]).open("0-a", "key", sealed)).toBe("hunter2");
     expect(() => depositSeal([NEW]).open("0-a", "key", sealed)).toThrow("PARLEY_SECRET");
@@ -28,16 +28,16 @@ describe("what is left on a page", () => {
     ["longer", "0-a", "key", (text: string) => `${text}A`],
     ["spelt otherwise", "0-a", "key", (text: string) => `${text}=`],
     ["changed", "0-a", "key", (text: string) => `${text.slice(0, 20)}${text[20] === "A" ? "B" : "A"}${text.slice(21)}`],
-  ])("opens nothing when it is of, or is, %s; the error repeats none of it", (_what, taskId, key, change) => {
+  ])("does not open when it is, or belongs to, %s; the error repeats none of it", (_what, taskId, key, change) => {
     const seal = depositSeal([NEW]);
     const sealed = change(seal.seal("0-a", "key", "hunter2"));
     expect(() => seal.open(taskId, key, sealed)).toThrow(
-      /^what was left on the page "\w+" does not open with this process' PARLEY_SECRET$/,
+      /^the deposit of the page "\w+" cannot be opened with the PARLEY_SECRET of this process$/,
     );
   });
 });
 
-test("the operator's secrets come before the one that is shared", async () => {
+test("the operator's secrets take precedence over the shared one", async () => {
   const shared = { agree: async () => "shared" };
   expect(await agreedSecrets([OLD], shared)).toEqual([OLD]);
   expect(await agreedSecrets([], shared)).toEqual(["shared"]);

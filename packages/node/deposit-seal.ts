@@ -1,11 +1,11 @@
 /**
- * Seals what people leave on pages (secrets, grants) on its way from a front end to the worker that needs it, whether or not content is encrypted
- * beside that: AES-256-GCM with a key that is derived from the deployment's secret, bound to the task and the ask.
+ * Seals deposits (secrets and grants that people leave on pages) on their way from a front end to the worker that needs them, whether or not
+ * content is encrypted as well. It uses AES-256-GCM with a key derived from the deployment's secret, bound to the task and the ask:
  *
- *   <which secret>.<nonce, ciphertext, tag in base64url>
+ *   <id of the secret>.<nonce, ciphertext, tag in base64url>
  *
- * The secrets are those of PARLEY_SECRET: the first seals, all open. Where none is given, the one that the deployment keeps in Redis does; then a copy
- * of Redis holds the key beside what it opens (docs/security.md).
+ * The secrets are those of PARLEY_SECRET: the first one seals, all of them open. If none is set, the secret that the deployment keeps in Redis
+ * is used; a copy of Redis then contains the key next to the deposits that it opens (docs/security.md).
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { ParleyError } from "@parley/core";
@@ -17,9 +17,9 @@ export interface DepositSeal {
   open(taskId: string, key: string, sealed: string): string;
 }
 
-/** Where the processes of a deployment agree on a secret that no operator gave them. */
+/** Lets the processes of a deployment agree on a secret if the operator sets none. */
 export interface SharedSecret {
-  /** Stores `proposed` if nothing is stored yet; resolves to what is stored. */
+  /** Stores `proposed` if no secret is stored yet, and resolves to the stored secret. */
   agree(proposed: string): Promise<string>;
 }
 
@@ -31,7 +31,7 @@ export const secretEnvironment = {
     ),
 };
 
-/** The operator's secrets, or else the one that the deployment shares. */
+/** Resolves to the operator's secrets, or else to the one that the deployment shares. */
 export async function agreedSecrets(secrets: readonly string[], shared: SharedSecret): Promise<readonly string[]> {
   return secrets.length > 0 ? secrets : [await shared.agree(randomBytes(32).toString("base64url"))];
 }
@@ -53,12 +53,12 @@ export function depositSeal(secrets: readonly string[]): DepositSeal {
     },
     open(taskId, key, sealed) {
       const [id, text = ""] = sealed.split(".");
-      const found = keys.find((each) => each.id === id);
+      const sealedWith = keys.find((each) => each.id === id);
       const bytes = Buffer.from(text, "base64url");
-      // Decoding skips what is no base64url: one sealed text would have many spellings.
-      if (!found || bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== text) throw unreadable(key);
+      // Decoding ignores characters that are not base64url, so one deposit would have many spellings.
+      if (!sealedWith || bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== text) throw unreadable(key);
       try {
-        const decipher = createDecipheriv("aes-256-gcm", found.key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+        const decipher = createDecipheriv("aes-256-gcm", sealedWith.key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
           .setAAD(boundTo(taskId, key))
           .setAuthTag(bytes.subarray(-TAG_BYTES));
         return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
@@ -74,7 +74,7 @@ function boundTo(taskId: string, key: string): Buffer {
 }
 
 function unreadable(key: string): ParleyError {
-  return new ParleyError("DEPOSIT_UNREADABLE", `what was left on the page "${key}" does not open with this process' PARLEY_SECRET`);
+  return new ParleyError("DEPOSIT_UNREADABLE", `the deposit of the page "${key}" cannot be opened with the PARLEY_SECRET of this process`);
 }
 
 function derive(secret: string): { readonly id: string; readonly key: Uint8Array } {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
 import type { Digest } from "@parley/core";
 
-/** 128 bits of SHA-256 in 22 characters: no two questions of one task share it by accident, and none is made to by intent (2^64 tries). */
+/** 128 bits of SHA-256 in 22 characters. Two questions of a task do not collide by accident, and a deliberate collision takes 2^64 attempts. */
 export const sha256Digest: Digest = (text) => hash("sha256", text, "base64url").slice(0, 22);

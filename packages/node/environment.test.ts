@@ -25,26 +25,26 @@ function problemsOf(environment: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe("a setting in a file", () => {
-  test("is read without the end of its line", () => {
+  test("is read without its trailing newline", () => {
     expect(readEnvironment(schema, { PASSWORD_FILE: file("a", "open sesame\n"), COUNT_FILE: file("b", "7") })).toEqual({
       PASSWORD: "open sesame",
       COUNT: 7,
     });
   });
 
-  test("is judged like any other", () => {
+  test("is validated like any other", () => {
     expect(problemsOf({ COUNT_FILE: file("c", "0") })).toEqual([expect.stringMatching(/^COUNT: /)]);
   });
 
-  test("an empty variable names no file, and an empty setting is no second one", () => {
+  test("an empty variable names no file, and an empty setting does not conflict with a file", () => {
     expect(readEnvironment(schema, { PASSWORD_FILE: "" })).toEqual({ PASSWORD: "none", COUNT: 1 });
     expect(readEnvironment(schema, { PASSWORD: "", PASSWORD_FILE: file("d", "x") })).toEqual({ PASSWORD: "x", COUNT: 1 });
   });
 
-  test("that cannot be read, is empty, or is given twice is named, and nothing of what it holds", () => {
+  test("that cannot be read, is empty, or is given twice is reported by name, without its contents", () => {
     const environment = { PASSWORD: "a", PASSWORD_FILE: file("e", "secret"), COUNT_FILE: join(directory, "nothing") };
     expect(problemsOf(environment)).toEqual([
-      "PASSWORD_FILE: PASSWORD is set too; remove one of them",
+      "PASSWORD_FILE: PASSWORD is set as well; remove one of them",
       `COUNT_FILE: ${join(directory, "nothing")} cannot be read (ENOENT)`,
     ]);
     expect(problemsOf({ PASSWORD_FILE: file("f", "\n") })).toEqual([`PASSWORD_FILE: ${join(directory, "f")} is empty`]);

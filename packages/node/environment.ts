@@ -1,6 +1,6 @@
 /**
- * Settings come from the environment once, at start, through a schema: every setting has a name, a default and a sentence about itself.
- * All problems are reported at once.
+ * Reads settings from the environment once, at startup, through a zod schema. Every setting has a name, a default and a description. All
+ * problems are reported together.
  */
 import { readFileSync } from "node:fs";
 import { type Duration, durationSetting } from "@parley/core";
@@ -11,7 +11,7 @@ export function duration(fallback: Duration) {
   return z.string().default(String(fallback)).transform(durationSetting);
 }
 
-/** A whole number within bounds. */
+/** An integer from `min` to `max`. */
 export function whole(fallback: number, { min = 1, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}) {
   return z.coerce.number().int().min(min).max(max).default(fallback);
 }
@@ -21,7 +21,7 @@ export function flag(fallback: boolean) {
   return z.stringbool().default(fallback);
 }
 
-/** A comma-separated list. */
+/** A comma-separated list. Items are trimmed; empty ones are dropped. */
 export function list(fallback: readonly string[] = []) {
   return z
     .string()
@@ -36,19 +36,19 @@ export function list(fallback: readonly string[] = []) {
     );
 }
 
-/** Thrown with every problem of the environment, a line each. */
+/** Lists every problem of the environment, one per line. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(`settings that do not fit:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    super(`invalid settings:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
     this.problems = problems;
   }
 }
 
 /**
- * The environment with the settings that files hold: `REDIS_URL_FILE=/run/secrets/redis-url` is REDIS_URL. Secrets that are mounted so are in
- * nobody's environment. Throws a SettingsError for a file that cannot be read, and for a setting that is given both ways.
+ * Returns the environment with settings read from files: `REDIS_URL_FILE=/run/secrets/redis-url` becomes REDIS_URL. Mounted secrets thus stay
+ * out of every process' environment. Throws a SettingsError for a file that is empty or cannot be read, and for a setting given both ways.
  */
 export function withFiles(names: readonly string[], environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const read = { ...environment };
@@ -58,7 +58,7 @@ export function withFiles(names: readonly string[], environment: NodeJS.ProcessE
     const file = environment[setting];
     delete read[setting];
     if (!file) continue;
-    if (environment[name]) problems.push(`${setting}: ${name} is set too; remove one of them`);
+    if (environment[name]) problems.push(`${setting}: ${name} is set as well; remove one of them`);
     try {
       read[name] = readFileSync(file, "utf8").trim();
       if (read[name] === "") problems.push(`${setting}: ${file} is empty`);
@@ -71,12 +71,12 @@ export function withFiles(names: readonly string[], environment: NodeJS.ProcessE
 }
 
 /**
- * Parses the environment, and the files that it names (withFiles), into a frozen object. An empty variable counts as unset. Throws a
+ * Parses the environment, and the files that it names (`withFiles`), into a frozen object. An empty variable counts as unset. Throws a
  * SettingsError that lists all problems.
  */
 export function readEnvironment<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.ProcessEnv): Readonly<z.output<Schema>> {
-  const whole = withFiles(Object.keys(schema.shape), environment);
-  const given = Object.fromEntries(Object.entries(whole).filter(([, value]) => value !== ""));
+  const variables = withFiles(Object.keys(schema.shape), environment);
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(given);
   if (parsed.success) return Object.freeze(parsed.data);
   throw new SettingsError(parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`));

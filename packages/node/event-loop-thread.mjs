@@ -1,4 +1,4 @@
-/** The thread of watch-event-loop.ts: looks whether the main thread's event loop goes round, reports when it does not, and ends the process. */
+/** The thread of watch-event-loop.ts: checks that the main thread's event loop turns, reports when it does not, and finally kills the process. */
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,10 +7,10 @@ import { parentPort, workerData } from "node:worker_threads";
 const { memory, everyMs, reportMs, killMs, log, slots } = workerData;
 const beats = new Int32Array(memory, 0, 1);
 
-/** How long code may take to be stopped. */
+/** How long the thread waits for the blocking code to pause. */
 const STOP_WITHIN_MS = 1_000;
 const FRAMES_MAX = 10;
-/** Fewer looks without a beat are chance, however short the times are set. */
+/** Fewer looks without a beat may be chance, however short the configured times are. */
 const LOOKS_MIN = 3;
 const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60, silent: Infinity };
 
@@ -44,12 +44,12 @@ for (;;) {
 }
 
 async function report(blockedMs) {
-  const found = await lookIntoMainThread().catch(() => undefined);
-  blocker = found ?? { blocks: "unknown: not JavaScript, or one of those at work" };
+  const culprit = await lookIntoMainThread().catch(() => undefined);
+  blocker = culprit ?? { blocks: "unknown: not JavaScript, or one of atWork" };
   write("warn", { blockedMs, ...blocker, atWork: atWork() }, "event loop blocked");
 }
 
-/** Stops the main thread wherever it is, and asks what it does. Undefined when it cannot be stopped. */
+/** Pauses the main thread and reads what it runs. Resolves to undefined if it cannot be paused. */
 async function lookIntoMainThread() {
   const session = new Session();
   session.connectToMainThread();
@@ -61,7 +61,7 @@ async function lookIntoMainThread() {
     const urls = new Map();
     session.on("Debugger.scriptParsed", ({ params: { scriptId, url } }) => urls.set(scriptId, url));
     const paused = new Promise((resolve) => session.once("Debugger.paused", ({ params }) => resolve(params.callFrames)));
-    // The answers come once the main thread heeds an interrupt: native code does not.
+    // These resolve once the main thread handles an interrupt, which native code does not do.
     const enabled = post("Debugger.enable").then(() => post("Debugger.pause"));
     enabled.catch(() => undefined);
     const frames = await Promise.race([paused, sleep(STOP_WITHIN_MS)]);
@@ -72,24 +72,24 @@ async function lookIntoMainThread() {
     const stack = frames.slice(0, FRAMES_MAX).map(({ functionName, location: { scriptId, lineNumber, columnNumber } }) => {
       return `at ${functionName || "<anonymous>"} (${urls.get(scriptId) ?? ""}:${lineNumber + 1}:${columnNumber + 1})`;
     });
-    return { blocks: typeof result.value === "string" ? JSON.parse(result.value) : "code of no run", stack };
+    return { blocks: typeof result.value === "string" ? JSON.parse(result.value) : "code outside of any run", stack };
   } finally {
-    // Also lets it continue if it is stopped.
+    // Also resumes the main thread if it is still paused.
     session.disconnect();
   }
 }
 
 function atWork() {
-  const found = [];
+  const works = [];
   for (let slot = 0; slot < slots.count; slot += 1) {
     const at = slots.at + slot * slots.bytes;
     const [length] = new Int32Array(memory, at, 1);
-    if (length > 0) found.push(Buffer.from(memory, at + 4, length).toString());
+    if (length > 0) works.push(Buffer.from(memory, at + 4, length).toString());
   }
-  return found;
+  return works;
 }
 
-/** Past the logger, which lives on the blocked loop. */
+/** Writes a log line without the process' logger, which needs the blocked loop. */
 function write(level, fields, msg) {
   if (LEVELS[level] < LEVELS[log.level]) return;
   writeSync(2, `${JSON.stringify({ level: LEVELS[level], time: Date.now(), name: log.name, pid: process.pid, ...fields, msg })}\n`);

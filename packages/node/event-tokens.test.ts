@@ -7,7 +7,7 @@ const here = eventTokens({ secrets: [first], publicUrl });
 const [taskId, key] = ["0-AbCd-V1StGXR8V1StGXR8V1StGX", "event:alice/paid#2"];
 
 describe("the token of an event", () => {
-  test("names its task and its event, in an address, and is the same each time", () => {
+  test("names its task and its event, is part of an address, and is the same each time", () => {
     const { token, url } = here.tokenOf(taskId, key);
     expect(here.read(token)).toEqual({ taskId, key });
     expect(url).toBe(`https://parley.example.com/events/${token}`);
@@ -15,7 +15,7 @@ describe("the token of an event", () => {
     expect(encodeURIComponent(token)).toBe(token);
   });
 
-  test("is signed with 256 bits: with any part of it changed, it is invalid", () => {
+  test("has a signature of 256 bits, and is invalid if any part of it changes", () => {
     const { token } = here.tokenOf(taskId, key);
     expect(Buffer.from(token.split(".")[2] ?? "", "base64url")).toHaveLength(32);
     for (let at = 0; at < token.length; at += 1) {
@@ -36,18 +36,18 @@ describe("the token of an event", () => {
     for (const other of [`${token}=`, `${token}.`, ` ${token}`, token.replace(".", "..")]) expect(here.read(other)).toBeUndefined();
   });
 
-  test("of one event, or of one task, is not that of another", () => {
+  test("for one event or task is invalid for another", () => {
     const [id, name] = [here.tokenOf(taskId, key), here.tokenOf(taskId, "event:refused")].map(({ token }) => token.split("."));
     expect(here.read([id?.[0], name?.[1], id?.[2]].join("."))).toBeUndefined();
   });
 
-  test("is accepted as long as its secret is listed, in any position, and no longer", () => {
+  test("is accepted exactly as long as its secret is listed, in any position", () => {
     const { token } = here.tokenOf(taskId, key);
     expect(eventTokens({ secrets: [second, first], publicUrl }).read(token)).toEqual({ taskId, key });
     expect(eventTokens({ secrets: [second], publicUrl }).read(token)).toBeUndefined();
   });
 
-  test("is not given out where nobody knows the address", () => {
+  test("is not issued without a public address", () => {
     const unknown = eventTokens({ secrets: [first], publicUrl: undefined });
     expect(() => unknown.tokenOf(taskId, key)).toThrow(expect.objectContaining({ code: "EVENTS_UNAVAILABLE" }));
     expect(unknown.read(here.tokenOf(taskId, key).token)).toEqual({ taskId, key });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const run = promisify(execFile);
 
-test("an error in a line is its name, message, causes and frames, and none of what libraries hang on it", async () => {
+test("an error is logged as its name, message, causes and frames, without members that libraries add", async () => {
   const module = JSON.stringify(new URL("logger.ts", import.meta.url).href);
   const script = `
     import { createLogger } from ${module};
@@ -21,7 +21,7 @@ test("an error in a line is its name, message, causes and frames, and none of wh
   expect(stderr).not.toContain("SECRET");
 });
 
-test("the fields of one line stand in no other line of the same work", async () => {
+test("the fields of one line do not appear in other lines of the same work", async () => {
   const module = JSON.stringify(new URL("logger.ts", import.meta.url).href);
   const script = `
     import { createLogger, withLogFields } from ${module};

@@ -11,11 +11,11 @@ export const logEnvironment = {
 };
 
 /**
- * JSON lines on standard error: standard output belongs to what a command prints. Only what `describeError` takes from an error in `err` is
- * written: pino would write every member, and Redis' errors carry the command with its arguments.
+ * Writes JSON lines to standard error, since standard output belongs to the output of commands. An error in `err` is reduced by
+ * `describeError`: pino would write all of its members, and Redis errors carry the command with its arguments.
  */
 export function createLogger(name: string, level: string): Logger {
-  // A copy: pino adds the line's own fields to what it is given, and they would stand in every later line of the same work.
+  // A copy, because pino adds the line's own fields to this object, and they would then appear in every later line of the same work.
   const mixin = () => ({ ...fieldsOfWork.getStore() });
   return pino(
     { name, level, mixin, serializers: { err: describeError }, base: { name, pid: process.pid } },
@@ -25,7 +25,7 @@ export function createLogger(name: string, level: string): Logger {
 
 const fieldsOfWork = new AsyncLocalStorage<object>();
 
-/** Every line that is logged within `work`, however deep, carries these fields beside those of the work around it. */
+/** Adds `fields` to every line that is logged within `work`, at any depth, in addition to the fields of enclosing work. */
 export function withLogFields<T>(fields: object, work: () => T): T {
   return fieldsOfWork.run({ ...fieldsOfWork.getStore(), ...fields }, work);
 }

@@ -21,7 +21,7 @@ describe("a scope", () => {
     expect(scope.get()).toBeUndefined();
   });
 
-  test("entered, it holds for what follows in the flow, and not for the flow around", async () => {
+  test("when entered, holds for the rest of the flow, and not for the enclosing flow", async () => {
     const scope = createScope();
     const [outer, inner] = [{ is: "outer" }, { is: "inner" }];
     await scope.run(outer, async () => {
@@ -34,7 +34,7 @@ describe("a scope", () => {
     });
   });
 
-  test("two scopes know nothing of each other", () => {
+  test("two scopes are independent", () => {
     const [one, two] = [createScope(), createScope()];
     one.run({}, () => expect(two.get()).toBeUndefined());
   });

@@ -5,7 +5,7 @@ import { duration, flag, list, whole } from "./environment.ts";
 const { taskQuotas: DEFAULT_QUOTAS } = DEFAULT_SETTINGS;
 const TENANT_FACTOR = DEFAULT_QUOTAS.tenant.tasks / DEFAULT_QUOTAS.principal.tasks;
 
-/** The settings of packages/core, by their names in the environment. */
+/** The settings of packages/core by their names in the environment. Defaults are core's. */
 export const coreEnvironment = {
   PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a due run may wait to start before the sweep queues it again."),
   PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run holds its task without renewing its lease."),

@@ -11,7 +11,7 @@ describe("choices with titles", () => {
     { const: "b", title: "Beta", description: "the second" },
   ];
 
-  test.each(["oneOf", "anyOf"])("spelt with %s are named all at once, and one problem for each wrong choice", (keyword) => {
+  test.each(["oneOf", "anyOf"])("spelt with %s are all named in the one problem of a wrong choice", (keyword) => {
     const schema = form({ one: { type: "string", [keyword]: choices }, many: { type: "array", items: { [keyword]: choices } } });
     expect(validate(schema, { one: "a", many: ["a", "b", "a"] })).toEqual([]);
     const message = 'must be one of ["a","b"]';
@@ -22,7 +22,7 @@ describe("choices with titles", () => {
     ]);
   });
 
-  test("that say more than their titles, or are said twice, mean what JSON Schema means", () => {
+  test("with further keywords, or in two lists, keep their meaning in JSON Schema", () => {
     const cases: readonly (readonly [schema: JsonObject, fits: Json, wrong: Json])[] = [
       [{ oneOf: choices, anyOf: [{ const: "b" }, { const: "c" }] }, "b", "a"],
       [{ enum: ["a"], anyOf: choices }, "a", "b"],
@@ -37,7 +37,7 @@ describe("choices with titles", () => {
     }
   });
 
-  test("are data where they stand for data, and names where they name fields", () => {
+  test("are left alone where they are data or names of fields", () => {
     const data = { oneOf: choices };
     expect(validate({ const: data }, data)).toEqual([]);
     expect(validate({ enum: [data] }, { enum: ["a", "b"] })).not.toEqual([]);
@@ -47,18 +47,18 @@ describe("choices with titles", () => {
   });
 });
 
-describe("what is wrong", () => {
+describe("a problem", () => {
   const schema = form({ list: { type: "array", items: { type: "string" } } });
   const wrong = (length: number) => validate(schema, { list: Array<number>(length).fill(0) });
 
-  test("with a small value is told with more than an error shows", () => {
+  test("with a small value is reported with the others, up to one more than an error shows", () => {
     expect(wrong(8)).toHaveLength(8);
     expect(wrong(9)).toHaveLength(9);
-    // The list is a part, too.
+    // The list itself counts as a value.
     expect(wrong(199)).toHaveLength(9);
   });
 
-  test("with a large value is its first problem", () => {
+  test("with a large value is reported alone", () => {
     expect(wrong(200)).toEqual([{ path: "/list/0", message: "must be string" }]);
     const members = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, index]));
     expect(validate({ additionalProperties: false }, members)).toHaveLength(9);
@@ -68,7 +68,7 @@ describe("what is wrong", () => {
   });
 });
 
-describe("a check that ajv makes in time squared", () => {
+describe("a check for which ajv takes quadratic time", () => {
   const cpuMs = (work: () => void): number => {
     const before = process.threadCpuUsage();
     work();
@@ -76,7 +76,7 @@ describe("a check that ajv makes in time squared", () => {
     return (user + system) / 1_000;
   };
 
-  test("is made in one pass: distinct items", () => {
+  test("takes one pass: distinct items", () => {
     const list = Array.from({ length: 25_000 }, (_, index) => [index]);
     expect(cpuMs(() => expect(validate({ uniqueItems: true }, list)).toEqual([]))).toBeLessThan(1_000);
     expect(validate({ uniqueItems: true }, [...list, [3]])).toEqual([{ path: "", message: "must not hold the same item twice" }]);
@@ -91,7 +91,7 @@ describe("a check that ajv makes in time squared", () => {
     expect(validate({ uniqueItems: true }, "no list")).toEqual([]);
   });
 
-  test("is made in one pass: the format url", () => {
+  test("takes one pass: the format url", () => {
     const text = `http://${":".repeat(250_000)}`;
     expect(cpuMs(() => expect(validate({ format: "url" }, text)).toHaveLength(1))).toBeLessThan(1_000);
     expect(validate({ format: "url" }, "https://example.com/a?b=c")).toEqual([]);

@@ -11,18 +11,18 @@ import {
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-/** Compiled schemas that are kept. Compiling takes about a millisecond, a compiled check a microsecond; tools ask the same things again. */
+/** Number of compiled schemas that are cached. Compiling takes about a millisecond, a compiled check a microsecond, and schemas recur. */
 const KEPT = 1_000;
 
 /**
  * Checks values against JSON Schema 2020-12 with string formats. Unknown keywords and formats are annotations, as the specification says.
- * Throws INVALID_ASK for an invalid schema. (packages/sdk/validate-json.ts says why there are two.)
+ * Throws INVALID_ASK for an invalid schema. (packages/sdk/validate-json.ts explains why there are two validators.)
  *
- * Everything wrong with a small value is reported, so that a person can fix a form at once. Of a large one only the first problem is, so that neither
- * time nor memory depends on how many there are.
+ * For a small value every problem is reported, so that a person can correct a form in one go. For a large value only the first problem is
+ * reported, so that neither time nor memory depends on the number of problems.
  */
 export function createValidator(): ValidateSchema {
-  // Most processes never see a large value, and each compiler reads the meta-schemas first.
+  // Created on demand: each compiler first reads the meta-schemas, and most processes never see a large value.
   let checkAll: Compile | undefined;
   let checkFirst: Compile | undefined;
   return (schema, value) => {
@@ -40,16 +40,16 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
   keepLinear(ajv);
   const compiled = new Map<string, { schema: JsonObject; check: ValidateFunction }>();
 
-  return (asked) => {
-    const text = JSON.stringify(asked);
+  return (original) => {
+    const text = JSON.stringify(original);
     const known = compiled.get(text);
     if (known) return known.check;
-    const schema = withChoicesAsEnum(asked) as JsonObject;
+    const schema = withChoicesAsEnum(original) as JsonObject;
     let check: ValidateFunction;
     try {
       check = ajv.compile(schema);
     } catch (cause) {
-      const violations = [{ path: "", message: cause instanceof Error ? cause.message : "is no JSON Schema" }];
+      const violations = [{ path: "", message: cause instanceof Error ? cause.message : "is not a JSON Schema" }];
       throw new ParleyError("INVALID_ASK", `not a usable JSON Schema: ${describeViolations(violations)}`, { violations, cause });
     }
     const oldest = compiled.entries().next().value;
@@ -62,7 +62,7 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
   };
 }
 
-/** Two checks of ajv's take time by the square of what they check: distinct items of any type, and its own format `url`. */
+/** Replaces two checks of ajv that take quadratic time: `uniqueItems` for items of any type, and ajv's own format `url`. */
 function keepLinear(ajv: Ajv2020): void {
   ajv.removeKeyword(DISTINCT_ITEMS.keyword);
   ajv.addKeyword(DISTINCT_ITEMS);
@@ -70,13 +70,13 @@ function keepLinear(ajv: Ajv2020): void {
 }
 
 /**
- * Choices with titles, which forms spell `oneOf` or `anyOf` of `const`, as the `enum` that they are: one problem for a wrong choice and not one
- * for each choice, in words that name them all.
+ * Rewrites choices with titles, which forms spell as `oneOf` or `anyOf` of `const`, to the equivalent `enum`. A wrong choice is then one problem
+ * that names all choices, not one problem for each of them.
  */
 function withChoicesAsEnum(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withChoicesAsEnum);
   if (!isObject(schema)) return schema;
-  // Two lists of choices are both to be fulfilled; an object has one `enum`.
+  // A value must satisfy every list of choices, but a schema can have only one `enum`: with several lists nothing is rewritten.
   const [only, ...others] = ["enum", "oneOf", "anyOf"].filter((keyword) => keyword in schema);
   return mapped(schema, (value, keyword) => {
     if (HOLDS_DATA.has(keyword)) return [keyword, value];
@@ -95,11 +95,11 @@ function isObject(value: unknown): value is object {
 }
 
 const HOLDS_DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
-/** Whose members are fields by their names, and no keywords. */
+/** The members of these keywords are named by the author of the schema; they are not keywords. */
 const NAMES_SCHEMAS: ReadonlySet<string> = new Set(["properties", "patternProperties", "dependentSchemas", "$defs"]);
 const ANNOTATES: ReadonlySet<string> = new Set(["const", "title", "description"]);
 
-/** Undefined unless each of the alternatives is one string, and says nothing else about it. */
+/** The strings of the alternatives; undefined unless each alternative is a single, distinct string with at most a title and a description. */
 function choicesOf(alternatives: unknown): readonly string[] | undefined {
   if (!Array.isArray(alternatives)) return undefined;
   const choices = alternatives.map((alternative: unknown) => {

@@ -14,9 +14,9 @@ async function blocking(...args: string[]) {
   return { out, lines, code: code as number | null, signal: signal as string | null, tookMs: Date.now() - startedAtMs };
 }
 
-// In real time: on a busy machine the process may be held up before it comes to what is to be seen.
-describe("an event loop that is watched", { retry: 2 }, () => {
-  test("is reported when it is blocked: whose code it is, where it is, and what else is at work; and counted when it is free", async () => {
+// Runs in real time: on a busy machine the process may be delayed before it does what the test waits for.
+describe("a watched event loop", { retry: 2 }, () => {
+  test("is reported when it is blocked, with the task, the code and other work in progress, and counted when it is free again", async () => {
     const { lines, out } = await blocking("spin");
     expect(lines).toEqual([
       expect.objectContaining({
@@ -33,18 +33,18 @@ describe("an event loop that is watched", { retry: 2 }, () => {
     expect(out).toContain("closed");
   });
 
-  test("is reported without a culprit when it is not JavaScript that blocks", async () => {
+  test("is reported without a culprit when native code blocks it", async () => {
     const { lines, signal } = await blocking("native");
     expect(signal).toBe(null);
-    expect(lines).toMatchObject([{ blocks: "unknown: not JavaScript, or one of those at work", atWork: { length: 2 } }]);
+    expect(lines).toMatchObject([{ blocks: "unknown: not JavaScript, or one of atWork", atWork: { length: 2 } }]);
   });
 
-  test("is not reported while it is busy and goes round", async () => {
+  test("is not reported while it is busy but not blocked", async () => {
     const { lines, out } = await blocking("busy");
     expect({ lines, out }).toEqual({ lines: [], out: "closed\n" });
   });
 
-  test("takes its process along when it is blocked for too long", async () => {
+  test("has its process killed when it is blocked for too long", async () => {
     const { lines, signal, tookMs } = await blocking("ever", "600");
     expect(signal).toBe("SIGKILL");
     expect(tookMs).toBeLessThan(10_000);

@@ -4,48 +4,47 @@
  *   main     beat · beat · beat · ──────── while (true) ────────────────────────▶ SIGKILL
  *   thread   look · look · look · look · reportMs: "event loop blocked" ┄┄┄ killMs ──┘
  *
- * Time counts by the thread's own looks: while the whole process stood still (a suspended machine, SIGSTOP) neither of them ran, and nothing
- * was blocked.
+ * Time is counted in looks of the thread, not by the clock: while the whole process is suspended (a sleeping machine, SIGSTOP) the thread does
+ * not run either, and nothing is reported.
  *
- * The report names the code that blocks. The thread stops it for a moment by V8's inspector, in this process and without a port, reads its
- * frames, and asks it whose code it is (`current`). Code that is not JavaScript cannot be stopped (a synchronous read, a native module): then
- * the report has only what is at work (`atWork`); the culprit may be one of them.
+ * The report names the code that blocks. The thread pauses it through V8's inspector, within this process and without a port, reads its stack
+ * frames and asks it which task it belongs to (`current`). Code that is not JavaScript (a synchronous read, a native module) cannot be paused.
+ * The report then lists only the work in progress (`atWork`), which may include the culprit.
  */
 import { once } from "node:events";
 import { url as debuggerUrl } from "node:inspector";
 import { Worker } from "node:worker_threads";
 
 export interface WatchEventLoop {
-  /** How long it may be blocked before a line on standard error says so. */
+  /** How long the loop may be blocked before this is logged on standard error. */
   readonly reportMs: number;
-  /** How long before the process is ended by SIGKILL; 0: never. */
+  /** How long the loop may be blocked before the process is killed by SIGKILL; 0: never. */
   readonly killMs: number;
-  /** As the process' logger has them. */
+  /** Name and level of the process' logger. */
   readonly log: { readonly name: string; readonly level: string };
-  /** Whose code calls it. Plain data, for the report. */
+  /** Describes the work that calls it, as plain data for the report. Called from within the blocking code. */
   readonly current: () => object | undefined;
-  /** Called when a loop that was blocked for longer than `reportMs` is free again. */
+  /** Called when the loop is free again after having been blocked for longer than `reportMs`. */
   readonly onFree: (blockedMs: number) => void;
 }
 
 export interface EventLoopWatch {
-  /** Notes something that is at work, in a few words. Call the returned function when it has ended. */
+  /** Lists work in progress, in a few words. Call the returned function when the work ends. */
   atWork(what: string): () => void;
   close(): Promise<void>;
 }
 
-/** Where the thread finds `current` in the code that it has stopped. */
+/** Where the thread finds `current` in the code that it has paused. */
 const CURRENT = Symbol.for("parley.watchEventLoop.current");
 
-/** The shared memory: the count of beats, then slots of a length and a text each. */
+/** The shared memory holds the count of beats, followed by slots that each hold the length and the text of a description. */
 const HEAD_BYTES = 4;
 const SLOTS = 256;
 const SLOT_BYTES = 160;
 const TEXT_BYTES = SLOT_BYTES - 4;
 
-/** Resolves when the loop is watched. */
+/** Resolves when the loop is watched. With a debugger attached it watches nothing: a breakpoint would look like a blocked loop. */
 export async function watchEventLoop({ reportMs, killMs, log, current, onFree }: WatchEventLoop): Promise<EventLoopWatch> {
-  // Somebody who looks at a breakpoint blocks the loop as well.
   if (debuggerUrl() !== undefined) return { atWork: () => () => undefined, close: async () => undefined };
 
   const memory = new SharedArrayBuffer(HEAD_BYTES + SLOTS * SLOT_BYTES);
@@ -54,7 +53,7 @@ export async function watchEventLoop({ reportMs, killMs, log, current, onFree }:
   const whose = { value: () => JSON.stringify(current()), configurable: true };
   Object.defineProperty(globalThis, CURRENT, whose);
 
-  // JavaScript as it is: a thread that strips types of its own takes twice the memory.
+  // Plain JavaScript: a thread that strips types needs twice the memory.
   const thread = new Worker(new URL("event-loop-thread.mjs", import.meta.url), {
     name: "event-loop",
     env: {},
@@ -64,7 +63,7 @@ export async function watchEventLoop({ reportMs, killMs, log, current, onFree }:
   await once(thread, "message");
   thread.unref();
   thread.on("message", (blockedMs: number) => onFree(blockedMs));
-  // Without its watch the process is as good as it ever was.
+  // If the watch fails, the process works as it would without one.
   thread.on("error", () => undefined);
   const beating = setInterval(() => void Atomics.add(beats, 0, 1), everyMs);
   beating.unref();

@@ -102,7 +102,7 @@ export function createTestFiles(): FileStore {
     },
     async open(taskId, id) {
       const bytes = kept.get(`${taskId} ${id}`);
-      if (!bytes) throw new ParleyError("FILE_GONE", "there is no such file of this task");
+      if (!bytes) throw new ParleyError("FILE_GONE", "this task has no such file");
       return new Blob([Buffer.from(bytes)]).stream();
     },
     remove: async (taskId, id) => void kept.delete(`${taskId} ${id}`),

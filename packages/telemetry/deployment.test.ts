@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => telemetry.close());
 
-test("what waits and what is at work is there to scale by, and is gone while the store is: no autoscaler takes away by an old figure", async () => {
+test("waiting and active runs are exported, and disappear while the store is unavailable, so that no autoscaler acts on outdated values", async () => {
   const shown = ['parley_queue_jobs{state="waiting"} 3', 'parley_queue_jobs{state="active"} 2', "parley_tasks_unfinished 7"];
   read = async () => CENSUS;
   expect(await metrics()).toEqual(shown);

@@ -1,9 +1,9 @@
 import type { Telemetry } from "./telemetry.ts";
 
-/** A task that is this late is no longer on its way: the sweep adds what is late by the grace, each second. */
+/** A task that is this late counts as overdue. The sweep queues tasks that are late by the grace period every second, so workers are full or hang. */
 const OVERDUE_AFTER_MS = 5_000;
 
-/** What the store knows of the whole deployment. */
+/** Counts of the whole deployment, read from the store. */
 export interface DeploymentCensus {
   readonly unfinished: number;
   readonly parked: number;
@@ -15,20 +15,20 @@ export interface DeploymentCensus {
 
 export interface ShowDeployment {
   read(options: { readonly nowMs: number; readonly parkedBeyondMs: number; readonly overdueAfterMs: number }): Promise<DeploymentCensus>;
-  /** A task that will not run within this counts as parked. */
+  /** A task that is not due within this time counts as parked. */
   readonly leaseMs: number;
 }
 
 /**
- * Shows the deployment on the operator's port of any process, front end or worker: an autoscaler for workers reads it where
- * it is, also while there is no worker. Read from the store each time that metrics are read.
+ * Adds metrics of the whole deployment to the operator's port of a process. Front ends and workers alike have them, so that an autoscaler
+ * finds them even if there is no worker. The store is read whenever metrics are read.
  */
 export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDeployment): void {
   const { metrics } = telemetry;
   if (!metrics) return;
   const { unfinished, parked, overdue, openAsks, oldestAsk, censusAge, queue } = metrics;
 
-  /** What was true before Redis went away is not shown as if it still were. */
+  /** Clears the metrics if Redis is unavailable, so that outdated values are not shown as current. */
   function forget(error: unknown): never {
     for (const gauge of [unfinished, parked, overdue, openAsks, oldestAsk, censusAge]) gauge.set(NaN);
     queue.reset();

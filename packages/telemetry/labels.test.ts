@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { dialectLabel, methodLabel } from "./labels.ts";
 
-test("a label is one of a known few, regardless of what a client sends", () => {
+test("a label has one of a few known values, whatever a client sends", () => {
   expect(methodLabel("tools/call")).toBe("tools/call");
   expect(methodLabel("tools/invented")).toBe("other");
   expect(methodLabel(undefined)).toBe("none");
@@ -9,8 +9,8 @@ test("a label is one of a known few, regardless of what a client sends", () => {
   expect(dialectLabel("1900-01-01")).toBe("other");
 });
 
-test("a catalogue that is ever new fills no memory", async () => {
-  // What other tests have labelled stands in the module.
+test("a catalogue that keeps changing does not fill memory", async () => {
+  // The module also holds labels of other tests.
   vi.resetModules();
   const { toolLabel } = await import("./labels.ts");
   const labels = new Set(Array.from({ length: 2_000 }, (_, i) => toolLabel({ kind: "tool", name: `tool-${i}` })));

@@ -1,6 +1,9 @@
-/** What stands in the labels of metrics: names out of lists and of the catalogue. Apart from the metrics, which take a tenth of a second to load. */
+/**
+ * Values of metric labels, which come from fixed lists and from the catalogue. Separate from metrics.ts, which takes a tenth of a second to
+ * load.
+ */
 
-/** The methods of every revision that is spoken; a request that never became a message has none. */
+/** The methods of all supported revisions. */
 const METHODS = new Set([
   "completion/complete",
   "elicitation/create",
@@ -32,10 +35,12 @@ const METHODS = new Set([
 
 const DIALECTS = new Set(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
 
+/** `none` for a request that was not a valid message, `other` for an unknown method. */
 export function methodLabel(method: string | undefined): string {
   return method === undefined ? "none" : METHODS.has(method) ? method : "other";
 }
 
+/** `none` for a request without a version, `other` for an unknown one. */
 export function dialectLabel(version: string | undefined): string {
   return version === undefined ? "none" : DIALECTS.has(version) ? version : "other";
 }
@@ -43,7 +48,10 @@ export function dialectLabel(version: string | undefined): string {
 const TOOLS_MAX = 500;
 const tools = new Set<string>();
 
-/** A tool's or prompt's name. A catalogue that is larger than this, or always new, must not fill the collector's memory. */
+/**
+ * The name of a tool, or `prompts/<name>`. Names after the first TOOLS_MAX are `other`, so that a large or ever-changing catalogue does not
+ * fill the memory of the process and of the metrics collector.
+ */
 export function toolLabel({ kind, name }: { readonly kind: "tool" | "prompt"; readonly name: string }): string {
   const label = kind === "tool" ? name : `prompts/${name}`;
   if (tools.has(label)) return label;

@@ -1,7 +1,7 @@
 /**
- * Every metric of Parley, in one place: docs/operations.md has the same table, and a test holds the two together.
+ * All metrics of Parley. docs/operations.md has the same table, and a test compares the two.
  *
- * Labels are bounded: names come from the catalogue and from the lists of labels.ts, never from a request. Anything else is `other`.
+ * Labels are bounded: their values come from the catalogue and from the lists in labels.ts, never from a request. Anything else is `other`.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -27,7 +27,7 @@ export function createMetrics() {
   const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: readonly Label[] = []) =>
     new Histogram({ name, help, buckets, labelNames: [...labelNames], registers });
 
-  // The event loop's delay is sampled by a timer: every 10 ms, the default, would wake an idle process a hundred times a second.
+  // A timer samples the event loop's delay. The default of 10 ms would wake an idle process a hundred times per second.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
 
   return {
@@ -36,101 +36,110 @@ export function createMetrics() {
     // Front ends.
     requests: histogram(
       "parley_request_seconds",
-      "From a request's first byte to the end of its answer, by JSON-RPC method, protocol revision and outcome (ok, refused, failed, gone).",
+      "Time from a request's first byte to the end of its response, by JSON-RPC method, protocol revision and outcome (ok, refused, failed, gone).",
       REQUEST,
       ["method", "dialect", "outcome"],
     ),
     listens: gauge("parley_listens_open", "Open subscriptions/listen streams."),
     calls: gauge("parley_calls_held", "Calls that are held open until their hidden task ends."),
-    draining: gauge("parley_draining", "1 from SIGTERM to the end of the process."),
+    draining: gauge("parley_draining", "1 from SIGTERM until the process exits, otherwise 0."),
     created: counter("parley_tasks_created_total", "Tasks created, by tool.", ["tool"]),
-    answers: counter("parley_answers_total", "Answers by tool and by what became of them (accepted, duplicate, late, invalid, unknown).", [
+    answers: counter("parley_answers_total", "Answers, by tool and receipt (accepted, duplicate, late, invalid, unknown).", [
       "tool",
       "receipt",
     ]),
-    answerWait: histogram("parley_answer_wait_seconds", "From an ask to its accepted answer, by tool.", PERSON, ["tool"]),
+    answerWait: histogram("parley_answer_wait_seconds", "Time from an ask to its accepted answer, by tool.", PERSON, ["tool"]),
 
     // Workers.
     runs: histogram(
       "parley_run_seconds",
-      "Runs by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, limited, fenced, broken), from holding the task to writing down the end.",
+      "Duration of runs, from taking the lease to recording the end, by tool and end (parked, completed, failed, retrying, compensated, given-up, unserved, version_unserved, passed_on, limited, fenced, broken).",
       RUN,
       ["tool", "end"],
     ),
     runWait: histogram(
       "parley_run_wait_seconds",
-      "From queueing a run to a worker beginning it, by cause; answered is the resume latency.",
+      "Time from queueing a run until a worker begins it, by cause; answered is the resume latency.",
       WAIT,
       ["cause"],
     ),
     refusals: counter(
       "parley_runs_refused_total",
-      "Runs that were not begun, by reason (finished, stale, held, unknown, deferred): duplicates are normal.",
+      "Runs that a worker took but did not begin, by reason (finished, stale, held, unknown, deferred). Some duplicates are normal.",
       ["reason"],
     ),
-    active: gauge("parley_runs_active", "Runs at work in this process."),
-    slots: gauge("parley_run_slots", "Runs that this process takes at once (PARLEY_CONCURRENCY)."),
-    replays: histogram("parley_replay_entries", "Journal entries that a run began with, of runs that had some to replay.", ENTRIES),
-    divergences: counter("parley_divergences_total", "Tasks that failed because their tool was changed while they waited, by tool.", [
-      "tool",
-    ]),
+    active: gauge("parley_runs_active", "Active runs in this process."),
+    slots: gauge("parley_run_slots", "Maximum number of runs at once in this process (PARLEY_CONCURRENCY)."),
+    replays: histogram(
+      "parley_replay_entries",
+      "Journal entries that a run replayed. Runs with an empty journal are not counted.",
+      ENTRIES,
+    ),
+    divergences: counter("parley_divergences_total", "Tasks that failed because their tool changed while they waited, by tool.", ["tool"]),
     givenUp: counter(
       "parley_compensations_given_up_total",
-      "Compensations that were given up, by tool: what their tasks did was not undone.",
+      "Compensations that were given up, by tool. The side effects of these tasks were not undone.",
       ["tool"],
     ),
     errors: counter("parley_tasks_failed_total", "Tasks that ended with a JSON-RPC error, by tool and error code.", ["tool", "code"]),
-    takeovers: counter("parley_takeovers_total", "Runs that were taken over from a worker that died or fell silent, by tool.", ["tool"]),
-    nearLimit: counter(
-      "parley_journals_near_limit_total",
-      "Runs that began with a journal of at least 80 % of the entries or the size that it may have, by tool.",
+    takeovers: counter(
+      "parley_takeovers_total",
+      "Runs that were taken over from a worker that died or stopped renewing its lease, by tool.",
       ["tool"],
     ),
-    withdrawn: counter("parley_asks_withdrawn_total", "Asks that their tool withdrew before anybody answered."),
+    nearLimit: counter(
+      "parley_journals_near_limit_total",
+      "Runs that began with a journal of at least 80 % of the maximum size or number of entries, by tool.",
+      ["tool"],
+    ),
+    withdrawn: counter("parley_asks_withdrawn_total", "Asks that their tool withdrew before they were answered."),
     strays: counter(
       "parley_stray_errors_total",
-      "Uncaught errors, by source: a run at work, a run that had ended, or no run (the process).",
+      "Uncaught errors, by source: an active run, a run that had ended, or no run (the process).",
       ["of"],
     ),
-    blocks: counter("parley_event_loop_blocks_total", "How often the event loop was blocked for longer than PARLEY_BLOCKED_REPORT."),
+    blocks: counter("parley_event_loop_blocks_total", "Number of times the event loop was blocked for longer than PARLEY_BLOCKED_REPORT."),
     blocked: counter(
       "parley_event_loop_blocked_seconds_total",
-      "How long the event loop was blocked in all; a block that ended the process is not counted.",
+      "Total time that the event loop was blocked. A block after which the process was killed is not counted.",
     ),
-    timedOut: counter("parley_asks_timed_out_total", "Asks that nobody answered in time."),
+    timedOut: counter("parley_asks_timed_out_total", "Asks that were not answered in time."),
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter(
       "parley_sweep_runs_total",
-      "Overdue runs that sweeps added: deadlines, sleeps, and runs that a dead process left behind.",
+      "Overdue runs queued by sweeps: deadlines, sleeps, and runs that a dead process left behind.",
     ),
 
-    // Workers with servers behind them.
+    // Workers of a gateway.
     elicitations: counter(
       "parley_elicitations_total",
-      "Questions of upstreams, by upstream, kind (form, url, sampling, roots) and outcome (accept, decline, cancel, reply, timeout, unavailable, withdrawn, refused).",
+      "Questions from upstreams, by upstream, kind (form, url, sampling, roots) and outcome (accept, decline, cancel, reply, timeout, unavailable, withdrawn, refused).",
       ["upstream", "kind", "outcome"],
     ),
-    upstreamCalls: gauge("parley_upstream_calls", "Calls to upstreams in this process, by state (waiting for an answer, working).", [
+    upstreamCalls: gauge("parley_upstream_calls", "Active calls to upstreams in this process, by state (waiting for an answer, working).", [
       "state",
     ]),
-    upstreamCallTime: histogram("parley_upstream_call_seconds", "Calls to upstreams, from start to end, by upstream.", PERSON, [
-      "upstream",
-    ]),
-    upstreamUp: gauge("parley_upstream_up", "Whether the last reading of an upstream's lists succeeded; on the worker that reads them.", [
-      "upstream",
-    ]),
+    upstreamCallTime: histogram("parley_upstream_call_seconds", "Duration of calls to upstreams, by upstream.", PERSON, ["upstream"]),
+    upstreamUp: gauge(
+      "parley_upstream_up",
+      "1 if an upstream's lists were last read successfully, otherwise 0; on the worker that reads them.",
+      ["upstream"],
+    ),
 
-    // The deployment, as any of its processes sees it.
+    // The whole deployment. Every process reports the same values.
     queue: gauge("parley_queue_jobs", "Jobs in the run queue, by state (waiting, active).", ["state"]),
     unfinished: gauge("parley_tasks_unfinished", "Tasks that have not ended."),
-    parked: gauge("parley_tasks_parked", "Tasks that wait for an answer or a time, and will not run within a lease unless answered."),
-    overdue: gauge("parley_tasks_overdue", "Tasks that should have begun a run more than a few seconds ago."),
-    openAsks: gauge("parley_asks_open", "Open asks, as counted by the last census."),
-    oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask, as found by the last census; 0 when none is open."),
+    parked: gauge(
+      "parley_tasks_parked",
+      "Tasks that wait for an answer or a point in time, and will not run within a lease unless answered.",
+    ),
+    overdue: gauge("parley_tasks_overdue", "Tasks whose next run has been due for more than a few seconds."),
+    openAsks: gauge("parley_asks_open", "Open asks, counted by the last census."),
+    oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask found by the last census; 0 if none is open."),
     censusAge: gauge("parley_census_age_seconds", "Age of the census that counted the asks."),
 
-    // Both.
+    // Front ends and workers.
     redis: histogram("parley_redis_seconds", "Round trips of the task store to Redis, by operation.", FAST, ["operation"]),
-    build: gauge("parley_build_info", "Always 1; says what runs here.", ["version", "process"]),
+    build: gauge("parley_build_info", "Always 1; the labels show the version and the kind of process.", ["version", "process"]),
   };
 }

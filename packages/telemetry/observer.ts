@@ -3,7 +3,7 @@ import { toolLabel } from "./labels.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Tracing } from "./tracing.ts";
 
-/** Sets fields for every line that is logged within `work`. */
+/** Adds fields to every line that is logged within `work`. */
 export type WithLogFields = <T>(fields: object, work: () => T) => T;
 
 export interface ObserverOptions {
@@ -12,10 +12,10 @@ export interface ObserverOptions {
   readonly withLogFields: WithLogFields;
 }
 
-/** What core tells, as metrics and as a trace. */
+/** Turns core's reports into metrics and spans. */
 export function createObserver({ metrics, tracing, withLogFields }: ObserverOptions): Observer {
-  /** Within a span of the task's story, with the trace in the log; without tracing just the work. */
-  async function told<T>(part: Parameters<Tracing["tell"]>[0], work: () => Promise<T>, ended?: (value: T) => object): Promise<T> {
+  /** Runs `work` within a span of the task's trace, with the trace id in the log. Without tracing it only runs `work`. */
+  async function traced<T>(part: Parameters<Tracing["tell"]>[0], work: () => Promise<T>, ended?: (value: T) => object): Promise<T> {
     if (!tracing) return await work();
     return await tracing.tell(part, async (span) => {
       const ids = tracing.ids();
@@ -35,7 +35,7 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
     async answering({ task, key, ask }, work) {
       const attributes = { "parley.task.id": task.id, "parley.tool": task.call.name, "parley.ask": ask?.key ?? "(not open)" };
       const name = ask ? `answer ${key}` : "answer";
-      const receipt = await told({ name, traceparent: task.call.traceparent, attributes }, work, ({ type }) => ({
+      const receipt = await traced({ name, traceparent: task.call.traceparent, attributes }, work, ({ type }) => ({
         "parley.receipt": type,
       }));
       if (metrics) {
@@ -61,7 +61,7 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
       if (journal.size > 0) metrics?.replays.observe(journal.size);
       try {
         const part = { name: `run ${task.call.name}`, traceparent: task.call.traceparent, attributes };
-        const report = await told(part, work, (of) => ({ "parley.end": endOf(of), ...("code" in of && { "error.type": of.code }) }));
+        const report = await traced(part, work, (of) => ({ "parley.end": endOf(of), ...("code" in of && { "error.type": of.code }) }));
         end = endOf(report);
         if (report.type === "given-up") metrics?.givenUp.inc({ tool: toolLabel(task.call) });
         if (metrics && report.type === "finished" && report.code !== undefined) {

@@ -1,15 +1,15 @@
 /**
- * A port for the operator alone: /metrics for Prometheus, /healthz and /readyz for the process manager.
+ * A port for the operator only: /metrics for Prometheus, /healthz and /readyz for the process manager.
  *
- * It is separate from the port that serves clients, so that a load balancer never exposes it. Web pages cannot read it either: it sends no
- * CORS headers, refuses requests that a page of another origin made, and answers only to names that no attacker can own (DNS rebinding):
- * addresses, names without a dot, and the hosts that are allowed by name.
+ * It is separate from the port that serves clients, so that a load balancer does not expose it. Web pages cannot read it either: it sends no
+ * CORS headers, refuses requests from pages of another origin, and accepts only Host headers that an attacker cannot own (DNS rebinding):
+ * IP addresses, names without a dot, and the allowed hosts.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
 
 export interface OperatorPort {
-  /** Without a path. */
+  /** Base address, without a path. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -17,17 +17,17 @@ export interface OperatorPort {
 export interface OperatorPortOptions {
   readonly host: string;
   readonly port: number;
-  /** Names beside addresses and names without a dot; `*` for all. */
+  /** Accepted Host headers in addition to IP addresses and names without a dot; `*` for all. */
   readonly allowedHosts: readonly string[];
-  /** Said by /healthz. */
+  /** Returned by /healthz. */
   readonly version: string;
-  /** The text of /metrics and its content type. */
+  /** The body of /metrics and its content type. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Resolves if the process can do its work; rejects with why not. */
+  /** Resolves if the process can do its work; rejects with the reason if not. */
   readonly ready: () => Promise<void>;
 }
 
-/** Rejects with Node's error for an address that cannot be listened on. */
+/** Rejects with Node's error if it cannot listen on the address. */
 export async function openOperatorPort(options: OperatorPortOptions): Promise<OperatorPort> {
   const server = createServer((request, response) => {
     answer(options, request, response).catch((error: unknown) => {
@@ -55,11 +55,11 @@ async function answer(options: OperatorPortOptions, request: IncomingMessage, re
   const path = (request.url ?? "/").replace(/\?.*$/, "");
   const site = headers["sec-fetch-site"];
   if (headers.origin !== undefined || (site !== undefined && site !== "none" && site !== "same-origin")) {
-    sendJson(response, 403, { problem: "web pages are not served here" });
+    sendJson(response, 403, { problem: "requests from web pages are refused here" });
   } else if (!isTrusted(headers.host, options.allowedHosts)) {
-    sendJson(response, 403, { problem: "this Host is not served here (PARLEY_ALLOWED_HOSTS)" });
+    sendJson(response, 403, { problem: "this Host header is not accepted (PARLEY_ALLOWED_HOSTS)" });
   } else if (method !== "GET" && method !== "HEAD") {
-    sendJson(response, 405, { problem: "this port takes GET only" });
+    sendJson(response, 405, { problem: "this port accepts only GET" });
   } else if (path === "/metrics") {
     const { contentType, text } = await options.metrics();
     send(response, 200, contentType, text);
@@ -71,15 +71,15 @@ async function answer(options: OperatorPortOptions, request: IncomingMessage, re
       (error: unknown) => sendJson(response, 503, { status: "unavailable", problem: reasonOf(error) }),
     );
   } else {
-    sendJson(response, 404, { problem: "there are /metrics, /healthz and /readyz here" });
+    sendJson(response, 404, { problem: "this port serves only /metrics, /healthz and /readyz" });
   }
 }
 
 function isTrusted(host: string | undefined, allowed: readonly string[]): boolean {
   if (host === undefined) return false;
   const name = host.toLowerCase().replace(/:\d+$/, "");
-  const known = () => allowed.some((item) => item === "*" || item.toLowerCase() === name || item.toLowerCase() === host.toLowerCase());
-  return !name.includes(".") || isIP(name.replace(/^\[|\]$/g, "")) !== 0 || known();
+  const isAllowed = () => allowed.some((item) => item === "*" || item.toLowerCase() === name || item.toLowerCase() === host.toLowerCase());
+  return !name.includes(".") || isIP(name.replace(/^\[|\]$/g, "")) !== 0 || isAllowed();
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {

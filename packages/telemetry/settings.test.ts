@@ -4,11 +4,11 @@ import { telemetryEnvironment, telemetrySettings } from "./settings.ts";
 
 const from = (environment: Record<string, string>) => telemetrySettings(z.object(telemetryEnvironment).parse(environment));
 
-test("nothing is opened and nothing is sent unless it is asked for", () => {
+test("by default no port is opened and no traces are sent", () => {
   expect(from({})).toEqual({ metrics: undefined, traces: undefined });
 });
 
-test("traces go below the base address, or to the address that is given for them", () => {
+test("traces are sent below the base address, or to the address given for traces", () => {
   const OTEL_EXPORTER_OTLP_ENDPOINT = "http://collector:4318/";
   expect(from({ OTEL_EXPORTER_OTLP_ENDPOINT }).traces?.url).toBe("http://collector:4318/v1/traces");
   const OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = "https://traces.example/in";

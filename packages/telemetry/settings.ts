@@ -9,7 +9,7 @@ const SAMPLERS = [
   "parentbased_traceidratio",
 ] as const;
 
-/** What the environment says about watching a process. Apps merge this into their own settings; OTEL_ names are OpenTelemetry's. */
+/** Settings for metrics and traces. Apps merge them into their own; the OTEL_ names are OpenTelemetry's. */
 export const telemetryEnvironment = {
   PARLEY_METRICS_PORT: z.coerce
     .number()
@@ -39,17 +39,17 @@ export const telemetryEnvironment = {
 const telemetrySchema = z.object(telemetryEnvironment);
 
 export interface TelemetrySettings {
-  /** Undefined: no port is opened and nothing is counted. */
+  /** Undefined: no port is opened and no metrics are collected. */
   readonly metrics: { readonly host: string; readonly port: number } | undefined;
   /** Undefined: no traces. */
   readonly traces: TraceSettings | undefined;
 }
 
 export interface TraceSettings {
-  /** Of the receiver, with its path. */
+  /** Address of the receiver, with its path. */
   readonly url: string;
   readonly sampler: (typeof SAMPLERS)[number];
-  /** From 0 to 1. */
+  /** Share of traces that a ratio sampler keeps, from 0 to 1. */
   readonly share: number;
 }
 

@@ -13,7 +13,7 @@ async function telemetry(settings: Partial<TelemetrySettings>): Promise<Telemetr
   return opened;
 }
 
-test("nothing watches, and nothing is wrapped, unless it is asked for", async () => {
+test("without settings nothing is observed or wrapped", async () => {
   const { observer, watchStore, watchCatalogue, open } = await telemetry({});
   const store = {} as Parameters<typeof watchStore>[0];
   const catalogue = { tools: new Map() } as unknown as Parameters<typeof watchCatalogue>[0];
@@ -23,7 +23,7 @@ test("nothing watches, and nothing is wrapped, unless it is asked for", async ()
   expect(await open()).toBeUndefined();
 });
 
-test("metrics can be read while what they ask is away", async () => {
+test("metrics can be read while the store is unavailable", async () => {
   const { beforeReading, open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   beforeReading(() => Promise.reject(new Error("Redis is away")));
   const response = await fetch(`${await open()}/metrics`);
@@ -31,12 +31,12 @@ test("metrics can be read while what they ask is away", async () => {
   expect(await response.text()).toContain('parley_build_info{version="1",process="test"} 1');
 });
 
-test("a process that lives says its version", async () => {
+test("/healthz returns the version", async () => {
   const { open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   expect(await (await fetch(`${await open()}/healthz`)).json()).toEqual({ status: "ok", version: "1" });
 });
 
-test("ready is what every check says", async () => {
+test("/readyz succeeds only if every check does", async () => {
   const { readyWhen, open } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   const url = `${await open()}/readyz`;
   expect((await fetch(url)).status).toBe(200);
@@ -45,7 +45,7 @@ test("ready is what every check says", async () => {
   expect([response.status, await response.json()]).toEqual([503, { status: "unavailable", problem: "draining" }]);
 });
 
-test("a receiver of traces that answers nothing does not keep a process from ending", async () => {
+test("a trace receiver that does not respond does not keep the process from exiting", async () => {
   const silent = createServer(() => undefined).listen(0, "127.0.0.1");
   await new Promise((listening) => silent.once("listening", listening));
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1/traces`;
@@ -58,7 +58,7 @@ test("a receiver of traces that answers nothing does not keep a process from end
   silent.close();
 });
 
-test("asks that are withdrawn are counted once they are written, by any kind of write; answered ones and sleeps are not", async () => {
+test("withdrawn asks are counted when any kind of write has recorded them; answered asks and sleeps are not counted", async () => {
   const { watchStore, metrics } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
   let reply = "taken";
   const store = watchStore({

@@ -1,7 +1,7 @@
 /**
- * What observes one process: metrics on a port for the operator, traces to a receiver, or neither, which costs nothing.
+ * Observes one process: metrics on the operator's port, traces to a receiver, both, or neither, which costs nothing.
  *
- * A front end and a worker in one process share one of these.
+ * A front end and a worker in one process share one instance.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Catalogue, ErrorCode, KeyedEntry, Observer, TaskStore } from "@parley/core";
@@ -13,26 +13,26 @@ import type { TelemetrySettings } from "./settings.ts";
 import { timedStore } from "./timed-store.ts";
 import type { Tracing } from "./tracing.ts";
 
-/** How long an ending process tries to send its last spans. */
+/** How long a process that shuts down tries to send its last spans. */
 const FLUSH_MS = 2_000;
 
-/** Codes of failed tasks that alerts look at, beside divergences. */
+/** Error codes that alerts watch, in addition to divergences. */
 const ALERTED = ["POISONED", "AMBIGUOUS_EFFECT", "UNHANDLED_REJECTION", "JOURNAL_FULL"] as const satisfies readonly ErrorCode[];
 
 export interface Telemetry {
   readonly metrics: Metrics | undefined;
   readonly tracing: Tracing | undefined;
-  /** Undefined when nothing watches. */
+  /** Undefined if there are neither metrics nor traces. */
   readonly observer: Observer | undefined;
-  /** The store with its times taken, and with its parks in the task's trace. */
+  /** Returns the store with its operations timed, and with parking in the task's trace. */
   watchStore(store: TaskStore): TaskStore;
-  /** The tools with their steps in the task's trace. */
+  /** Returns the catalogue with the steps of tools in the task's trace. */
   watchCatalogue(catalogue: Catalogue): Catalogue;
-  /** Called before metrics are read. What it cannot find out it leaves; the rest is read all the same. */
+  /** Calls `refresh` whenever metrics are about to be read. If it rejects, the other metrics are read all the same. */
   beforeReading(refresh: () => Promise<void>): void;
-  /** What /readyz of the operator's port asks. */
+  /** Adds a check to /readyz of the operator's port. */
   readyWhen(check: () => Promise<void>): void;
-  /** Opens the operator's port, if there is to be one. Returns its address. */
+  /** Opens the operator's port if one is configured, and resolves to its address. */
   open(): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export interface TelemetryOptions {
 }
 
 export async function createTelemetry(settings: TelemetrySettings, options: TelemetryOptions): Promise<Telemetry> {
-  // A client of Prometheus and OpenTelemetry take a tenth of a second each to load: only who wants metrics or traces waits for them.
+  // prom-client and OpenTelemetry take a tenth of a second each to load, so they are loaded only if metrics or traces are configured.
   const metrics = settings.metrics && (await import("./metrics.ts")).createMetrics();
   metrics?.build.set({ version: options.version, process: options.process }, 1);
   const tracing =
@@ -64,7 +64,7 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
       return tracing || metrics ? { ...timed, ...watchedEnds(timed, { metrics, tracing }) } : timed;
     },
     watchCatalogue(catalogue) {
-      // A counter that appears with its first event has no increase that an alert could see.
+      // Counters start at 0: if a counter appeared with its first event, an alert could not see an increase.
       for (const each of metrics ? catalogue.tools.values() : []) {
         const tool = toolLabel(each);
         metrics?.divergences.inc({ tool }, 0);
@@ -83,7 +83,7 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
         allowedHosts: options.allowedHosts,
         version: options.version,
         async metrics() {
-          // Metrics are wanted most when something is away.
+          // A failed refresh must not fail the request: metrics matter most while something is unavailable.
           await Promise.allSettled(refreshes.map((refresh) => refresh()));
           return { contentType: metrics.registry.contentType, text: await metrics.registry.metrics() };
         },
@@ -96,14 +96,14 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
     },
     async close() {
       await port?.close();
-      // A receiver that is away must not keep a process from ending.
+      // An unavailable receiver must not keep the process from exiting.
       const closed = tracing?.close().catch(() => undefined);
       await Promise.race([closed, wait(FLUSH_MS, undefined, { ref: false })]);
     },
   };
 }
 
-/** How a run puts asks and how asks end without an answer: only the store is told of both. */
+/** Traces parking, and counts asks that end without an answer. Only calls of the store show both. */
 function watchedEnds(
   { park, answer, record, finish }: TaskStore,
   { metrics, tracing }: Pick<Telemetry, "metrics" | "tracing">,

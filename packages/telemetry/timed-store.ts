@@ -1,17 +1,17 @@
 import type { TaskStore } from "@parley/core";
 
-/** The store, with each call's duration told; failed ones too. */
-export function timedStore(store: TaskStore, told: (operation: string, ms: number) => void): TaskStore {
+/** Returns the store with the duration of each call reported, failed calls included. */
+export function timedStore(store: TaskStore, report: (operation: string, ms: number) => void): TaskStore {
   const timed = <Args extends unknown[], Reply>(operation: string, call: (...args: Args) => Promise<Reply>) => {
     return async (...args: Args): Promise<Reply> => {
       const startedAtMs = performance.now();
       try {
         return await call(...args);
       } finally {
-        told(operation, performance.now() - startedAtMs);
+        report(operation, performance.now() - startedAtMs);
       }
     };
   };
-  // Each method keeps its type: only its time is taken.
+  // The cast is safe: each method keeps its type and is only timed.
   return Object.fromEntries(Object.entries(store).map(([name, call]) => [name, timed(name, call as never)])) as unknown as TaskStore;
 }

@@ -1,16 +1,16 @@
 /**
- * Traces by OpenTelemetry: one story for each task, however long it waits and wherever it continues.
+ * OpenTelemetry traces: one trace per task, however long it waits and wherever it continues.
  *
  *   tools/call ─┬─ add ── process ── run ─┬─ step …
  *               │                         └─ park
- *               ├─ answer ── add ── process ── run ── step …      (its request, in a trace of its own, is linked)
+ *               ├─ answer ── add ── process ── run ── step …      (linked to the trace of its own request)
  *               ┊
  *
- * The trace of the call is kept with the task as a traceparent. What happens to the task later hangs below it: below the active span where
- * that belongs to the same trace (BullMQ carries it from the process that added a run to the worker that takes it), else below the call itself,
- * with a link to the active span. Loaded only when traces are collected.
+ * The task stores the traceparent of its call. Later spans of the task belong to that trace. Their parent is the active span if it belongs to
+ * the same trace, since BullMQ carries the trace from the process that queues a run to the worker that takes it. Otherwise their parent is the
+ * call itself, with a link to the active span. This module is loaded only if traces are collected.
  *
- * Spans hold ids, names of tools, steps and asks, and kinds of errors: never arguments, answers or messages of errors.
+ * Spans contain ids, names of tools, steps and asks, and kinds of errors; never arguments, answers or error messages.
  *
  * Source: W3C Trace Context; specification 2026-07-28, basic/index, "_meta" (traceparent, SEP-414); OpenTelemetry's conventions for MCP.
  */
@@ -47,19 +47,19 @@ import type { TraceSettings } from "./settings.ts";
 export interface Tracing {
   /** For BullMQ's queues and workers. */
   readonly bullmq: BullMQOtel;
-  /** Of the active span, where it is sampled. */
+  /** The traceparent of the active span, if it is sampled. */
   traceparent(): string | undefined;
-  /** Of the active span, for the log. */
+  /** The ids of the active span, for the log. */
   ids(): { readonly traceId: string; readonly spanId: string } | undefined;
-  /** Runs `work` within a span that continues the carrier's traceparent; the span ends when `end` is called. */
+  /** Runs `work` within a server span that continues the carrier's traceparent. The span ends when `work` calls `end`. */
   serve(carrier: Carrier, work: (end: (name: string, attributes: Attributes, failed: boolean) => void) => void): void;
-  /** A part of a task's story. */
+  /** Runs `work` within a span of a task's trace. */
   tell<T>(part: Part, work: (span: Span) => Promise<T>): Promise<T>;
-  /** Sends what was not sent yet. */
+  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
 
-/** As they came: judged here. */
+/** Headers or `_meta` members as the client sent them, not yet validated. */
 export interface Carrier {
   readonly traceparent?: unknown;
   readonly tracestate?: unknown;
@@ -67,7 +67,7 @@ export interface Carrier {
 
 export interface Part {
   readonly name: string;
-  /** The trace of the task. Absent: the part hangs below the active span. */
+  /** The trace of the task. Absent: the parent is the active span. */
   readonly traceparent?: string | undefined;
   readonly attributes: Attributes;
 }
@@ -79,11 +79,11 @@ export interface TracingOptions {
   readonly version: string;
 }
 
-/** Once per process: OpenTelemetry's API is global. */
+/** Call this once per process: OpenTelemetry's API is global. */
 export function startTracing(settings: TraceSettings, { service, version }: TracingOptions): Tracing {
   const provider = new TracerProvider({
     sampler: samplerOf(settings),
-    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have the last word.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
     resource: defaultResource()
       .merge(resourceFromAttributes({ "service.name": service, "service.version": version, "process.pid": process.pid }))
       .merge(detectResources({ detectors: [envDetector] })),
@@ -149,7 +149,7 @@ export function startTracing(settings: TraceSettings, { service, version }: Trac
   };
 }
 
-/** Where a part of a task's story hangs. */
+/** The parent and the links of a span that belongs to the given trace. */
 function placeOf(traceparent: string | undefined): { parent: Context; links: { context: SpanContext }[] } {
   const active = context.active();
   if (traceparent === undefined) return { parent: active, links: [] };
@@ -169,15 +169,14 @@ function samplerOf({ sampler, share }: TraceSettings): Sampler {
 }
 
 /**
- * BullMQ tells of its housekeeping too, each time in a trace of its own, and records errors with their messages, which can hold what a
- * person answered. What remains is how a run was added and taken.
+ * Keeps only the spans for adding and processing runs. BullMQ also traces its housekeeping, each time in a separate trace, and records errors
+ * with their messages, which can contain a person's answer.
  */
 function quiet(telemetry: BullMQOtel): BullMQOtel {
   const { tracer } = telemetry;
   const start = tracer.startSpan.bind(tracer);
   tracer.startSpan = (name, options, within) => {
-    const worthIt = /^(add|process) /.test(name);
-    if (!worthIt) return SILENT as never;
+    if (!/^(add|process) /.test(name)) return SILENT as never;
     const span = start(name, options, within);
     span.recordException = () => undefined;
     return span;

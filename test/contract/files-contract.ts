@@ -59,8 +59,8 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
         await expect(files.open(taskId, name)).rejects.toMatchObject({ code: "FILE_GONE" });
       }
       for (const taskId of ["..", "../x", "", "a/b", "x".repeat(65)]) {
-        await expect(files.put(taskId, id, chunks("x"))).rejects.toThrow("no task id");
-        await expect(files.remove(taskId)).rejects.toThrow("no task id");
+        await expect(files.put(taskId, id, chunks("x"))).rejects.toThrow("not a task id");
+        await expect(files.remove(taskId)).rejects.toThrow("not a task id");
       }
       await expect(files.put(mine, "../x", chunks("x"))).rejects.toMatchObject({ code: "FILE_GONE" });
       await files.remove(mine);
