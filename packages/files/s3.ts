@@ -49,7 +49,7 @@ export function s3Files({ bucket: Bucket, prefix, endpoint, region }: S3Settings
   });
 
   function folderOf(taskId: string): string {
-    if (!isTaskId(taskId)) throw new TypeError("no task id");
+    if (!isTaskId(taskId)) throw new TypeError("not a task id");
     return `${prefix}${taskId}/`;
   }
 
