@@ -1,7 +1,7 @@
 /** Doing a step's work: tries, waits between them, time limits. What becomes of it is what the journal keeps. */
 import { errorName, errorText } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
-import { kindOf, ParleyError, type ToolError } from "../errors.ts";
+import { kindOf, ParleyError, StepFailed, ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";
 import { OVER } from "../over.ts";
 import type { Clock } from "../ports.ts";
@@ -38,6 +38,13 @@ export interface FailedTry {
   readonly isLast: boolean;
 }
 
+export interface FailedStep extends FailedTry {
+  /** Its key: the name, with `#2`, `#3` … for later steps of that name. */
+  readonly step: string;
+  /** Under which the error is to be logged: the same in every run, so that a caller who is told of it in a later one leads to the line. */
+  readonly defectId: string;
+}
+
 /** The step's outcome; undefined when the run ended before there was one. */
 export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined> {
   const { options, clock, signal, checked, mayAct, failed } = step;
@@ -66,7 +73,7 @@ export function isFinal(error: unknown): boolean {
   return kindOf(error) === "tool" && !(error as ToolError).retryable;
 }
 
-/** On replay the name says for whom the message is: see `stepError` in replay.ts. So no other error may come by one of these two. */
+/** On replay the name says for whom the message is: see `stepError`. So no other error may come by one of these two. */
 function recordedName(error: unknown): string {
   const kind = kindOf(error);
   if (kind === "parley") return PARLEY_ERROR;
@@ -75,8 +82,15 @@ function recordedName(error: unknown): string {
   return name === PARLEY_ERROR || name === TOOL_ERROR ? "Error" : name;
 }
 
-export const PARLEY_ERROR = "ParleyError";
-export const TOOL_ERROR = "ToolError";
+const PARLEY_ERROR = "ParleyError";
+const TOOL_ERROR = "ToolError";
+
+/** What the handler is told of a step that is recorded as failed. */
+export function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {
+  if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
+  if (outcome.name === TOOL_ERROR) return new ToolError(outcome.message);
+  return new StepFailed(name, outcome.message, { defectId, isForCaller: outcome.name === PARLEY_ERROR });
+}
 
 async function tryOnce({ key, idempotencyKey, work, options: { timeoutMs }, clock, signal }: StepWork, attempt: number): Promise<unknown> {
   if (timeoutMs === undefined) return work({ attempt, idempotencyKey, signal });

@@ -75,9 +75,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: "a store that is away is a failure of the task",
-    file: "packages/core/replay.ts",
-    find: "      ending.fail(error);",
-    replace: "      stop(error);",
+    file: "packages/core/replay/writes.ts",
+    find: "        ending.fail(error);",
+    replace: '        ending.with({ type: "threw", error, entries: [] });',
     breaks: "rest",
     lifecycles: 120,
     faults: ["redis outage", "frozen connections"],

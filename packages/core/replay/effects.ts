@@ -1,0 +1,206 @@
+/** What the handler can do: its calls, each known by name and occurrence, and promises that settle when their turn comes. */
+import type { CallOptions, ChildEnd, Effects, Settled, ToolCall } from "../effects.ts";
+import { ParleyError } from "../errors.ts";
+import type { Scope } from "../ports.ts";
+import type { AskRequest, EventRequest, JsonObject, TaskAtWork } from "../task.ts";
+import { derivedRandom, derivedUuid } from "./derived.ts";
+import type { Divergence } from "./divergence.ts";
+import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
+import type { Ending } from "./end.ts";
+import { createPatches } from "./patches.ts";
+import type { Call, CalledKind, Recollection } from "./recollection.ts";
+import type { Records } from "./records.ts";
+import type { Reports } from "./reports.ts";
+import type { ReplayPorts } from "./request.ts";
+import type { Settling } from "./settling.ts";
+import type { SideEffects } from "./side-effects.ts";
+import type { Unhandled } from "./unhandled.ts";
+import type { Values } from "./values.ts";
+import type { Asked, Waits } from "./waits.ts";
+
+export interface EffectsOptions {
+  readonly task: TaskAtWork;
+  readonly ports: Pick<ReplayPorts, "clock" | "digest" | "tokenOf" | "deposit" | "accessToken" | "openFile">;
+  readonly scope: Scope;
+  readonly recollection: Recollection;
+  readonly settling: Settling;
+  readonly records: Records;
+  readonly waits: Waits;
+  readonly sideEffects: SideEffects;
+  readonly reports: Reports;
+  readonly values: Values;
+  readonly divergence: Divergence;
+  readonly unhandled: Unhandled;
+  readonly ending: Ending;
+  /** Aborted when the run is over. */
+  readonly over: AbortSignal;
+  readonly stop: (error: unknown) => void;
+  readonly diverged: (recorded: string, found: string) => void;
+  /** Something of ctx has changed. */
+  readonly touched: () => void;
+}
+
+export function createEffects({
+  task,
+  ports,
+  scope,
+  recollection,
+  settling,
+  records,
+  waits,
+  sideEffects,
+  reports,
+  values,
+  divergence,
+  unhandled,
+  ending,
+  over,
+  stop,
+  diverged,
+  touched,
+}: EffectsOptions): Effects {
+  const { digest, clock } = ports;
+  const { isOver } = ending;
+  const { checked } = values;
+
+  /** Calls an effect that settles later; `wait` says by what. */
+  function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void): Promise<T> {
+    if (isOver()) return forever();
+    const pending = pendingEffect<T>();
+    const { promise } = pending;
+    let call: Call;
+    try {
+      call = called(kind, name);
+    } catch (error) {
+      unhandled.rejected(promise, `${kind} ${name}`, error);
+      pending.reject(error);
+      return promise;
+    }
+    const noted: Pending<T> = {
+      ...pending,
+      reject(error) {
+        unhandled.rejected(promise, call.id, error);
+        pending.reject(error);
+      },
+    };
+    try {
+      wait(call, noted);
+    } catch (error) {
+      noted.reject(error);
+    }
+    touched();
+    settling.advance();
+    return promise;
+  }
+
+  function called(kind: CalledKind, name: string): Call {
+    try {
+      const call = recollection.call(kind, name);
+      divergence.noteCall(kind, call);
+      return call;
+    } catch (error) {
+      if (error instanceof ParleyError && error.code === "AMBIGUOUS_EFFECT") stop(error);
+      throw error;
+    }
+  }
+
+  function now(name = "now"): number {
+    const { id, calledAt, entry } = called("now", name);
+    touched();
+    settling.advance();
+    if (entry?.outcome.type === "value") return entry.outcome.value as number;
+    const value = clock.now();
+    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });
+    records.mustBeSaved();
+    return value;
+  }
+
+  const patches = createPatches({
+    call: recollection.call,
+    scoped: recollection.scoped,
+    records,
+    isLive: settling.isLive,
+    diverged,
+    called() {
+      touched();
+      settling.advance();
+    },
+  });
+
+  /** Adds nothing to the microtasks that `work` takes: a race is decided as it would be without. */
+  function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return scope.run(recollection.branch(key), work);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  }
+
+  async function restart(args: JsonObject): Promise<never> {
+    divergence.noteNew("a restart");
+    touched();
+    await settling.live;
+    if (!isOver()) ending.with({ type: "restarted", arguments: checked("the arguments of the restart", args) as JsonObject });
+    return forever();
+  }
+
+  function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Settled> {
+    return effect<Settled>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
+  }
+
+  function asked<R extends AskRequest | EventRequest>(call: Call, request: R): R {
+    return checked(`the ask ${call.key}`, request) as R;
+  }
+
+  function callTool(name: string, request: ToolCall, options: CallOptions = {}): Promise<ChildEnd> {
+    return effect<ChildEnd>("call", name, (call, pending) => {
+      const toCall = checked(`the call ${call.key}`, request) as unknown as ToolCall;
+      const made = waits.call(call, pending, { request: toCall, options });
+      if (made) sideEffects.startChild(call, made, toCall);
+    });
+  }
+
+  return {
+    taskId: task.id,
+    call: task.call,
+    signal: over,
+    ask: (name, request, options = {}) => ask("ask", name, (call) => ({ request: asked(call, request), options })),
+    event(name, request, options = {}) {
+      let key: string | undefined;
+      const answer = ask("event", name, (call) => {
+        key = call.key;
+        return { request: asked(call, request), options };
+      });
+      values.tokenGiven();
+      // After its end a run gives out nothing.
+      return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
+    },
+    callTool,
+    step: (name, work, options = {}) => effect("step", name, (call, pending) => sideEffects.step(call, pending, { name, work, options })),
+    sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
+    now,
+    random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
+    uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
+    patched: patches.decide,
+    deprecatePatch: patches.deprecate,
+    branch: inBranch,
+    answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
+    deposit: (key) => ports.deposit(key),
+    accessToken: ports.accessToken,
+    openFile: ports.openFile,
+    restart,
+    report(item) {
+      values.assertNoTokenIn(item);
+      reports.item(item);
+    },
+    status(message) {
+      values.assertNoToken("the status", message);
+      reports.message(message);
+    },
+    immediateResponse(text) {
+      values.assertNoToken("the immediate response", text);
+      reports.immediateResponse(text);
+    },
+    announce: reports.announce,
+  };
+}
