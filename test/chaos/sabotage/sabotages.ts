@@ -77,7 +77,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: "a store that is away is a failure of the task",
     file: "packages/core/replay/writes.ts",
     find: "        ending.fail(error);",
-    replace: '        ending.with({ type: "threw", error, entries: [] });',
+    replace: '        writing = Promise.resolve();\n        ending.with({ type: "threw", error, entries: [] });',
     breaks: "rest",
     lifecycles: 120,
     faults: ["redis outage", "frozen connections"],
