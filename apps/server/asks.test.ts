@@ -135,7 +135,7 @@ describe("a question that may not be asked", () => {
         return result!["status"] === "failed" ? result : undefined;
       });
       expect(task!["error"]).toMatchObject({
-        message: expect.stringMatching(/^the ask "page" cannot be put: \/url has the scheme \w+, and may have https/),
+        message: expect.stringMatching(/^the ask "page" is invalid: \/url has the scheme \w+, and may have https/),
         data: { code: "INVALID_ASK", violations: [{ path: "/url" }] },
       });
     },

@@ -163,7 +163,7 @@ describe("what a tool throws", () => {
   test("and nobody handles is told by its code, with the id of its line", async () => {
     const deployment = await oneFront();
     const received = await rpc(deployment.here, "tools/call", { name: "callback", arguments: {} }, { tasks: false });
-    expect(received.error).toMatchObject({ message: "nobody awaited step:lost, which failed", data: { code: "UNHANDLED_REJECTION" } });
+    expect(received.error).toMatchObject({ message: "step:lost failed and was never awaited", data: { code: "UNHANDLED_REJECTION" } });
     expect(told(received)).not.toContain("hunter2");
     expect(under(deployment, received.error!.data!["defectId"])).toMatchObject([
       { fields: { code: "UNHANDLED_REJECTION", cause: { error: "StepFailed", step: "lost", detail: expect.stringContaining(SECRET) } } },

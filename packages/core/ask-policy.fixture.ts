@@ -11,7 +11,7 @@ export function problems(request: AskRequest, settings: Partial<AskSettings> = {
     return [];
   } catch (error) {
     if (!(error instanceof ParleyError) || error.code !== "INVALID_ASK") throw error;
-    expect(error.message).toMatch(/^the ask "question" cannot be put: \//);
+    expect(error.message).toMatch(/^the ask "question" is invalid: \//);
     return error.violations ?? [];
   }
 }

@@ -38,7 +38,7 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
     ...(audience ? [...audienceProblems(audience), ...quorumProblems(request, audience)] : []),
   ];
   if (violations.length > 0) {
-    throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: ${describeViolations(violations)}`, { violations });
+    throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: ${describeViolations(violations)}`, { violations });
   }
 }
 

@@ -278,7 +278,7 @@ describe("the end of a run", () => {
         await step("work", () => 1);
         return {};
       },
-      "nobody awaited step:notify, which failed",
+      "step:notify failed and was never awaited",
       expect.objectContaining({ message: "no route" }),
     ],
     [
@@ -287,7 +287,7 @@ describe("the end of a run", () => {
         void step("no name", () => 1);
         return {};
       },
-      "nobody awaited step no name, which failed",
+      "step no name failed and was never awaited",
       expect.objectContaining({ code: "INVALID_NAME" }),
     ],
     [
@@ -296,7 +296,7 @@ describe("the end of a run", () => {
         strays()?.rejected({}, new Error("lost"));
         return {};
       },
-      "a promise was rejected and nobody handled it",
+      "a promise was rejected and never handled",
       new Error("lost"),
     ],
     [

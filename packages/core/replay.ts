@@ -1,39 +1,39 @@
 /**
- * The replay engine: one run of a handler, from its start to one of its ends.
+ * The replay engine: one run of a handler, from its first line to one of its ends.
  *
- *   handler ──calls──▶ recorded? ──yes──▶ settles at its recorded place ──┐
- *      ▲                  └─no──▶ new: done, recorded, given a place ─────┤
- *      └─────────────── one settlement, then one drain ◀──────────────────┘   … ▶ returned · threw · parked · restarted
+ *   handler ──calls──▶ recorded? ──yes──▶ settles at its recorded place ────────┐
+ *      ▲                  └─no──▶ new: done, recorded, settles at the next place ┤
+ *      └───────────── one settlement, then one drain ◀──────────────────────────┘   … ▶ returned · threw · parked · restarted
  *
- * A handler is ordinary JavaScript with branches, races and loops. What it calls next follows from what settled first. So effects settle one
- * at a time, each settlement gets a place, the place is recorded, and a replay settles in the order of places (I11).
+ * A handler is ordinary JavaScript with branches, races and loops, and what it calls next depends on what settled first. Effects therefore
+ * settle one at a time. Each settlement gets a place, the place is recorded, and a replay settles effects in the order of their places (I11).
  *
- *   R1  A recorded effect is not done again: its record settles.
- *   R2  Recorded effects settle in the order of their places, each only after everything that was called before it has been called again
- *       (replay/recollection.ts). Until all that is recorded was called and has settled, nothing new is done: a handler that calls something
- *       else instead, or ends, has diverged.
- *   R3  What the handler could see in another order in another run is recorded before a side effect that may follow from it, and so is what
- *       it read from the clock, and the key of a step that was called behind an await of something outside ctx. A step's own result is
+ *   R1  A recorded effect is not repeated. It settles with its record.
+ *   R2  Recorded effects settle in the order of their places. Each one waits until every call that preceded it has been made again
+ *       (replay/recollection.ts). The run does nothing new until every recorded call has been made again and has settled. A handler that
+ *       calls something else instead, or ends, has diverged.
+ *   R3  Before a side effect begins, everything it may depend on and another run could see differently is recorded: the order of
+ *       settlements, clock readings, and the key of a step that is called after an await of something outside ctx. A step's own result is
  *       recorded before the handler sees it.
- *   R4  The run parks when an ask or a sleep is open and the handler has come to rest: nothing of ctx in flight, and no new effect while the
- *       event loop went idle. So asks that are put together park together.
- *   R5  After its end a run has no effects: what it still calls never settles. What is in flight is told to stop, awaited, and recorded if it
- *       succeeded, so that no step runs beside another run of itself (P5).
- *   R6  What cannot be recorded has not happened: the run throws past the handler, and is begun again when its lease expires.
+ *   R4  The run parks when something is open (an ask, an event, a call or a sleep) and the handler is at rest: no effect is in flight, and a
+ *       turn of the event loop brought no new one. Asks that are made together therefore park together.
+ *   R5  A run that has ended has no more effects: calls made after its end never settle. Work in flight is told to stop, awaited, and
+ *       recorded if it succeeds, so that no step is ever at work in two runs at once.
+ *   R6  A write that fails ends the run, and the handler never sees the failure. Another run begins when the lease expires.
+ *   R7  Nothing new settles and no side effect begins unless the run is sure to hold its task (I5).
  *
- * A run that has to wait does not throw: the promise of the ask never settles, so no `catch` of the handler can swallow the pause, and the
- * garbage collector takes the whole run once its end was returned.
+ * A run that has to wait does not throw. The promise of the ask never settles, so no `catch` in the handler can intercept the pause, and the
+ * garbage collector reclaims the whole run once its end has been returned.
  *
- *   replay/course.ts        settlements and drains
- *   replay/recollection.ts  what was recorded, found again by what is called
- *   replay/settling.ts      what settles next
- *   replay/records.ts       what is written, and when      replay/writes.ts      one write after the other
- *   replay/effects.ts       what the handler can do        replay/values.ts      what it may hand over
- *   replay/waits.ts         asks and sleeps                replay/patches.ts     old way or new one
- *   replay/side-effects.ts  steps and calls of tools       replay/steps.ts       tries of a step
- *   replay/flow.ts          whose call it is               replay/unhandled.ts   failures that nobody looked at
- *   replay/rest.ts          parked, or stuck               replay/divergence.ts  what differs from the record
- *   replay/reports.ts       what the run says meanwhile    replay/end.ts         how a run ends
+ *   replay/course.ts        settlements and drains             replay/end.ts         how a run ends
+ *   replay/recollection.ts  matches calls with their records   replay/flow.ts        which branch and run a call belongs to
+ *   replay/settling.ts      what settles next                  replay/divergence.ts  how the handler departs from the journal
+ *   replay/records.ts       what is written, and when          replay/writes.ts      one write after another
+ *   replay/effects.ts       the effects that a handler calls   replay/values.ts      what may be recorded or reported
+ *   replay/side-effects.ts  steps and calls of other tools     replay/steps.ts       the attempts of one step
+ *   replay/waits.ts         asks, events, calls and sleeps     replay/patches.ts     old code path or new one
+ *   replay/rest.ts          when to park, and when to give up  replay/unhandled.ts   failures that no code handled
+ *   replay/reports.ts       progress, logs and status          replay/derived.ts     random numbers and UUIDs
  */
 import { canonicalJson } from "./canonical-json.ts";
 import { childId } from "./child-id.ts";
@@ -62,17 +62,21 @@ export type { RunEnd } from "./replay/end.ts";
 export type { ReplayRequest } from "./replay/request.ts";
 export type { FailedStep } from "./replay/steps.ts";
 
+/**
+ * Runs the handler once. The caller writes what the returned end says; entries that had to be written earlier have been.
+ * Rejects if a write failed (R6), or a report.
+ */
 export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const { task, journal, journalSize, handler, signal, ports, settings, compensation } = request;
   if (signal.aborted) return { type: "aborted", entries: [] };
   const { clock, digest, scope } = ports;
   const ending = createEnding();
   const { isOver } = ending;
-  /** Aborted when the run is over: timers end, and what is in flight is told to stop. */
+  /** Aborted when the run is over: timers stop, and work in flight is told to stop. */
   const over = new AbortController();
   const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
 
-  // ── its parts ──────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the parts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   const unhandled = createUnhandled(stop);
   const started = Flow.start(unhandled.strays);
@@ -82,7 +86,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     touched();
   });
   const recollected = recollect({ task, journal, scope, start: flow, course });
-  const recollection: Recollection = ports.called ? { ...recollected, call: toldTo(recollected, ports.called) } : recollected;
+  const recollection: Recollection = ports.called ? { ...recollected, call: reportingCalls(recollected, ports.called) } : recollected;
   const writes = createWrites({
     clock,
     ending,
@@ -142,10 +146,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     isOver,
     over: over.signal,
     park,
-    diverged() {
-      const { recorded, found } = divergence.now();
-      diverged(recorded, found);
-    },
+    diverged: () => diverged(),
   });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
   const effects = createEffects({
@@ -168,19 +169,20 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     touched,
   });
 
-  /** Something of ctx has changed. */
+  /** The handler or an effect made progress. */
   function touched(): void {
     rest.touched();
   }
 
   // ── ends ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Ends the run with an error, past every `catch` of the handler. */
+  /** Ends the run with an error that no `catch` of the handler sees. */
   function stop(error: unknown): void {
     if (!isOver()) ending.with({ type: "threw", error, entries: records.take() });
   }
 
-  function diverged(recorded: string, found: string): void {
+  /** Without arguments: of the calls that are missing now, and the first new thing that the handler did. */
+  function diverged(recorded?: string, found?: string): void {
     if (isOver()) return;
     const thrown = divergence.thrown();
     ending.with({
@@ -194,23 +196,22 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   function park(): void {
     const asks = waits.asks();
     const wakeAtMs = waits.wakeAtMs();
-    // Nothing is open: the handler is busy with work of its own.
+    // Nothing is open: the handler awaits something outside ctx.
     if (asks.length === 0 && wakeAtMs === undefined) return;
     ending.with({ type: "parked", asks, wakeAtMs, entries: records.take() });
   }
 
   function aborted(): void {
-    const { recorded, found } = divergence.now();
-    const diverging = settling.isLive() ? undefined : divergence.error(recorded, found);
+    const diverging = settling.isLive() ? undefined : divergence.error();
     ending.with({ type: "aborted", ...(diverging && { diverging }), entries: [] });
   }
 
-  /** The handler has come to its end: nothing recorded may be left (R2), and nothing rejected may be unheard (P7). */
+  /** The handler returned. Every recorded call must have been made again (R2), and every failure must have been handled (I12). */
   async function returned(result: JsonObject): Promise<void> {
     divergence.noteNew("the end of the handler");
     touched();
     await settling.live;
-    // Node.js tells of unhandled rejections at the end of the turn.
+    // Node.js reports unhandled rejections at the end of the turn.
     await clock.idle();
     const failure = unhandled.first();
     if (failure) return stop(failure);
@@ -238,15 +239,15 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   try {
     const end = await ending.end;
-    over.abort(whyOf(end, signal));
+    over.abort(stopReason(end, signal));
     hasEnded();
     await sideEffects.landed(signal);
     await reports.told();
     if (!("entries" in end)) return end;
-    // A run that was stopped may not be able to write, and what rests on a write that never came could not be replayed.
+    // A stopped run may be unable to write, and results that depend on a missing write could not be replayed.
     if (end.type !== "aborted") await writes.done();
     else if (!(await writes.isDone())) return end;
-    // They have settled for no handler: the next run finds them like answers that came.
+    // These results have settled for no handler. The next run finds them as it finds answers that arrived in between.
     const arrived = { atMs: clock.now(), revision: 0 };
     const left = [...settling.leftOver(), ...sideEffects.outlived()].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
     return { ...end, entries: [...end.entries, ...records.take(), ...left] };
@@ -256,15 +257,15 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 }
 
-function toldTo(recollection: Recollection, tell: (id: string) => void): Recollection["call"] {
+function reportingCalls(recollection: Recollection, called: (id: string) => void): Recollection["call"] {
   return (kind, name) => {
     const call = recollection.call(kind, name);
-    tell(call.id);
+    called(call.id);
     return call;
   };
 }
 
-function whyOf(end: RunEnd, signal: AbortSignal): unknown {
+function stopReason(end: RunEnd, signal: AbortSignal): unknown {
   if (end.type === "aborted") return signal.reason;
   return stopped(end.type === "returned" || end.type === "restarted" || end.type === "parked" ? "ended" : "failed");
 }

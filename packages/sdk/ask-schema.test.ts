@@ -319,7 +319,7 @@ describe("what cannot be asked is refused, naming the field and the way out", ()
       { path: "/list", message: list },
       { path: "/a~1b~0", message: nested },
     ]);
-    expect(() => formSchema("question", schema)).toThrow(`the ask "question" cannot be put: /list ${list}; /a~1b~0 ${nested}`);
-    expect(() => formSchema("question", { type: "string" })).toThrow(`the ask "question" cannot be put: its schema ${flat}`);
+    expect(() => formSchema("question", schema)).toThrow(`the ask "question" is invalid: /list ${list}; /a~1b~0 ${nested}`);
+    expect(() => formSchema("question", { type: "string" })).toThrow(`the ask "question" is invalid: its schema ${flat}`);
   });
 });

@@ -42,7 +42,7 @@ export function formSchema(ask: string, schema: JsonObject): JsonObject {
 
 function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError {
   const named = violations.map(({ path, message }) => `${path === "" ? "its schema" : path} ${message}`).join("; ");
-  return new ParleyError("INVALID_ASK", `the ask "${ask}" cannot be put: ${named}`, { violations });
+  return new ParleyError("INVALID_ASK", `the ask "${ask}" is invalid: ${named}`, { violations });
 }
 
 /** The field as the form says it, or what is wrong with it. */

@@ -128,7 +128,7 @@ describe("elicit", () => {
       "a nested object",
       { schema: z.object({ address: z.object({ street: z.string() }) }) },
       "/address",
-      /^the ask "question" cannot be put: \/address is a nested object/,
+      /^the ask "question" is invalid: \/address is a nested object/,
     ],
     ["a secret", { schema: z.object({ password: z.string() }) }, "/password", /\/password /],
     ["what has no JSON Schema", { schema: z.object({ at: z.date() }) }, "", /^the ask "question" has no JSON Schema: /],
@@ -143,7 +143,7 @@ describe("elicit", () => {
       "several people where only the caller is asked",
       { schema: COUNT, quorum: 2 },
       "/quorum",
-      /^the ask cannot be put: \/quorum needs several people, and the question is put to the caller alone: say in `to` who may accept$/,
+      /^the ask is invalid: \/quorum needs several people, and the question is put to the caller alone: say in `to` who may accept$/,
     ],
   ])("puts no question with %s", async (_what, ask, path, message) => {
     const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));

@@ -533,7 +533,7 @@ function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "n
   if (to !== "caller") return { to, ...present({ not, quorum: several }) };
   if (several !== undefined) {
     const message = "needs several people, and the question is put to the caller alone: say in `to` who may accept";
-    throw new ParleyError("INVALID_ASK", `the ask cannot be put: /quorum ${message}`, { violations: [{ path: "/quorum", message }] });
+    throw new ParleyError("INVALID_ASK", `the ask is invalid: /quorum ${message}`, { violations: [{ path: "/quorum", message }] });
   }
   if (not === undefined) return undefined;
   throw new ParleyError("INVALID_ASK", "nobody could answer: `not` leaves out the caller, and `to` names nobody else");

@@ -162,7 +162,7 @@ describe("what a quorum may be", () => {
     ["a word", { to, quorum: "two" }, "/quorum must be a whole number from 1 to 20"],
     ["more people than are named", { to: { people: ["ada", "ada"] }, quorum: 2 }, "/quorum must be at most 1"],
     ["the caller alone", { quorum: 2 }, "/quorum needs several people"],
-    ["a default", { to, quorum: 2, onTimeout: { default: { note: "x" } } }, "/onTimeout must not have a default"],
+    ["a default", { to, quorum: 2, onTimeout: { default: { note: "x" } } }, "/onTimeout must not be a default"],
     ["a page", { to, quorum: 2, url: "https://example.com", schema: undefined }, "/quorum is for forms"],
   ];
   test.each(refused)("not %s", async (_, options, message) => {
@@ -181,7 +181,7 @@ describe("what a quorum may be", () => {
 
   test("not where callers are not told apart: one of them would be all", async () => {
     const run = await startTool(pay, {}, { principal: "anonymous" });
-    expect(run.error?.message).toContain("/quorum needs people who can be told apart");
+    expect(run.error?.message).toContain("/quorum needs callers with an identity");
   });
 
   test("not for shorthands, which return one answer", async () => {

@@ -1,27 +1,29 @@
 /**
- * The course of a handler: what it calls, between one settlement and the next.
+ * The course of a handler: its settlements, and the drains between them.
  *
  *   start ─▶ drain 0 ─▶ (1) ─▶ drain 1 ─▶ (2) ─▶ drain 2 …          (n): the n-th effect settles for the handler
  *
- * A drain is all that the handler does in promise reactions before anything else can happen in the process. Two effects never settle in one
- * drain, so what is called in drain n follows from what settled first, second … n-th and from nothing else, in every run (I11).
- * What a handler does after awaiting something outside ctx happens between the drains, whenever it likes; `at` tells the one from the other.
+ * A drain is everything that the handler does in promise reactions before anything else can happen in the process. Two effects never settle
+ * in one drain. Calls in drain n therefore depend on the first n settlements and on nothing else, in every run (I11).
+ *
+ * A handler that has awaited something outside ctx continues between two drains, at a moment that differs from run to run. `at` tells its
+ * calls from those in drains.
  */
 import type { CalledAt } from "../journal.ts";
 import type { Clock } from "../ports.ts";
 
-/** Drains in a row before everybody else in the process has a turn. */
+/** Drains in a row before the event loop gets a turn, and with it all other runs of the process. */
 const DRAINS_IN_A_ROW = 200;
 
 export interface Course {
   /** How many effects have settled for the handler. */
   readonly settled: number;
   readonly isInDrain: boolean;
-  /** Where a call that is made now is called. */
+  /** What is recorded as the origin of a call made now. */
   at(): CalledAt;
-  /** Lets the handler go from its start to the end of drain 0, then calls `drained`. */
+  /** Runs the handler to the end of drain 0, then calls `drained`. */
   start(handler: () => void): void;
-  /** Settles the next effect, lets the handler go to the end of that drain, then calls `drained`. Never called twice at once. */
+  /** Settles the next effect and runs the handler to the end of that drain, then calls `drained`. The caller waits for `drained` before it settles again. */
   settle(settle: () => void): void;
 }
 
@@ -29,7 +31,7 @@ export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, dra
   let inARow = 0;
 
   function drain(work: () => void): void {
-    // A drain of its own: reactions that are ready already belong to what came before.
+    // Reactions that are ready by now belong to what came before, so they run first.
     clock.afterMicrotasks(() => {
       course.isInDrain = true;
       work();
@@ -40,8 +42,8 @@ export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, dra
     });
   }
 
-  // Data and functions, here and in what else a run is made of: an object with getters has a shape of its own in V8, which holds on to the
-  // run until the next full collection, and makes slow what looks at it.
+  // The parts of a run are plain data and functions. V8 gives every object with getters a shape of its own, which slows down its readers and
+  // keeps the run in memory until the next full garbage collection.
   const course = {
     settled: 0,
     isInDrain: false,
@@ -62,16 +64,17 @@ export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, dra
   return course;
 }
 
-/** How many effects had settled when it was called. */
+/** How many effects had settled when the call was made. */
 export function settledBefore(calledAt: CalledAt): number {
   return Number.parseInt(calledAt, 10);
 }
 
+/** Whether the call was made between drains, after an await of something outside ctx. */
 export function isFromOutside(calledAt: CalledAt): boolean {
   return calledAt.includes("o");
 }
 
-/** By which items of Promise.all and its like a call was awaited (the Scope port); `""` where nothing tells. */
+/** The items of Promise.all, allSettled or any that awaited the call (the Scope port); `""` if unknown. */
 export function awaitedBy(calledAt: CalledAt): string {
   return calledAt.split(":")[1] ?? "";
 }

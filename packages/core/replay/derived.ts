@@ -1,6 +1,8 @@
 /**
- * Chance that comes out the same in every run of a task, without being recorded: drawn from the task's secret seed and the key of the effect.
- * So it is there before any side effect that shows it, and nobody who knows the task's id can guess it.
+ * Random numbers and UUIDs that are the same in every run of a task without being recorded.
+ *
+ * They are derived from the task's secret seed and the key of the effect. A side effect can therefore use one before anything is written, and
+ * knowing the task's id does not help to guess it.
  */
 import type { Digest } from "../ports.ts";
 
@@ -17,12 +19,12 @@ function bits(digest: Digest, seed: string, id: string, count: number): bigint {
   return value >> BigInt(known - count);
 }
 
-/** In [0, 1). */
+/** A number in [0, 1). */
 export function derivedRandom(digest: Digest, seed: string, id: string): number {
   return Number(bits(digest, seed, id, 53)) / 2 ** 53;
 }
 
-/** RFC 9562, version 4. */
+/** A UUID of version 4 (RFC 9562). */
 export function derivedUuid(digest: Digest, seed: string, id: string): string {
   const hex = bits(digest, seed, id, 128).toString(16).padStart(32, "0");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0b11) | 0b1000).toString(16);

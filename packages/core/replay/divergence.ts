@@ -1,4 +1,9 @@
-/** What the handler did that no record tells of, and what is recorded that the handler has not called: what a divergence is made of. */
+/**
+ * How the handler departs from the journal (R2): recorded calls that it has not made again, and calls that no record explains.
+ *
+ * One without the other is no divergence. A handler that has recorded calls ahead of it may still reach them, and a new call is what every run is
+ * for once it is live. Only both together, or a handler that ends or skips a patch with records ahead of it, show that the code has changed.
+ */
 import { ParleyError } from "../errors.ts";
 import { entryKey } from "../journal.ts";
 import { openOf, type Task } from "../task.ts";
@@ -6,21 +11,20 @@ import type { Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Settling } from "./settling.ts";
 
 export interface Divergence {
-  /** The handler did something that no record tells of; the first such thing is kept. */
+  /** Notes something that no record explains, for the message of the error. Only the first is kept. */
   noteNew(what: string): void;
-  /** The same of a call, unless it is recorded or open. */
+  /** Notes a call, unless it is recorded, open, or of a kind that has no record. */
   noteCall(kind: CalledKind, call: Call): void;
-  /** Whether the handler has done anything new, or has passed a recorded decision without a word. */
+  /** Whether the handler did something new, or skipped a recorded patch. */
   isLikely(): boolean;
-  /** Recorded decisions that the handler has not asked for. */
+  /** Names of recorded patches that the handler has not asked for. */
   patchesAhead(): string[];
-  /** The handler threw. What it threw while recorded work had not been called again is kept: what it awaited outside ctx may work in the next run. */
+  /** Notes that the handler threw. If recorded calls are still missing, the error is kept as `thrown`. */
   noteThrown(error: unknown): void;
+  /** An error that the handler threw before it had made every recorded call again. In the next run, what it awaited outside ctx may succeed. */
   thrown(): { readonly error: unknown } | undefined;
-  /** Of what is recorded, and what was found in its place. */
-  error(recorded: string, found: string): ParleyError;
-  /** Of what is missing now, and the first new thing. */
-  now(): { readonly recorded: string; readonly found: string };
+  /** REPLAY_DIVERGED. By default `recorded` is what is missing now, and `found` the first new thing. */
+  error(recorded?: string, found?: string): ParleyError;
 }
 
 export interface DivergenceOptions {
@@ -30,15 +34,13 @@ export interface DivergenceOptions {
 }
 
 export function createDivergence({ task, recollection, settling }: DivergenceOptions): Divergence {
-  /** The first thing that the handler did which no record tells of. */
-  let unrecorded: string | undefined;
+  let firstNew: string | undefined;
   let thrown: { readonly error: unknown } | undefined;
 
   function noteNew(what: string): void {
-    unrecorded ??= what;
+    firstNew ??= what;
   }
 
-  /** Recorded decisions that the handler has not asked for. */
   function patchesAhead(): string[] {
     const prefix = entryKey("patch", "");
     return [...recollection.ahead].filter((id) => id.startsWith(prefix)).map((id) => id.slice(prefix.length));
@@ -51,17 +53,16 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
       const isRecorded = call.entry !== undefined || isOpen;
       if (!isRecorded && kind !== "random" && kind !== "uuid") noteNew(`new ${call.id}`);
     },
-    isLikely: () => unrecorded !== undefined || patchesAhead().length > 0,
+    isLikely: () => firstNew !== undefined || patchesAhead().length > 0,
     patchesAhead,
     noteThrown(error) {
       noteNew("the end of the handler");
       if (!settling.isLive()) thrown = { error };
     },
     thrown: () => thrown,
-    error(recorded, found) {
+    error(recorded = settling.missing(), found = firstNew ?? "nothing new") {
       const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}`;
       return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found }, ...(thrown && { cause: thrown.error }) });
     },
-    now: () => ({ recorded: settling.missing(), found: unrecorded ?? "nothing new" }),
   };
 }

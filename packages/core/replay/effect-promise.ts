@@ -1,18 +1,18 @@
 /**
- * A promise that knows whether anybody listens to it.
+ * A promise that knows whether any code listens to it.
  *
- * A handler may start a step, await something else, and look at the step later: a failure that comes in between is not unhandled, only not
- * handled yet, and must neither end the process nor the task. Whether it stayed unheard is known when the handler returns.
+ * A handler may start a step, await something else, and look at the step later. A failure in between is not handled yet, which must end neither
+ * the process nor the task. Only when the handler returns is it clear whether the failure was ever handled.
  */
 export class EffectPromise<T> extends Promise<T> {
-  /** What is derived from it is an ordinary promise, whose rejections Node.js watches. */
+  /** Promises that are derived from this one are ordinary: Node.js reports their unhandled rejections. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
   #isHeard = false;
 
-  /** Whether it was awaited, or given a reaction in another way. */
+  /** Whether it was awaited or given a reaction in any other way. */
   get isHeard(): boolean {
     return this.#isHeard;
   }
@@ -27,6 +27,7 @@ export class EffectPromise<T> extends Promise<T> {
   }
 }
 
+/** The promise that the handler holds, and the functions that settle it. */
 export interface Pending<T> {
   readonly promise: EffectPromise<T>;
   readonly resolve: (value: T) => void;
@@ -40,11 +41,12 @@ export function pendingEffect<T>(): Pending<T> {
     resolve = onResolve;
     reject = onReject;
   });
-  // Not through `then` of the class, which would count as hearing it.
+  // Keeps Node.js from reporting the rejection. `then` of the class would count as a listener.
   void Promise.prototype.then.call(promise, undefined, () => undefined);
   return { promise, resolve, reject };
 }
 
+/** Never settles. */
 export function forever(): Promise<never> {
   return new Promise<never>(() => undefined);
 }

@@ -1,4 +1,9 @@
-/** What the handler can do: its calls, each known by name and occurrence, and promises that settle when their turn comes. */
+/**
+ * The effects that a handler calls: the implementation of `Effects` for one run.
+ *
+ * An effect is called at once, which gives it its key, and settles later, in its place (settling.ts). After the end of the run calls never
+ * settle (R5).
+ */
 import type { CallOptions, ChildEnd, Effects, Settled, ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { Scope } from "../ports.ts";
@@ -32,11 +37,11 @@ export interface EffectsOptions {
   readonly divergence: Divergence;
   readonly unhandled: Unhandled;
   readonly ending: Ending;
-  /** Aborted when the run is over. */
+  /** Aborted when the run is over; the handler's signal. */
   readonly over: AbortSignal;
   readonly stop: (error: unknown) => void;
   readonly diverged: (recorded: string, found: string) => void;
-  /** Something of ctx has changed. */
+  /** The handler or an effect made progress. */
   readonly touched: () => void;
 }
 
@@ -63,7 +68,7 @@ export function createEffects({
   const { isOver } = ending;
   const { checked } = values;
 
-  /** Calls an effect that settles later; `wait` says by what. */
+  /** Calls an effect that settles later. `wait` registers what settles it; what it throws rejects the effect. */
   function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void): Promise<T> {
     if (isOver()) return forever();
     const pending = pendingEffect<T>();
@@ -93,6 +98,7 @@ export function createEffects({
     return promise;
   }
 
+  /** Gives the call its key. A call that replay could not tell from another ends the run. */
   function called(kind: CalledKind, name: string): Call {
     try {
       const call = recollection.call(kind, name);
@@ -127,7 +133,7 @@ export function createEffects({
     },
   });
 
-  /** Adds nothing to the microtasks that `work` takes: a race is decided as it would be without. */
+  /** Adds no microtask to those of `work`, so that a race is decided as it would be without the branch. */
   function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return scope.run(recollection.branch(key), work);
@@ -172,7 +178,7 @@ export function createEffects({
         return { request: asked(call, request), options };
       });
       values.tokenGiven();
-      // After its end a run gives out nothing.
+      // A run that has ended gives out no token.
       return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
     },
     callTool,

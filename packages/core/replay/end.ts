@@ -1,23 +1,24 @@
-/** How a run ends: once, by the first cause. */
+/** How a run ends: once, and for the first reason. */
 import type { ParleyError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { JsonObject, Open } from "../task.ts";
 
+/** `entries`: what is still to be recorded, together with the end. */
 export type RunEnd =
   | { readonly type: "returned"; readonly result: JsonObject; readonly entries: readonly KeyedEntry[] }
   | { readonly type: "threw"; readonly error: unknown; readonly entries: readonly KeyedEntry[] }
   | {
       readonly type: "parked";
       readonly asks: readonly Open[];
-      /** When the first sleep ends, if the run sleeps. */
+      /** When the first sleep ends; undefined if no sleep is open. */
       readonly wakeAtMs: number | undefined;
       readonly entries: readonly KeyedEntry[];
     }
-  /** The handler wants to begin anew with these arguments. */
+  /** The handler restarts with these arguments and an empty journal. */
   | { readonly type: "restarted"; readonly arguments: JsonObject }
   /**
-   * `patches`: recorded decisions that this code did not ask for, so it may be older than the task. `thrown`: the handler threw before it came to what
-   * was recorded.
+   * `patches`: recorded patches that this code did not ask for, so the code may be older than the task. `thrown`: the handler threw before it had
+   * made every recorded call again.
    */
   | {
       readonly type: "diverged";
@@ -25,14 +26,14 @@ export type RunEnd =
       readonly patches: readonly string[];
       readonly thrown?: { readonly error: unknown };
     }
-  /** `diverging`: what was recorded had not been called again. `entries`: what was in flight, and has come to its result all the same. */
+  /** `diverging`: some recorded calls had not been made again. `entries`: results of work that was in flight and still succeeded. */
   | { readonly type: "aborted"; readonly diverging?: ParleyError; readonly entries: readonly KeyedEntry[] };
 
 export interface Ending {
   isOver(): boolean;
-  /** The first end counts. */
+  /** Later ends are ignored. */
   with(end: RunEnd): void;
-  /** What cannot be recorded has not happened: the run throws (R6). */
+  /** A write failed: `end` rejects, and so does the run (R6). */
   fail(error: unknown): void;
   readonly end: Promise<RunEnd>;
 }

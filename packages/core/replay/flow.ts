@@ -1,26 +1,26 @@
 /**
- * A flow: one thread of a handler's own course. It follows the handler through awaits, timers and callbacks (the Scope port), and knows which
- * run it belongs to and which effects it called before.
+ * A flow: one thread of execution within a handler. It follows the handler through awaits, timers and callbacks (the Scope port), and knows
+ * the run it belongs to and the effects it has called.
  *
- * That tells three things that no counting of calls can tell: whether one call came before another in the same flow, whether ctx was called
- * from within a step or by another task's handler, and whose error it is that nobody caught.
+ * It answers three questions that counting calls cannot answer: whether one call came before another in the same flow, whether ctx is used
+ * inside a step or by the handler of another task, and which run an uncaught error belongs to.
  */
 
-/** What a run wants to hear of errors that nobody caught. */
+/** Receives a run's errors that no code caught. */
 export interface Strays {
-  /** A promise was rejected and nobody has handled it so far. */
+  /** A promise was rejected and is not handled so far. */
   rejected(promise: object, error: unknown): void;
-  /** Somebody has handled it after all. */
+  /** The rejection was handled later. */
   handled(promise: object): void;
-  /** A callback threw: nothing awaits it. */
+  /** A callback threw. No promise carries the error, so it cannot be handled later. */
   threw(error: unknown): void;
 }
 
 export class Flow {
   readonly strays: Strays;
-  /** Keys of the `ctx.branch`es around it, each with a slash behind it. */
+  /** Keys of the surrounding `ctx.branch` calls, each followed by a slash: `alice/`. */
   readonly branch: string;
-  /** The step whose work this is. */
+  /** The key of the step whose work this is. */
   readonly step: string | undefined;
   readonly #call: number;
   readonly #before: Flow | undefined;
@@ -38,7 +38,7 @@ export class Flow {
     return new Flow(strays, "", undefined, 0, undefined);
   }
 
-  /** The flow behind its call number `call`; numbers grow. */
+  /** The flow after it has made the call of that number. Numbers increase within a run. */
   after(call: number): Flow {
     return new Flow(this.strays, this.branch, this.step, call, this);
   }
@@ -51,7 +51,7 @@ export class Flow {
     return new Flow(this.strays, this.branch, step, this.#call, this.#before);
   }
 
-  /** Whether this flow made that call itself, or came out of one that did. */
+  /** Whether this flow, or one that it descends from, made that call. */
   hasCalled(call: number): boolean {
     if (this.#call === call) return true;
     let flow = this.#before;
@@ -60,7 +60,7 @@ export class Flow {
   }
 }
 
-/** The run whose course led to where this is called; undefined outside of handlers. For those who listen for uncaught errors. */
+/** Where errors of the current flow belong; undefined outside of handlers. For listeners of uncaught errors. */
 export function straysOf(scoped: object | undefined): Strays | undefined {
   return scoped instanceof Flow ? scoped.strays : undefined;
 }

@@ -1,32 +1,32 @@
 /**
- * Changes of a handler that say so: whether a task takes the new way or the old one.
+ * Patches: declared changes of a handler, and which code path a task takes.
  *
- *   PA1  A task decides once for each name and `ctx.branch`: at the first call, and every run after it decides the same.
- *   PA2  It takes the old way where the journal holds work that was called at this point or behind it and has not been called again: then the
- *        old code came by here. Where nothing of that is left, nothing recorded depends on the way, and the task takes the new one.
+ *   PA1  A task decides once for each name and `ctx.branch`, at the first call. Every later run decides the same.
+ *   PA2  The task takes the old path if the journal holds calls that have not been made again: the old code has already been here. If
+ *        nothing is left, no record depends on the path, and the task takes the new one.
  *   PA3  The decision is an entry, written before the next side effect.
- *   PA4  An entry that is not called again is a divergence, like every other: code that does not know the change has not the way that the
- *        task took. `deprecate` calls the entry again, and makes none.
+ *   PA4  A decision that is not asked for again is a divergence, like any other entry: code that does not know the patch lacks the path that
+ *        the task took. `deprecate` asks for the entry and never creates one.
  */
 import type { CalledKind, Call } from "./recollection.ts";
 import type { Records } from "./records.ts";
 
 export interface Patches {
-  /** Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
+  /** Whether the task takes the new path. Throws INVALID_NAME and MISPLACED_EFFECT. */
   decide(name: string): boolean;
-  /** The old way is gone. Throws as `decide`. */
+  /** Declares that the old path is gone: a task that took it diverges. Throws like `decide`. */
   deprecate(name: string): void;
 }
 
 export interface PatchesOptions {
   readonly call: (kind: CalledKind, name: string) => Call;
-  /** The name with the branches around it. */
+  /** The name, prefixed by its branches. */
   readonly scoped: (kind: CalledKind, name: string) => string;
   readonly records: Pick<Records, "note" | "mustBeSaved">;
-  /** Whether everything recorded was called again and has settled. */
+  /** Whether every recorded call was made again and has settled. */
   readonly isLive: () => boolean;
   readonly diverged: (recorded: string, found: string) => void;
-  /** A call was made: what waits for it may continue. */
+  /** A call was made: whatever waited for it may settle now. */
   readonly called: () => void;
 }
 
@@ -36,7 +36,7 @@ export function createPatches({ call, scoped, records, isLive, diverged, called 
     decide(name) {
       const known = decided.get(scoped("patch", name));
       if (known !== undefined) return known;
-      // Before the call: calling again what is recorded may be all that was left.
+      // Asked before the call, which may itself be the last recorded one.
       const isFirst = isLive();
       const { id, calledAt, entry } = call("patch", name);
       const isNew = entry?.outcome.type === "value" ? entry.outcome.value === true : isFirst;

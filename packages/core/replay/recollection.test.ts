@@ -60,7 +60,7 @@ const thrown = (work: () => unknown) => {
 };
 const AMBIGUOUS = [
   "AMBIGUOUS_EFFECT",
-  'step "a" is called again behind an await of something outside ctx, and replay could not tell this call from the one before',
+  'step "a" is called again after an await of something outside ctx, and replay could not tell the two calls apart',
 ];
 
 describe("a call", () => {

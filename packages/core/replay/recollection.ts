@@ -1,17 +1,17 @@
 /**
- * What earlier runs recorded, found again by what the handler calls now.
+ * Matches the calls that the handler makes now with what earlier runs recorded.
  *
- * Every call gets a key: its name, the branch around it, and its occurrence, counted in the order of the calls. That order is the same in
- * every run as long as each call follows from what settled before it (course.ts). The calls that do not, made behind an await of something
- * outside ctx, are held to it:
+ * Every call gets a key: its branch, its name and its occurrence. Occurrences are counted in the order of the calls, which is the same in every
+ * run as long as each call depends only on the settlements before it (course.ts). A call that is made after an await of something outside ctx may
+ * come earlier or later in another run. These rules keep that harmless:
  *
- *   C1  The next recorded effect settles only when everything that was called before it has been called again.
- *   C2  Two calls of one name are in a certain order when the later one follows from a settlement that came after the earlier one, when both
- *       follow from the same, or when one flow made both. Calls that different items of a Promise.all await need no order: the item is
- *       recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and nothing new is done.
- *   C3  What a side effect is known by is no number that other branches count along in: in an earlier run that number may have been another's
- *       that was tried and never recorded. A call that an item awaits is known by the item and how often that item called the name.
- *   C4  A record that fits in all but the digest is a divergence (I4).
+ *   C1  A recorded effect settles only after every call that preceded it has been made again.
+ *   C2  Two calls of one name have a certain order if the later one follows from a settlement that came after the earlier one, if both follow
+ *       from the same settlement, or if one flow made both. Calls that are awaited by different items of a Promise.all need no order, because
+ *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new.
+ *   C3  An idempotency key never contains a number that several branches count together. In an earlier run, another branch may have tried that
+ *       number without recording it. The key of a call that an item awaits consists of the item and of how often that item called the name.
+ *   C4  A record that matches in everything but the digest is a divergence (I4).
  */
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
@@ -22,17 +22,18 @@ import { Flow } from "./flow.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Uuids and random numbers are called like every other effect, and have no entry. An event, or a call, is recorded as an ask, under a key of its own. */
+/** UUIDs and random numbers are called like any other effect but have no entry. Events and calls of tools are recorded as asks, under keys of their own. */
 export type CalledKind = EntryKind | "event" | "call" | "random" | "uuid";
 
 export interface Call {
-  /** Branch, name and occurrence: an ask's key on the wire. */
+  /** Branch, name and occurrence: `alice/charge#2`. For an ask, its key on the wire. */
   readonly key: string;
-  /** With its kind: the key of its entry. */
+  /** The kind and the key: the key of the entry, `step:alice/charge#2`. */
   readonly id: string;
   readonly calledAt: string;
+  /** What earlier runs recorded for the call; undefined for a new call. */
   readonly entry: Entry | undefined;
-  /** What its side effect is known by, in this run and any other (C3). */
+  /** Identifies its side effect in every run of the task (C3). */
   readonly effectKey: string;
 }
 
@@ -42,23 +43,23 @@ export interface Recorded {
 }
 
 export interface Recollection {
-  /** What settled in earlier runs, in that order: `settled[n - 1]` has place n. */
+  /** What settled in earlier runs: `settled[n - 1]` has place n. */
   readonly settled: readonly Recorded[];
-  /** What has come since, to be settled now: by time, and at one time in the order of arrival. */
+  /** What arrived since the last run and is to settle in this one, in the order of `byArrival`. */
   readonly arrived: readonly Recorded[];
-  /** Recorded work that the handler has not called yet. Empty: it has caught up. */
+  /** Keys of recorded calls that the handler has not made again. Empty once it has caught up. */
   readonly ahead: ReadonlySet<string>;
-  /** Whether everything that was called before the place `n` has been called again (C1). */
+  /** Whether every call that preceded that place has been made again (C1). */
   isCalledBefore(place: number): boolean;
-  /** Whether what is to be called next was called behind an await of something outside ctx, which may take its time. */
+  /** Whether every call that could come next was recorded after an await of something outside ctx, which may take any time. */
   isAheadOutside(): boolean;
-  /** Whether the handler has called anything behind such an await, in this run or before. */
+  /** Whether the handler has made a call after such an await, in this run or an earlier one. */
   hasOutside(): boolean;
-  /** Throws ParleyErrors INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
+  /** Takes the next occurrence of the name. Throws INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
-  /** The name with the branches around it. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
+  /** The name, prefixed by its branches. Throws INVALID_NAME and MISPLACED_EFFECT. */
   scoped(kind: CalledKind, name: string): string;
-  /** The flow in which `key` scopes the names. Throws ParleyErrors INVALID_NAME and MISPLACED_EFFECT. */
+  /** The flow of a branch: its names are prefixed by `key`. Throws INVALID_NAME and MISPLACED_EFFECT. */
   branch(key: string): Flow;
 }
 
@@ -66,52 +67,54 @@ export interface RecollectionOptions {
   readonly task: Task;
   readonly journal: Journal;
   readonly scope: Scope;
+  /** The flow in which the handler starts. */
   readonly start: Flow;
   readonly course: Pick<Course, "settled" | "isInDrain" | "at">;
 }
 
-/** The calls of one name so far. */
-interface Made {
+/** The calls of one name that this run has made. */
+interface CallsOfName {
   /** Occurrences that are taken, and the first that is not. */
   readonly taken: Set<number>;
   next: number;
-  last: Last | undefined;
-  /** The last call from outside that such an item awaited. */
-  readonly lastOf: Map<string, Last>;
+  last: CallMoment | undefined;
+  /** The last call between drains that each item awaited. */
+  readonly lastByItem: Map<string, CallMoment>;
   /** How many calls each item awaited. */
-  readonly countOf: Map<string, number>;
+  readonly countByItem: Map<string, number>;
 }
 
-type Known = readonly [occurrence: number, id: string];
-
-/** Recorded occurrences of one name. */
-interface KnownOf {
-  readonly all: readonly Known[];
-  /** By the item that awaited the call. */
-  readonly byItem: ReadonlyMap<string, readonly Known[]>;
-}
-
-/** Where a call was made. */
-interface Last {
+/** The number of a call within the run, and how many effects had settled before it. */
+interface CallMoment {
   readonly serial: number;
   readonly settled: number;
+}
+
+type RecordedCall = readonly [occurrence: number, id: string];
+
+/** The recorded calls of one name, by occurrence. */
+interface RecordedCalls {
+  readonly all: readonly RecordedCall[];
+  /** By the item that awaited the call; `""` for none. */
+  readonly byItem: ReadonlyMap<string, readonly RecordedCall[]>;
 }
 
 export function recollect({ task, journal, scope, start, course }: RecollectionOptions): Recollection {
   const settled: Recorded[] = [];
   const arrived: Recorded[] = [];
   const ahead = new Set<string>();
-  /** How many recorded calls of each drain, with what followed it from outside, are still to be made again. */
+  /** By number of settlements: how many recorded calls of that drain, and of the time until the next, are still to be made again. */
   const uncalled: number[] = [];
   const calledAts = new Map<string, string>();
-  /** Recorded occurrences by kind and name. */
+  /** Recorded occurrences, by kind and name. */
   const occurrences = new Map<string, Map<number, string>>();
-  const knownOf = new Map<string, KnownOf>();
+  const recordedCalls = new Map<string, RecordedCalls>();
+  /** The first drain that may have calls left. */
   let earliest = 0;
   let isOutsideSeen = false;
 
   function expect(id: string, calledAt: string): void {
-    // One that was closed at its deadline a moment ago is an entry and still among the task's asks.
+    // An ask that was closed at its deadline a moment ago has an entry and is still among the task's asks.
     if (ahead.has(id)) return;
     ahead.add(id);
     calledAts.set(id, calledAt);
@@ -132,34 +135,36 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   for (const { key, calledAt } of openOf(task)) expect(entryKey("ask", key), calledAt);
   arrived.sort(byArrival);
 
-  const made = new Map<string, Made>();
+  const callsByName = new Map<string, CallsOfName>();
   let serial = 0;
 
   function currentFlow(): Flow {
     const flow = scope.get();
-    // A library that keeps callbacks of its own can lose the flow: such a call belongs to the run, and comes out of none of its calls.
+    // Libraries that manage callbacks themselves can lose the flow. Such a call belongs to the run, and descends from none of its calls.
     if (!(flow instanceof Flow)) return start;
     if (flow.strays !== start.strays) throw new ParleyError("MISPLACED_EFFECT", `ctx of task ${task.id} was used by another task`);
     if (flow.step !== undefined) throw new ParleyError("MISPLACED_EFFECT", `ctx was used inside the step "${flow.step}"`);
     return flow;
   }
 
-  /** By number, since a store gives back what it recorded in any order; made once for each name that needs it. */
-  function recordsOf(counter: string, recorded: ReadonlyMap<number, string>): KnownOf {
-    const before = knownOf.get(counter);
-    if (before) return before;
+  /** Sorted, because a store returns entries in any order, and kept, because few names need it but those may have many calls. */
+  function recordedCallsOf(counter: string, recorded: ReadonlyMap<number, string>): RecordedCalls {
+    const known = recordedCalls.get(counter);
+    if (known) return known;
     const all = [...recorded].toSorted(([a], [b]) => a - b);
-    const made = { all, byItem: Map.groupBy(all, ([, id]) => awaitedBy(calledAts.get(id) ?? "")) };
-    knownOf.set(counter, made);
-    return made;
+    const calls = { all, byItem: Map.groupBy(all, ([, id]) => awaitedBy(calledAts.get(id) ?? "")) };
+    recordedCalls.set(counter, calls);
+    return calls;
   }
 
   /**
-   * The occurrence that a call is: the next one, as a rule. What is recorded to follow from a settlement that is still to come, or to be awaited by
-   * another item of a Promise.all, is another call, which this one, from a flow that never came so far before, has overtaken.
-   * Undefined: it could be any of several that were recorded before there was an item (C2).
+   * The occurrence of a call: usually the next one.
+   *
+   * If the next one is recorded as following from a settlement that is still to come, or as awaited by another item of a Promise.all, it belongs to
+   * another call. This call then comes from a flow that has got further than in any earlier run, and takes a record of its own or a new number.
+   * Returns undefined if the call could be any of several that were recorded without an item (C2).
    */
-  function occurrenceOf(counter: string, { taken, next }: Made, item: () => string): number | undefined {
+  function occurrenceOf(counter: string, { taken, next }: CallsOfName, item: () => string): number | undefined {
     const recorded = occurrences.get(counter);
     if (!recorded) return next;
     const calledAtOf = (id: string) => calledAts.get(id) ?? "";
@@ -171,31 +176,33 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     const nextId = recorded.get(next);
     const isNamed = !course.isInDrain && item() !== "";
     if (!isNamed && (nextId === undefined || isOwn(nextId))) return next;
-    const isOpen = ([occurrence, id]: Known) => !taken.has(occurrence) && isOwn(id);
-    const of = recordsOf(counter, recorded);
+    const isFree = ([occurrence, id]: RecordedCall) => !taken.has(occurrence) && isOwn(id);
+    const calls = recordedCallsOf(counter, recorded);
     const own = isNamed
-      ? of.byItem.get(item())?.find(isOpen)
-      : of.all.find((one) => settledBefore(calledAtOf(one[1])) === course.settled && isOpen(one));
+      ? calls.byItem.get(item())?.find(isFree)
+      : calls.all.find((recordedCall) => settledBefore(calledAtOf(recordedCall[1])) === course.settled && isFree(recordedCall));
     if (own) return own[0];
-    // One of those may be this call, as it was made when it had nothing to wait for outside; of several nobody knows which.
-    const isLoose = (one: Known) => !isFromOutside(calledAtOf(one[1])) && isOpen(one);
-    const loose = isNamed ? of.byItem.get("")?.find(isLoose) : undefined;
-    if (loose && of.byItem.get("")?.some((one) => one !== loose && isLoose(one))) return undefined;
+    // A record without an item may be this call, made in a run in which it had nothing to await outside ctx. If there are several, no evidence
+    // tells which.
+    const isCandidate = (recordedCall: RecordedCall) => !isFromOutside(calledAtOf(recordedCall[1])) && isFree(recordedCall);
+    const candidate = isNamed ? calls.byItem.get("")?.find(isCandidate) : undefined;
+    if (candidate && calls.byItem.get("")?.some((other) => other !== candidate && isCandidate(other))) return undefined;
     if (nextId === undefined || isOwn(nextId)) return next;
     return Math.max(...taken, ...recorded.keys()) + 1;
   }
 
-  function effectKeyOf({ countOf }: Made, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
+  function effectKeyOf({ countByItem }: CallsOfName, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
     if (item === "") return key;
-    const count = (countOf.get(item) ?? 0) + 1;
-    countOf.set(item, count);
+    const count = (countByItem.get(item) ?? 0) + 1;
+    countByItem.set(item, count);
     return occurrenceKey(`${scoped}~${item}`, count, task.generation);
   }
 
-  function isCertain(before: Last, flow: Flow, recordedAt: string | undefined): boolean {
-    // In a drain: the earlier one was made in it too, or came before what it follows from settled.
+  /** Whether this call certainly comes after `before`, in every run (C2). */
+  function isCertain(before: CallMoment, flow: Flow, recordedAt: string | undefined): boolean {
+    // In a drain, the earlier call was made in the same drain, or before the settlement that led to this one.
     if (course.isInDrain || flow.hasCalled(before.serial)) return true;
-    // It followed from a settlement when it was recorded; in this run something on the way has to be awaited that was at hand then.
+    // When it was recorded, the call followed from a settlement. In this run it has to wait for something that was at hand then.
     return recordedAt !== undefined && !isFromOutside(recordedAt) && before.settled < settledBefore(recordedAt);
   }
 
@@ -225,26 +232,26 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const counter = entryKey(entryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
-      const calls = made.get(counter) ?? {
+      const calls = callsByName.get(counter) ?? {
         taken: new Set<number>(),
         next: 1,
         last: undefined,
-        lastOf: new Map<string, Last>(),
-        countOf: new Map<string, number>(),
+        lastByItem: new Map<string, CallMoment>(),
+        countByItem: new Map<string, number>(),
       };
-      made.set(counter, calls);
+      callsByName.set(counter, calls);
       const occurrence = occurrenceOf(counter, calls, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
       const id = entryKey(entryKind, key);
-      // Items of a Promise.all are told apart by their number, in any order of arrival.
-      // Not for what has no record: it could be numbered in another way in another run.
+      // Calls of different items are told apart by the item, whatever their order. Not so for calls without a record, whose numbers could be
+      // assigned differently in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
       const isNamed = !course.isInDrain && isRecordable && item() !== "";
-      const before = isNamed ? calls.lastOf.get(item()) : calls.last;
+      const before = isNamed ? calls.lastByItem.get(item()) : calls.last;
       if (occurrence === undefined || (before && !isCertain(before, flow, calledAts.get(id)))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
-          `${kind} "${named}" is called again behind an await of something outside ctx, and replay could not tell this call from the one before`,
+          `${kind} "${named}" is called again after an await of something outside ctx, and replay could not tell the two calls apart`,
         );
       }
       isOutsideSeen ||= !course.isInDrain;
@@ -252,14 +259,14 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       calls.taken.add(occurrence);
       while (calls.taken.has(calls.next)) calls.next += 1;
       calls.last = { serial, settled: course.settled };
-      if (isNamed) calls.lastOf.set(item(), calls.last);
+      if (isNamed) calls.lastByItem.set(item(), calls.last);
       scope.enter(flow.after(serial));
       if (ahead.delete(id)) {
         const at = settledBefore(calledAts.get(id) ?? "");
         uncalled[at] = (uncalled[at] ?? 0) - 1;
       }
       const entry = journal.get(id);
-      // Of a new call in a drain, too: in another run something outside ctx may come between the settlement and it.
+      // A new call in a drain records its item too: in another run it may have to await something outside ctx.
       const calledAt = calledAts.get(id) ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
       return { key, id, calledAt, entry, effectKey: effectKeyOf(calls, { scoped, key, item: awaitedBy(calledAt) }) };
     },
@@ -271,7 +278,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   };
 }
 
-/** `step:alice/charge@1#2` is occurrence 2 of `step:alice/charge`. */
+/** `step:alice/charge@1#2` is occurrence 2 of `step:alice/charge`, in generation 1. */
 function readOccurrence(id: string): { readonly name: string; readonly occurrence: number } {
   const [named = "", occurrence = "1"] = id.split("#");
   return { name: named.split("@")[0] ?? "", occurrence: Number(occurrence) };
@@ -282,7 +289,7 @@ function checkName(kind: string, name: string): void {
   throw new ParleyError("INVALID_NAME", `${kind} name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`);
 }
 
-/** Entries that no run has settled, in the order in which replay settles them. */
+/** Orders entries that no run has settled: by time of arrival, then by the task's revision, then by key. */
 export function byArrival({ id: a, entry: { arrived: first } }: Recorded, { id: b, entry: { arrived: second } }: Recorded): number {
   if (!first || !second) return 0;
   return first.atMs - second.atMs || first.revision - second.revision || (a < b ? -1 : 1);

@@ -21,7 +21,7 @@ function ledger({ held = 0, journalSize = 0, entriesMax = 100, sizeMax = 10_000 
   return { records, writes, stops };
 }
 
-const TOO_MANY = "JOURNAL_FULL the task has recorded as much as it may: 3 entries (PARLEY_JOURNAL_ENTRIES_MAX)";
+const TOO_MANY = "JOURNAL_FULL the journal is full: 3 entries (PARLEY_JOURNAL_ENTRIES_MAX)";
 
 describe("what is noted", () => {
   test("goes with the next write, ahead of what that is for, and once", async () => {
@@ -138,7 +138,7 @@ describe("the bounds (P10)", () => {
     const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 500);
     for (const [sizeMax, expected] of [
       [size, []],
-      [size - 1, [`JOURNAL_FULL the task has recorded as much as it may: ${size - 1} characters (PARLEY_JOURNAL_SIZE_MAX)`]],
+      [size - 1, [`JOURNAL_FULL the journal is full: ${size - 1} characters (PARLEY_JOURNAL_SIZE_MAX)`]],
     ] as const) {
       const { records, stops } = ledger({ journalSize: 500, sizeMax });
       entries.forEach(records.note);

@@ -1,34 +1,36 @@
 /**
- * What a run writes into the journal, and when.
+ * What a run writes to the journal, and when.
  *
- *   note(…)  goes with the next write, whichever that is: a step's record, the parking, the end
- *   saved()  before a side effect: writes at once what another run could come to differently (R3), and nothing if there is none of that
- *   write(…) now
+ *   note(…)   goes out with the next write: of a step's result, of the parking or of the end
+ *   saved()   before a side effect: writes the notes at once if another run could come to different ones (R3)
+ *   write(…)  writes at once
  *
- * So a handler that runs straight on costs one write per step, and a race costs one more before the first step behind it. Entries and their
- * size are bounded: beyond the bounds the run stops.
+ * A handler without races therefore costs one write per step, and a race costs one more write before the first step that follows it. The number
+ * of entries and their size are bounded: beyond a bound the run stops.
  */
 import { ParleyError } from "../errors.ts";
 import type { Journal, KeyedEntry } from "../journal.ts";
 import type { Settings } from "../settings.ts";
 
-/** What an entry takes beside its key and outcome: its place, where it was called, its digest. */
+/** Characters counted for the rest of an entry: its place, its origin, its digest. */
 const ENTRY_OVERHEAD = 32;
 
 export interface Records {
+  /** Adds the entry to the next write. */
   note(entry: KeyedEntry): void;
-  /** What was noted could come out differently in another run, or a side effect can see it. */
+  /** The notes must be written before the next side effect: another run could come to different ones. */
   mustBeSaved(): void;
-  /** The same where anything was noted: what is to be recorded without a write of the run stands on it. */
+  /** The same if there are any notes. For changes that depend on them and are not written by the run itself. */
   mustBeSavedIfNoted(): void;
-  /** Whether nothing of that is left to be written, or on its way. */
+  /** Whether a side effect may begin: nothing that must be saved is unwritten or on its way. */
   isSaved(): boolean;
+  /** Writes what must be saved, and resolves when it is written. */
   saved(): Promise<void>;
-  /** Writes `entries` with all that was noted, each place before the next. */
+  /** Writes the notes and these entries, in the order of their places. */
   write(entries: readonly KeyedEntry[]): Promise<void>;
-  /** What was noted, for the write that ends the run. */
+  /** Removes and returns the notes, for the write that ends the run. */
   take(): KeyedEntry[];
-  /** Counts what will be an entry some day: questions that are open. */
+  /** Stops the run if the journal is full, counting open asks as the entries that they will be. */
   checkBounds(openAsks: number): void;
 }
 
@@ -37,7 +39,7 @@ export interface RecordsOptions {
   readonly journalSize: number;
   readonly settings: Pick<Settings, "journalEntriesMax" | "journalSizeMax">;
   readonly record: (entries: readonly KeyedEntry[]) => Promise<void>;
-  /** The run ends with this error, past every `catch` of the handler. */
+  /** Ends the run with an error that no `catch` of the handler sees. */
   readonly stop: (error: ParleyError) => void;
 }
 
@@ -70,7 +72,7 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
 
   return {
     note(entry) {
-      // A sleep that began and ended since the last write is one entry.
+      // A sleep that began and ended since the last write is a single entry.
       const begun = unsaved.findIndex(({ key }) => key === entry.key);
       if (begun === -1) counted(entry);
       else unsaved.splice(begun, 1);
@@ -98,5 +100,5 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
 }
 
 function full(limit: string): ParleyError {
-  return new ParleyError("JOURNAL_FULL", `the task has recorded as much as it may: ${limit}`);
+  return new ParleyError("JOURNAL_FULL", `the journal is full: ${limit}`);
 }

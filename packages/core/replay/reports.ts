@@ -1,9 +1,13 @@
-/** What a run says while it works: in order, in the background, gathered while an earlier report is on its way. */
+/**
+ * What a run reports while it works: progress, logs, status.
+ *
+ * Reports are sent in the background and in order. While one is on its way, the next ones are collected into a single report.
+ */
 import { cut } from "../cut.ts";
 import type { Announcement, Report } from "../ports.ts";
 import type { FeedItem, JsonObject } from "../task.ts";
 
-/** Items that are kept of a feed. */
+/** How many items the feed of a task keeps. */
 export const FEED_LENGTH_MAX = 1_000;
 
 export interface Reports {
@@ -11,7 +15,7 @@ export interface Reports {
   message(text: string): void;
   immediateResponse(text: string): void;
   announce(announcement: Announcement): void;
-  /** Resolves when all is told. Throws what the first report that failed threw. */
+  /** Resolves when every report is sent. Rejects with the error of the first one that failed. */
   told(): Promise<void>;
 }
 
@@ -20,7 +24,9 @@ export interface ReportPorts {
   announce(announcement: Announcement): Promise<void>;
 }
 
-/** `isOpen` says whether the run still speaks: not while it replays, and not behind its end. Longer texts than `itemMax` are cut. */
+/**
+ * `isOpen` says whether the run may report: not while it replays, and not after its end. Texts are cut at `itemMax` characters.
+ */
 export function createReports(
   ports: ReportPorts,
   { isOpen, itemMax }: { readonly isOpen: () => boolean; readonly itemMax: number },
@@ -30,7 +36,7 @@ export function createReports(
 
   function tell(work: () => Promise<void>): void {
     telling = telling.then(work);
-    telling.catch(() => undefined); // seen in `told`
+    telling.catch(() => undefined); // `told` rejects with it
   }
 
   function add(change: (report: NonNullable<typeof next>) => void): void {
@@ -50,7 +56,7 @@ export function createReports(
     item: (item) =>
       add(({ items }) => {
         items.push(bounded(item, itemMax));
-        // A feed keeps no more: what a handler says without a pause takes no more memory than that.
+        // The feed would drop older items anyway. This bounds the memory that a handler can fill without a pause.
         if (items.length > FEED_LENGTH_MAX) items.shift();
       }),
     message: (text) => add((report) => (report.message = cut(text, itemMax))),
@@ -70,7 +76,7 @@ function bounded(item: FeedItem, max: number): FeedItem {
   return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
 }
 
-/** What shows it knows its members by name: so the longest of its texts is cut, and only what is large without it becomes one text, `cut`. */
+/** Viewers look up members by name, so only the longest text is cut. Data that is too large even without it becomes `{ cut: text }`. */
 function boundedData(data: JsonObject, max: number): JsonObject {
   const text = JSON.stringify(data);
   if (text.length <= max) return data;

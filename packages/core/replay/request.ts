@@ -1,4 +1,4 @@
-/** What a run is given: its task, what was recorded, the handler, and what it needs from the world. */
+/** What a run is given: the task, its journal, the handler, and what the run needs from the world. */
 import type { Effects, ToolCall } from "../effects.ts";
 import type { Journal, KeyedEntry } from "../journal.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "../ports.ts";
@@ -10,43 +10,43 @@ import type { FailedStep } from "./steps.ts";
 export interface ReplayRequest {
   readonly task: TaskAtWork;
   readonly journal: Journal;
-  /** Characters of JSON that the journal holds. */
+  /** Characters of JSON in the journal. */
   readonly journalSize: number;
   readonly handler: (effects: Effects) => Promise<JsonObject>;
   /** Aborted when the run must stop; the run then ends as `aborted`. */
   readonly signal: AbortSignal;
-  /** The last run of a task that ended without its result: names of its effects are apart from those of the runs before. */
-  readonly compensation?: { /** No further try follows: steps that fail are recorded as failed. */ readonly isLastTry: boolean };
+  /**
+   * Present for the compensation of a task that ended without its result. The names of its effects are separate from those of earlier runs.
+   * `isLastTry`: no further attempt follows, so a step that fails is recorded as failed.
+   */
+  readonly compensation?: { readonly isLastTry: boolean };
   readonly ports: ReplayPorts;
   readonly settings: Settings;
 }
 
+/** When the run no longer holds its task, `record`, `report`, `announce`, `isHeld` and `startChild` abort the request's signal. */
 export interface ReplayPorts extends ReportPorts {
   readonly clock: Clock;
   readonly scope: Scope;
   readonly digest: Digest;
   readonly validate: ValidateSchema;
-  /** Throws, or aborts `signal`, when the run no longer holds its task; so do `report` and `announce`. */
+  /** Writes entries to the journal and opens events. */
   record(entries: readonly KeyedEntry[], asks: readonly Open[]): Promise<void>;
-  /** Effects' own. */
+  /** The token and address of an event, by its key. */
   readonly tokenOf: (key: string) => { readonly token: string; readonly url: string };
-  /** Whether the run holds its task for sure (P6), renewing its hold if there is doubt. If not, aborts `signal`. */
+  /** Whether the run is sure to hold its task, after a renewal if in doubt (R7). */
   isHeld(): boolean | Promise<boolean>;
-  /** Effects' own. */
   deposit(key: string): Promise<string>;
   readonly accessToken: Effects["accessToken"];
   readonly openFile: Effects["openFile"];
-  /** For the log: a try of a step failed. */
+  /** Logs that an attempt of a step failed. */
   stepFailed(failure: FailedStep): void;
-  /** The digest of a question, for those who replay what they can no longer compare with what was asked. */
+  /** Overrides the digest of a question. For replays of recorded tasks, whose keyed digests cannot be computed. */
   askDigest?(key: string, request: AskRequest | EventRequest): string;
-  /** The id of a call's child, for the same. */
+  /** Overrides the id of a call's child, for the same reason. */
   childId?(key: string, request: ToolCall): string;
-  /**
-   * Makes the child and opens the call, in one change. An error of CALL_ERRORS is what became of the call; anything else ends the run. Aborts `signal`
-   * when the run no longer holds its task.
-   */
+  /** Creates the child and opens the call, in one change. The handler receives errors of CALL_ERRORS; any other error ends the run. */
   startChild(open: AwaitedCall, request: ToolCall): Promise<void>;
-  /** Told of each call of the handler, by its entry's key. */
+  /** Observes every call of the handler, by the key of its entry. */
   called?(id: string): void;
 }

@@ -1,19 +1,28 @@
-/** Whether the handler has come to rest (R4), or does not come back to what was recorded (R2). */
+/**
+ * Watches for the moment at which the handler is at rest: a whole turn of the event loop has passed without activity.
+ *
+ *   live, nothing in flight    the run parks if anything is open (R4)
+ *   records still ahead        the run looks again, at growing intervals, and has diverged when its patience runs out (R2)
+ *   neither                    the handler awaits something outside ctx, and the next activity starts the watch again
+ */
 import type { Clock } from "../ports.ts";
 import type { Settings } from "../settings.ts";
 import type { Divergence } from "./divergence.ts";
 import type { Recollection } from "./recollection.ts";
 import type { Settling } from "./settling.ts";
 
-/** What was at hand when it was recorded may have to be fetched now, by a handler that awaits things outside ctx: how much longer it has. */
+/**
+ * By how much the patience is multiplied for a handler that awaits something outside ctx. A value that was cached when the journal was written may have
+ * to be fetched this time.
+ */
 const PATIENCE_OUTSIDE = 12;
 
-/** How often a run that waits for recorded work to be called again looks: soon at first, then each second. */
-const CATCH_UP_FIRST_MS = 10;
-const CATCH_UP_MAX_MS = 1_000;
+/** Intervals between two looks at a run with records ahead: each is twice as long as the one before, up to the maximum. */
+const LOOK_FIRST_MS = 10;
+const LOOK_MAX_MS = 1_000;
 
 export interface Rest {
-  /** Something of ctx has changed. */
+  /** The handler or an effect made progress. */
   touched(): void;
 }
 
@@ -23,11 +32,12 @@ export interface RestOptions {
   readonly settling: Settling;
   readonly recollection: Pick<Recollection, "hasOutside" | "isAheadOutside">;
   readonly divergence: Pick<Divergence, "isLikely">;
-  /** Whether anything of ctx is in flight, or sleeps on this worker. */
+  /** Whether an effect is in flight, or a short sleep runs on this worker. */
   readonly isAtWork: () => boolean;
   readonly isOver: () => boolean;
-  /** Aborted when the run is over: timers end. */
+  /** Aborted when the run is over: timers stop. */
   readonly over: AbortSignal;
+  /** Parks the run if anything is open. */
   readonly park: () => void;
   readonly diverged: () => void;
 }
@@ -37,17 +47,16 @@ export function createRest(options: RestOptions): Rest {
   let activity = 0;
   let isWatching = false;
 
-  /** Parks the run when it has come to rest (R4), and ends it when it does not come back to what was recorded (R2). */
   async function watch(): Promise<void> {
     isWatching = true;
     let stuckAtMs: number | undefined;
-    let lookMs = CATCH_UP_FIRST_MS;
+    let lookMs = LOOK_FIRST_MS;
     let seen = activity;
     for (;;) {
       await clock.idle();
-      // Everything that continues now touches again when it is done.
+      // While the engine is busy, its next settlement touches again.
       if (isOver() || settling.isBusy()) break;
-      // Since the last look, however long ago: a run that comes further has its patience anew.
+      // Any activity since the last look restarts the patience: the run makes progress, however slowly.
       if (activity !== seen) {
         seen = activity;
         stuckAtMs = undefined;
@@ -57,18 +66,18 @@ export function createRest(options: RestOptions): Rest {
         if (!isAtWork()) park();
         break;
       }
-      // The handler is busy with work of its own, and has done nothing that was not recorded: it has all the time of the run. One that has
-      // passed a recorded decision without a word is older code, and need not keep its worker as long.
+      // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
+      // is older code, and must not keep the worker that long.
       if (!divergence.isLikely()) break;
       stuckAtMs ??= clock.now();
-      // A branch that awaits something outside ctx has its time too: a false alarm would fail a sound task.
+      // Branches that await something outside ctx get more time: a false alarm would fail a sound task.
       const patienceMs = settings.divergenceWaitMs * (recollection.hasOutside() ? PATIENCE_OUTSIDE : 1);
       if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {
         diverged();
         break;
       }
       await clock.sleep(lookMs, over);
-      lookMs = Math.min(2 * lookMs, CATCH_UP_MAX_MS);
+      lookMs = Math.min(2 * lookMs, LOOK_MAX_MS);
     }
     isWatching = false;
   }

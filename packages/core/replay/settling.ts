@@ -1,56 +1,60 @@
 /**
- * What settles for the handler next.
+ * Which effect settles for the handler next.
  *
- *   recorded: place 1, 2, 3 … n ──▶ live ──▶ what has come since ──▶ what comes
+ *   recorded: place 1, 2, 3 … n ──▶ live ──▶ arrived since the last run ──▶ new
  *
- *   S1  Recorded effects settle in the order of their places (R2). Until all did, and all that is recorded was called again, nothing new is
- *       done: `live` is not resolved.
- *   S2  What is new is given the next place as it settles, so the order of places is the order in which the handler saw it (I11).
- *   S3  A step's result is written before the handler sees it; results that are ready together are written together.
- *   S4  Wherever something else could have settled instead, the place is written before the next side effect (R3).
+ *   S1  Recorded effects settle in the order of their places (R2). The run is live, and may do something new, once all of them have settled
+ *       and every recorded call has been made again.
+ *   S2  A new effect gets the next place when it settles, so places are in the order in which the handler saw the settlements (I11).
+ *   S3  The result of a step is written before the handler sees it. Results that are ready together are written together.
+ *   S4  If another effect could have settled instead, the place is written before the next side effect (R3).
+ *   S5  Nothing new settles unless the run is sure to hold its task (R7).
  */
 import type { Entry, Journal } from "../journal.ts";
 import type { Course } from "./course.ts";
 import type { Recollection, Recorded } from "./recollection.ts";
 import type { Records } from "./records.ts";
 
+/** An effect that the handler waits for. */
 export interface Waiting {
-  /** Settles the effect for the handler by its entry. */
+  /** Settles the effect for the handler, with its entry. */
   readonly settle: (entry: Entry) => void;
-  /** Whether the handler has given it up: then a recorded withdrawal may settle. */
+  /** Whether the handler has withdrawn it. A recorded withdrawal settles only then. */
   readonly isWithdrawn: () => boolean;
 }
 
+/** An effect that is ready to settle. `isStep`: its entry is written first (S3). */
 interface Due extends Recorded {
   readonly isStep: boolean;
-  /** Of a step's result: how far its entry is. */
+  /** How far the write of a step's result has got. */
   writing?: "begun" | "done";
 }
 
 export interface Settling {
-  /** Resolves when everything recorded was called and has settled. */
+  /** Resolves when every recorded call was made again and has settled (S1). */
   readonly live: Promise<void>;
   isLive(): boolean;
-  /** Whether nothing is left that could settle now: a side effect waits for it, so that what is written before it is all there is. */
+  /** Whether nothing could settle now. A side effect waits for this, so that everything before it is written. */
   isCalm(): boolean;
+  /** Resolves when that is so; it may no longer be by the time the caller continues. */
   calm(): Promise<void>;
-  /** Whether something is about to settle, or to be written for it. */
+  /** Whether an effect is about to settle, or is being written first. */
   isBusy(): boolean;
-  /** Whether the handler waits for the effect, and nothing has settled it. */
+  /** Whether the handler waits for the effect, and it has no place yet. */
   isWaitedFor(id: string): boolean;
-  /** The handler waits for an effect. */
+  /** Registers an effect that the handler waits for. */
   await(id: string, waiting: Waiting): void;
-  /** An effect is to settle by this entry; in the order of the calls. */
+  /** Makes an effect ready to settle with this entry. Effects settle in the order in which they were added. */
   add(due: Recorded & { readonly isStep?: boolean }): void;
-  /** Takes back what was added and has not settled. */
+  /** Removes an effect that was added and has not settled. */
   drop(id: string): void;
-  /** Settles the next effect if one can. Called whenever something has changed. */
+  /** Settles the next effect if one can settle. To be called after every change. */
   advance(): void;
-  /** To be called at the end of each drain. */
+  /** To be called at the end of every drain. */
   drained(): void;
-  /** Results of steps that nothing was written of: for a run that ends. */
+  /** Results of steps whose write has not begun, for a run that ends. */
   leftOver(): readonly Recorded[];
-  /** What keeps the run from being live, for the message of a divergence. */
+  /** What keeps the run from going live, for the message of a divergence. */
   missing(): string;
 }
 
@@ -60,9 +64,9 @@ export interface SettlingOptions {
   readonly records: Records;
   readonly journal: Journal;
   readonly isOver: () => boolean;
-  /** Whether the run holds its task for sure (P6): behind its lease nothing new settles. */
+  /** Whether the run is sure to hold its task, after a renewal if in doubt (R7). */
   readonly isHeld: () => boolean | Promise<boolean>;
-  /** What is to settle first once the run is live: what has come since the last run. */
+  /** What arrived since the last run, which settles first once the run is live. */
   readonly arrived: () => readonly Recorded[];
 }
 
@@ -71,7 +75,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
   const due: Due[] = [];
   const { promise: live, resolve: goLive } = Promise.withResolvers<void>();
   let hasGoneLive = false;
-  // Drain 0 is on its way.
+  // True from the start, until the end of drain 0.
   let isBusy = true;
   let whenCalm: (() => void)[] = [];
 
@@ -90,9 +94,9 @@ export function createSettling({ course, recollection, records, journal, isOver,
     if (!isLive()) return;
     if (!hasGoneLive) {
       hasGoneLive = true;
-      // What the handler has given up meanwhile stays so.
-      const found = arrived().filter(({ id }) => !due.some((each) => each.id === id));
-      due.unshift(...found.map((each) => ({ ...each, isStep: false })));
+      // An effect that the handler withdrew while it replayed stays withdrawn.
+      const since = arrived().filter(({ id }) => !due.some((each) => each.id === id));
+      due.unshift(...since.map((each) => ({ ...each, isStep: false })));
       goLive();
     }
     const next = due[0];
@@ -125,8 +129,8 @@ export function createSettling({ course, recollection, records, journal, isOver,
   }
 
   async function writeSteps(place: number): Promise<void> {
-    const behind = due.findIndex(({ isStep }) => !isStep);
-    const steps = behind === -1 ? [...due] : due.slice(0, behind);
+    const firstOther = due.findIndex(({ isStep }) => !isStep);
+    const steps = firstOther === -1 ? [...due] : due.slice(0, firstOther);
     isBusy = true;
     for (const step of steps) step.writing = "begun";
     await records.write(steps.map(({ id, entry }, index) => ({ key: id, entry: { ...entry, place: place + index } })));
@@ -144,7 +148,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
 
   function settle({ id, entry }: Recorded): void {
     isBusy = true;
-    // From here on it has its place: it can no longer be withdrawn.
+    // The effect has its place from here on, and can no longer be withdrawn.
     const awaited = waiting.get(id);
     waiting.delete(id);
     course.settle(() => {

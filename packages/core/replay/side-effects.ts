@@ -1,4 +1,13 @@
-/** Steps and calls of tools: what changes the world outside, begun when all that it may follow from is recorded (R3), and awaited when the run ends (R5). */
+/**
+ * Steps and calls of other tools: the effects that change something outside.
+ *
+ *   SE1  One begins when the run is live and calm, everything it may depend on is recorded (R3), and the run holds its task (R7). Every wait
+ *        for one of these is followed by another look at all of them, because other branches continue in the meantime.
+ *   SE2  A step that is called after an await of something outside ctx is recorded as begun first: another run could otherwise give its key,
+ *        and so its idempotency key, to another call.
+ *   SE3  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same is recorded; one that fails is
+ *        done again by the next run.
+ */
 import { HEED_SIGNAL_MS, isFinal, stepError, tryStep } from "./steps.ts";
 import { OVER } from "../over.ts";
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
@@ -17,7 +26,7 @@ import type { Settling } from "./settling.ts";
 import type { Values } from "./values.ts";
 import type { NewCall } from "./waits.ts";
 
-/** What a call can come to instead of a child. */
+/** Errors that the handler receives in place of a child's end. Any other error of `startChild` ends the run. */
 const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   "INVALID_ARGUMENTS",
   "TOO_LARGE",
@@ -33,14 +42,17 @@ export interface StepWanted {
 }
 
 export interface SideEffects {
-  /** Waits for the step, and does it unless its result is recorded. */
+  /** Waits for the step to settle, and does its work unless the outcome is recorded. */
   step(call: Call, pending: Pending<Json | undefined>, wanted: StepWanted): void;
-  /** Makes the child of a call. */
+  /** Creates the child of a new call. */
   startChild(call: Call, made: NewCall, request: ToolCall): void;
   isAtWork(): boolean;
-  /** Waits for what is in flight. Work that does not heed its signal is waited for while the run has time, and then left behind. */
+  /**
+   * Waits for everything in flight. After the request's signal is aborted it waits HEED_SIGNAL_MS longer, and then leaves work that ignores its
+   * signal behind.
+   */
   landed(signal: AbortSignal): Promise<void>;
-  /** Results of steps that outlived the handler: a run that tries again must not do them again (R5). */
+  /** Results of steps that succeeded after the run had ended. The next run must not repeat these steps (SE3). */
   outlived(): readonly Recorded[];
 }
 
@@ -55,12 +67,12 @@ export interface SideEffectsOptions {
   readonly records: Records;
   readonly values: Pick<Values, "checked">;
   readonly ending: Ending;
-  /** Aborted when the run is over: what is in flight is told to stop. */
+  /** Aborted when the run is over: work in flight is told to stop. */
   readonly over: AbortSignal;
   /** Resolves when the run is over. */
   readonly ended: Promise<void>;
   readonly stop: (error: unknown) => void;
-  /** Something of ctx has changed. */
+  /** The handler or an effect made progress. */
   readonly touched: () => void;
 }
 
@@ -98,10 +110,9 @@ export function createSideEffects({
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
     const inStep = flow.inStep(key);
-    // Another run could give the key of such a call to another one, and a key is what a side effect is known by: it is written first (R3).
     if (isFromOutside(calledAt) && !call.entry) {
       records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
-      records.mustBeSaved();
+      records.mustBeSaved(); // SE2
     }
     let failedWith: unknown;
     const outcome = await tryStep({
@@ -118,14 +129,13 @@ export function createSideEffects({
       },
       mayAct() {
         if (isOver()) return false;
-        // Other branches settle, and read the clock, while this one waits: each wait is followed by another look (R3).
         if (!settling.isCalm()) return Promise.race([settling.calm(), ended]).then(() => !isOver());
         if (!records.isSaved()) return Promise.race([records.saved(), ended]).then(() => !isOver());
         return ports.isHeld();
       },
     });
     if (outcome === undefined) return;
-    // The compensation is tried again, and this step with it.
+    // The whole compensation is tried again, and this step with it.
     if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
       return stop(stepError(call.key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
@@ -137,12 +147,11 @@ export function createSideEffects({
     return derivedUuid(ports.digest, task.call.seed, `failure ${id}`);
   }
 
-  /** A side effect like a step's, but for its record: the store makes the child and opens the call in one change. */
+  /** The store creates the child and opens the call in one change, so no entry of the run's own is written. */
   async function makeChild({ id }: Call, { open, made }: NewCall, request: ToolCall): Promise<void> {
-    // The open call says what had settled before it: a next run that did not find that settled could never call again.
+    // The open call tells after which settlement it was made. If that settlement were not recorded, no later run could make the call again.
     records.mustBeSavedIfNoted();
     await Promise.race([settling.live, ended]);
-    // Other branches settle while this one waits: each wait is followed by another look (R3).
     while (!isOver() && !(settling.isCalm() && records.isSaved())) {
       if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
       else await Promise.race([records.saved(), ended]);
@@ -155,7 +164,7 @@ export function createSideEffects({
       if (!(error instanceof ParleyError && CALL_ERRORS.has(error.code))) return ending.fail(error);
       const { code, message } = error;
       const entry = { digest: open.digest, calledAt: open.calledAt, outcome: { type: "error", name: code, message } } as const;
-      // Another run could be told something else: it is written before the handler sees it (R3).
+      // Another run could receive a different error, so this one is written before the handler sees it (R3).
       if (!isOver() && settling.isWaitedFor(id)) settling.add({ id, entry, isStep: true });
     }
   }

@@ -1,4 +1,4 @@
-/** Doing a step's work: tries, waits between them, time limits. What becomes of it is what the journal keeps. */
+/** The work of one step: its attempts, the waits between them, their time limits. Its outcome is what the journal records. */
 import { errorName, errorText } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { kindOf, ParleyError, StepFailed, ToolError } from "../errors.ts";
@@ -8,44 +8,45 @@ import type { Clock } from "../ports.ts";
 import type { Json } from "../task.ts";
 import { forever } from "./effect-promise.ts";
 
-/** How long work has to heed its aborted signal before it is left behind. */
+/** How long work may take to respond to its aborted signal before the run stops waiting for it. */
 export const HEED_SIGNAL_MS = 5_000;
 
 export interface StepWork {
   readonly key: string;
-  /** The same for every try and every run. */
+  /** The same for every attempt and in every run. */
   readonly idempotencyKey: string;
   readonly work: (attempt: StepAttempt) => unknown;
   readonly options: StepOptions;
   readonly clock: Clock;
-  /** Aborted when the run ends: no further try begins, and what the work throws then says nothing about it. */
+  /** Aborted when the run ends. No further attempt begins, and an error that the work throws from then on is not its outcome. */
   readonly signal: AbortSignal;
-  /** As it will come back from the journal. Throws ParleyErrors for what cannot be kept. */
+  /** The value as the journal will return it. Throws a ParleyError for a value that cannot be recorded. */
   readonly checked: (value: unknown) => Json | undefined;
   /**
-   * Asked before each try: whether everything before it is recorded (R3) and the run still holds its task (P6). It is asked again until it
-   * answers at once, so that nothing comes between the answer and the work. False ends the step without an outcome.
+   * Asked before each attempt: whether everything before it is recorded (R3) and the run holds its task (R7). A promise is awaited and the
+   * question asked again, until the answer is immediate: nothing may happen between the answer and the work. False ends the step without
+   * an outcome.
    */
   readonly mayAct: () => boolean | Promise<boolean>;
-  /** Told of each try that failed, while there is its error: what is recorded has neither stack nor causes. */
+  /** Called for each failed attempt, with the error itself: the recorded one has neither a stack nor causes. */
   readonly failed: (failure: FailedTry) => void;
 }
 
 export interface FailedTry {
   readonly error: unknown;
   readonly attempt: number;
-  /** It is not tried again. */
+  /** No further attempt follows. */
   readonly isLast: boolean;
 }
 
 export interface FailedStep extends FailedTry {
-  /** Its key: the name, with `#2`, `#3` … for later steps of that name. */
+  /** The key of the step: its name, with `#2`, `#3` … for later steps of that name. */
   readonly step: string;
-  /** Under which the error is to be logged: the same in every run, so that a caller who is told of it in a later one leads to the line. */
+  /** The id under which the error is logged. It is the same in every run, so a caller who receives it later can point to the log line. */
   readonly defectId: string;
 }
 
-/** The step's outcome; undefined when the run ended before there was one. */
+/** Returns the step's outcome, or undefined if the run ended first. */
 export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined> {
   const { options, clock, signal, checked, mayAct, failed } = step;
   const attempts = options.attempts ?? 1;
@@ -57,7 +58,7 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
       const value = checked(await tryOnce(step, attempt));
       return value === undefined ? { type: "value" } : { type: "value", value };
     } catch (error) {
-      // It may have failed for no other reason: the next run tries again.
+      // The end of the run may be the only reason for the error. The next run tries again.
       if (signal.aborted) return undefined;
       const isLast = isFinal(error) || attempt >= attempts;
       failed({ error, attempt, isLast });
@@ -67,13 +68,16 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
   }
 }
 
-/** Plain data and size stay as they are on every try, and a ToolError is the author's final word unless it says otherwise. */
+/**
+ * Whether another attempt is useless. Errors of values (not plain data, too large) would repeat themselves, and a ToolError is final unless its
+ * author made it `retryable`.
+ */
 export function isFinal(error: unknown): boolean {
   if (kindOf(error) === "parley") return (error as ParleyError).code !== "STEP_TIMEOUT";
   return kindOf(error) === "tool" && !(error as ToolError).retryable;
 }
 
-/** On replay the name says for whom the message is: see `stepError`. So no other error may come by one of these two. */
+/** The recorded name says who may see the message (`stepError`), so no other error may be recorded under these two names. */
 function recordedName(error: unknown): string {
   const kind = kindOf(error);
   if (kind === "parley") return PARLEY_ERROR;
@@ -85,7 +89,7 @@ function recordedName(error: unknown): string {
 const PARLEY_ERROR = "ParleyError";
 const TOOL_ERROR = "ToolError";
 
-/** What the handler is told of a step that is recorded as failed. */
+/** The error that the handler receives for a step that is recorded as failed. */
 export function stepError(name: string, outcome: EntryOutcome, defectId: string): Error {
   if (outcome.type !== "error") return new Error(`step ${name} is recorded as ${outcome.type}`);
   if (outcome.name === TOOL_ERROR) return new ToolError(outcome.message);
@@ -101,7 +105,7 @@ async function tryOnce({ key, idempotencyKey, work, options: { timeoutMs }, cloc
     if (done.signal.aborted || signal.aborted) return await forever();
     const error = new ParleyError("STEP_TIMEOUT", `step ${key} took longer than ${timeoutMs} ms`);
     late.abort(error);
-    // The next try must not begin beside this one; work that ignores its signal is not waited for without end.
+    // The next attempt must not run beside this one, but the wait for work that ignores its signal is limited.
     await Promise.race([working.then(ignore, ignore), clock.sleep(Math.min(timeoutMs, HEED_SIGNAL_MS), signal)]);
     throw error;
   });
@@ -119,5 +123,5 @@ async function tryOnce({ key, idempotencyKey, work, options: { timeoutMs }, cloc
 }
 
 function ignore(): void {
-  // Its time was over.
+  // The attempt had already timed out.
 }

@@ -1,19 +1,24 @@
-/** Failures that the handler was told of and did not look at, and errors of its own that nobody caught: they end its task (I12). */
+/**
+ * Failures that the code of a handler did not handle. They fail its task, and neither the worker nor its other runs (I12).
+ *
+ * An effect that failed counts as handled when its promise was awaited or given any other reaction, even much later. Other promises are followed
+ * by Node.js (Strays).
+ */
 import { ParleyError } from "../errors.ts";
 import type { EffectPromise } from "./effect-promise.ts";
 import type { Strays } from "./flow.ts";
 
 export interface Unhandled {
-  /** For the flow of the run. */
+  /** Receives the errors that Node.js reports for flows of this run. */
   readonly strays: Strays;
-  /** An effect has failed for the handler. */
+  /** Notes that an effect failed for the handler; `what` names it in the error. */
   rejected(promise: EffectPromise<unknown>, what: string, error: unknown): void;
-  /** The first failure that nobody looked at. Complete at the end of a turn of the event loop: Node.js tells of unhandled rejections there. */
+  /** UNHANDLED_REJECTION for the first failure that was not handled. Complete at the end of a turn, when Node.js has reported its rejections. */
   first(): ParleyError | undefined;
 }
 
+/** `stop` ends the run: a callback that threw has nobody who could handle its error later. */
 export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
-  /** Rejections that the handler has been told of, by the effect that was rejected. */
   const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const stray = new Map<object, unknown>();
   return {
@@ -26,8 +31,8 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
     first() {
       const unheard = [...rejections].find(([promise]) => !promise.isHeard);
       const [rejection] = stray;
-      if (unheard) return unhandledError(`nobody awaited ${unheard[1].what}, which failed`, unheard[1].error);
-      if (rejection) return unhandledError("a promise was rejected and nobody handled it", rejection[1]);
+      if (unheard) return unhandledError(`${unheard[1].what} failed and was never awaited`, unheard[1].error);
+      if (rejection) return unhandledError("a promise was rejected and never handled", rejection[1]);
       return undefined;
     },
   };

@@ -1,23 +1,23 @@
-/** What a handler hands over to be recorded or told: plain data, of a bounded size, without the token of an event. */
+/** Checks the values that a handler hands over to be recorded or reported: plain data, of bounded size, without the token of an event. */
 import { throughJson } from "../canonical-json.ts";
 import { ParleyError } from "../errors.ts";
 import { hasEventToken } from "../event-token.ts";
 import type { Settings } from "../settings.ts";
 import type { FeedItem, Json, Task } from "../task.ts";
 
+/** `what` names the value in the error: `the result of step hold`. */
 export interface Values {
-  /** The value as it comes back from the journal. Throws ParleyErrors NOT_SERIALIZABLE, EVENT_TOKEN_MISPLACED and TOO_LARGE. */
+  /** The value as the journal will return it. Throws NOT_SERIALIZABLE, EVENT_TOKEN_MISPLACED and TOO_LARGE. */
   checked(what: string, value: unknown): Json | undefined;
-  /** Throws ParleyError EVENT_TOKEN_MISPLACED. */
+  /** Throws EVENT_TOKEN_MISPLACED. */
   assertNoToken(what: string, text: string): void;
-  /** The same of a whole item. */
+  /** Throws EVENT_TOKEN_MISPLACED. */
   assertNoTokenIn(item: FeedItem): void;
-  /** From now on tokens are looked for: one was given out. */
+  /** The run gave out the token of an event. Texts are searched for tokens only from then on. */
   tokenGiven(): void;
 }
 
 export function createValues({ id }: Task, { storedValueMax }: Pick<Settings, "storedValueMax">): Values {
-  /** Whether this run has given out tokens, which stand in nothing that is recorded or told. */
   let hasTokens = false;
 
   function assertNoToken(what: string, text: string): void {
@@ -45,6 +45,7 @@ export function createValues({ id }: Task, { storedValueMax }: Pick<Settings, "s
     },
     assertNoToken,
     assertNoTokenIn(item) {
+      // Only then is the item worth serializing.
       if (hasTokens) assertNoToken(`a ${item.type}`, JSON.stringify(item));
     },
     tokenGiven: () => void (hasTokens = true),

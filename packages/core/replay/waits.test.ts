@@ -63,7 +63,7 @@ describe("an ask", () => {
       type: "threw",
       error: {
         code: "INVALID_ASK",
-        violations: [{ path: "/timeout", message: "is 36000001 ms, and may be 36000000 (PARLEY_ASK_TIMEOUT_MAX)" }],
+        violations: [{ path: "/timeout", message: "is 36000001 ms; the maximum is 36000000 (PARLEY_ASK_TIMEOUT_MAX)" }],
       },
     });
     const settled = { askTimeoutMaxMs: 11 * HOUR };
@@ -107,7 +107,7 @@ describe("an ask", () => {
     const late = subject(both);
     await late.run();
     late.answer("b", { action: "timeout" });
-    expect(await messageOf(late.run())).toBe("nobody answered ask:b in time");
+    expect(await messageOf(late.run())).toBe("ask:b was not answered in time");
 
     const changed = subject(both);
     await changed.run();

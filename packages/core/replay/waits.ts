@@ -1,8 +1,8 @@
 /**
- * What a run waits for beyond its own work: open asks and sleeps.
+ * What a run waits for beyond its own work: open asks, events, calls of tools, and sleeps.
  *
- * An ask settles by its answer and a sleep by its time, in this run or in a later one; or by the handler, which withdraws it (P4): then it
- * is shown to nobody any more, and an answer that still comes is late.
+ * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
+ * clients then no longer show the question, and an answer that still arrives is late.
  */
 import { checkAsk } from "../ask-policy.ts";
 import { ANONYMOUS } from "../caller.ts";
@@ -22,19 +22,19 @@ import type { Settling } from "./settling.ts";
 export interface Waits {
   ask(call: Call, pending: Pending<Settled>, asked: Asked): void;
   sleep(call: Call, pending: Pending<void>, slept: Slept): void;
-  /** Waits for a child. What it returns is one that is new, and has still to be made; `made` says that it was. */
+  /** Waits for a child. Returns the call if it is new: its child is still to be made. */
   call(call: Call, pending: Pending<ChildEnd>, called: Called): NewCall | undefined;
-  /** Asks and events that are open, in the order in which they were put. */
+  /** Everything that is open except sleeps, in the order of the calls. */
   asks(): readonly Open[];
-  /** Events that the store does not know yet: they go with the next write. */
+  /** Removes and returns the events that the store does not know yet. They go out with the next write. */
   unwrittenEvents(): readonly Open[];
-  /** When the first sleep ends, if there is one. */
+  /** When the first open sleep ends; undefined if none is open. */
   wakeAtMs(): number | undefined;
-  /** Who gave the answer that settled last for that name, with its branches; undefined where nobody has. */
+  /** Who gave the last settled answer to the asks of that name, prefixed by its branches; undefined if no person did. */
   answeredBy(scoped: string): Answerers | undefined;
-  /** Sleeps so short that they stay on the worker. */
+  /** How many sleeps are short enough to be waited for on this worker. */
   napping(): number;
-  /** Sleeps that were over before the run began, each with the time of its end. */
+  /** Recorded sleeps that have ended since, each with the time of its end. Each is returned once. */
   overdue(): readonly Recorded[];
 }
 
@@ -48,10 +48,10 @@ export interface Called {
   readonly options: CallOptions;
 }
 
-/** A call whose child is not there yet. */
+/** A call whose child does not exist yet. */
 export interface NewCall {
   readonly open: AwaitedCall;
-  /** The child is there. */
+  /** Reports that the child exists and the store holds the call as open. */
   made(): void;
 }
 
@@ -65,16 +65,16 @@ export interface WaitsOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly askDigest: (key: string, request: AskRequest | EventRequest) => string;
-  /** The id that the child of that call has. */
+  /** The id of the call's child. */
   readonly childId: (key: string, request: ToolCall) => string;
   readonly validate: ValidateSchema;
   readonly records: Records;
   readonly settling: () => Settling;
-  /** Aborted when the run is over: timers end. */
+  /** Aborted when the run is over: timers stop. */
   readonly over: AbortSignal;
   readonly stop: (error: ParleyError) => void;
   readonly diverged: (recorded: string, found: string) => void;
-  /** Something of ctx has changed. */
+  /** The handler or an effect made progress. */
   readonly touched: () => void;
 }
 
@@ -93,17 +93,17 @@ export function createWaits({
   touched,
 }: WaitsOptions): Waits {
   const openBefore = new Map(openOf(task).map((ask) => [ask.key, ask]));
-  /** By the ids of their calls, in the order in which they were put. */
+  /** Everything open, by the id of its call, in the order of the calls. */
   const asks = new Map<string, Open>();
   const unwritten = new Set<string>();
   const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number }>();
-  /** By the names of asks, with their branches: the principals whose answers have settled. */
+  /** By name and branch of an ask: the principals whose answer settled last. */
   const answerers = new Map<string, Answerers>();
-  /** Sleeps that are to settle. */
+  /** Sleeps that were handed over to settle. */
   const woken = new Set<string>();
   let napping = 0;
 
-  /** Registers what settles the effect, and its withdrawal. */
+  /** Waits for the effect to settle, and withdraws it when its signal is aborted. */
   function wait(call: Call, { signal, digest: asked }: Withdrawable & { readonly digest: string }, settle: (entry: Entry) => void): void {
     const { id, entry } = call;
     const forget = () => {
@@ -114,10 +114,10 @@ export function createWaits({
     const withdraw = () => {
       if (over.aborted || !settling().isWaitedFor(id)) return;
       forget();
-      // One that has its place settles there, by its answer or as withdrawn.
+      // An effect that has its place settles there, with its answer or as withdrawn.
       if (entry?.place === undefined) {
         settling().drop(id);
-        // Clients are to be told before the next side effect.
+        // Clients must learn of it before the next side effect.
         records.mustBeSaved();
         const { calledAt } = call;
         settling().add({ id, entry: { ...(entry ?? { digest: asked, calledAt, outcome: { type: "withdrawn" } }), withdrawn: true } });
@@ -134,7 +134,7 @@ export function createWaits({
       },
     });
     if (signal?.aborted === true) withdraw();
-    // The signal may be the author's own and outlive every run: left behind, a listener would hold the whole run in memory.
+    // The signal may belong to the author and outlive every run. A listener left on it would keep the whole run in memory.
     else signal?.addEventListener("abort", withdraw, { once: true, signal: over });
   }
 
@@ -164,11 +164,11 @@ export function createWaits({
   }
 
   function open(call: Call, asked: string, { request, options }: Asked): void {
-    // What came with the call is the caller's word: an ask that is put to others is theirs to answer.
+    // Early replies are the caller's. An ask that is addressed to others is theirs to answer.
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined && request.type !== "event") {
       const reply = readReply(request, early, validate);
-      // Nobody completes a page in advance.
+      // A page cannot be completed in advance.
       const isBeforePage = isOnPage({ request }) && reply.ok && reply.answer.action === "accept";
       if (reply.ok && !isBeforePage) {
         settling().add({
@@ -184,16 +184,16 @@ export function createWaits({
     asks.set(call.id, newAsk(call, asked, { request, options }));
     if (request.type === "event") {
       unwritten.add(call.id);
-      // A step may hand its token to somebody who uses it at once.
+      // A step may pass on its token, and the receiver may use it at once.
       records.mustBeSaved();
     }
     records.checkBounds(asks.size);
   }
 
-  /** Wakes the handler in this run if that lasts long enough; else the run has parked, and the next one finds the sleep over. */
+  /** Ends the sleep in this run if the run lasts that long. Otherwise a later run finds that it is over. */
   function wakeInTime({ id, entry: recorded }: Call, sleepEntry: Entry, wakeAtMs: number): void {
     const restMs = wakeAtMs - clock.now();
-    // What was over before the run went live settles by its time, with the answers that came: see `overdue`.
+    // A recorded sleep that is over already settles with the answers that arrived, in the order of time (`overdue`).
     if (restMs <= 0 && recorded) return;
     const isNap = restMs <= settings.inlineSleepMaxMs;
     if (isNap) napping += 1;
@@ -211,7 +211,7 @@ export function createWaits({
     ask(call, { resolve }, asked) {
       const { entry } = call;
       const { audience: { quorum } = {} } = asked.options;
-      // How many must accept is a part of what was asked: changed code takes no approval of one for that of two.
+      // The digest covers the quorum: changed code must not take the approval of one person for that of two.
       const wanted = askDigest(call.key, quorum === undefined ? asked.request : Object.assign({ quorum }, asked.request));
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
@@ -227,7 +227,7 @@ export function createWaits({
         const by = answererOf(settledBy, task.call.principal);
         if (by === undefined) answerers.delete(name);
         else answerers.set(name, by);
-        if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `nobody answered ${call.id} in time`));
+        if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `${call.id} was not answered in time`));
         else resolve(withAcceptances(answer, settledBy));
       });
       if (asked.options.signal?.aborted === true) return;
@@ -298,49 +298,51 @@ export function createWaits({
   };
 }
 
-/** Children have a bound of their own. */
+/** Open asks and events. Calls of tools have a bound of their own. */
 function questionsOf(asks: ReadonlyMap<string, Open>): number {
   return [...asks.values()].filter(({ request }) => request.type !== "call").length;
 }
 
-/** A shorter wait than the tool wants would end its questions early, and nobody would know why. */
+/** Throws INVALID_ASK. Shortening the wait instead would end questions early without explanation. */
 function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTimeoutMaxMs }: Settings): void {
   if (timeoutMs <= askTimeoutMaxMs) return;
-  const message = `is ${timeoutMs} ms, and may be ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
-  throw new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: /timeout ${message}`, {
+  const message = `is ${timeoutMs} ms; the maximum is ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /timeout ${message}`, {
     violations: [{ path: "/timeout", message }],
   });
 }
 
-/** One caller who is everybody cannot be several people, and a default would stand for people whom nobody has asked. */
+/** Throws INVALID_ASK. An anonymous caller cannot be several people, and a default would count people who have not accepted. */
 function checkQuorum(key: string, { audience, onTimeout }: AskOptions, principal: string): void {
   if (audience?.quorum === undefined) return;
   const refused = (path: string, message: string) =>
-    new ParleyError("INVALID_ASK", `the ask "${key}" cannot be put: ${path} ${message}`, { violations: [{ path, message }] });
+    new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: ${path} ${message}`, { violations: [{ path, message }] });
   if (principal === ANONYMOUS)
-    throw refused("/quorum", "needs people who can be told apart, and here every caller is the same one (PARLEY_AUTH=required)");
-  if (typeof onTimeout === "object")
-    throw refused("/onTimeout", "must not have a default: it would stand for people who have not accepted");
+    throw refused("/quorum", "needs callers with an identity; without PARLEY_AUTH=required every caller is the same");
+  if (typeof onTimeout === "object") throw refused("/onTimeout", "must not be a default, which would count people who have not accepted");
 }
 
-/** Of an ask that was withdrawn nobody's acceptance counts, whenever it came: the run that withdrew it knew of none. */
+/** Acceptances of a withdrawn ask do not count, whenever they arrived: the run that withdrew it did not see them. */
 function withAcceptances(answer: Answer, { outcome, withdrawn }: Entry): Settled {
   return outcome.type === "answer" && outcome.accepted && !withdrawn ? { ...answer, accepted: [...outcome.accepted] } : answer;
 }
 
-/** The name of an ask with its branches, of any occurrence and generation. No name has these characters. */
+/** The name and branch in a key, without generation and occurrence. Names contain neither `@` nor `#`. */
 function nameOf(key: string): string {
   return key.replace(/(@\d+)?(#\d+)?$/, "");
 }
 
-/** A person's answer alone: what a deadline, a default or a front end wrote is nobody's, and who had accepted by then had all the same. */
+/**
+ * Who gave an answer. What a deadline, a default or a front end wrote was given by no person, but the people who had accepted by then count as
+ * having accepted.
+ */
 function answererOf({ outcome, withdrawn }: Entry, owner: string): Answerers | undefined {
   if (withdrawn || outcome.type !== "answer") return undefined;
   const { action } = outcome.answer;
-  const isNobodys = action === "timeout" || action === "unavailable" || action === "withdrawn";
-  if (isNobodys && !outcome.accepted) return undefined;
+  const isAutomatic = action === "timeout" || action === "unavailable" || action === "withdrawn";
+  if (isAutomatic && !outcome.accepted) return undefined;
   return {
-    ...(!isNobodys && { principal: outcome.by ?? owner }),
+    ...(!isAutomatic && { principal: outcome.by ?? owner }),
     ...(outcome.accepted && { accepted: outcome.accepted.map(({ by }) => by ?? owner) }),
   };
 }

@@ -1,4 +1,9 @@
-/** Writes of a run: one after the other, and none behind one that failed. No place is recorded without those before it. */
+/**
+ * The writes of a run, one after another.
+ *
+ * A write starts only when the one before it has succeeded, so a recorded place always has every earlier place before it. After a write that
+ * failed, or whose reply was lost, nothing more is written, and the run ends (R6).
+ */
 import type { KeyedEntry } from "../journal.ts";
 import { OVER } from "../over.ts";
 import type { Clock } from "../ports.ts";
@@ -8,11 +13,11 @@ import type { Ending } from "./end.ts";
 import { HEED_SIGNAL_MS } from "./steps.ts";
 
 export interface Writes {
-  /** Writes the entries, and the events that the store does not know yet. Never settles when the run is over by then. */
+  /** Writes the entries, and opens the events that the store does not know yet. Never settles if the run is over by then. */
   write(entries: readonly KeyedEntry[]): Promise<void>;
-  /** Resolves when all is written. Throws what the write that failed threw. */
+  /** Resolves when everything is written. Rejects with the error of the write that failed. */
   done(): Promise<void>;
-  /** Whether every write has come through. One that is on its way is waited for, for a while. */
+  /** Whether every write succeeded. Waits up to HEED_SIGNAL_MS for one that is on its way. */
   isDone(): Promise<boolean>;
 }
 
@@ -27,16 +32,16 @@ export function createWrites({ clock, ending, record, unwrittenEvents }: WritesO
   let writing: Promise<void> = Promise.resolve();
 
   return {
-    /** A store that is away is no failure of the step: the handler must not see it, or it would end the task (R6). */
     async write(entries) {
       const events = unwrittenEvents();
       writing = writing.then(() => record(entries, events));
       try {
         await writing;
       } catch (error) {
+        // An unreachable store is no failure of the step. A handler that saw the error would fail its task.
         ending.fail(error);
       }
-      // What was not recorded is not acted on.
+      // Nothing may follow from what was not recorded.
       if (ending.isOver()) await forever();
     },
     done: () => writing,

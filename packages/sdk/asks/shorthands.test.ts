@@ -391,7 +391,7 @@ describe("what ctx.ask is given, and gives", () => {
     const error = (await asking(ask).catch((thrown: unknown) => thrown)) as ParleyError;
     expect([error.code, error.message, error.violations, asked]).toStrictEqual([
       "INVALID_ASK",
-      `the ask "q" cannot be put: ${path} ${problem}`,
+      `the ask "q" is invalid: ${path} ${problem}`,
       [{ path, message: problem }],
       [],
     ]);

@@ -220,7 +220,7 @@ function problemOf({ property, judge }: Field, value: unknown): string | undefin
 
 function wrongAsk(name: string, path: string, message: string): ParleyError {
   const violations = [{ path, message }];
-  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${describeViolations(violations)}`, { violations });
+  return new ParleyError("INVALID_ASK", `the ask "${name}" is invalid: ${describeViolations(violations)}`, { violations });
 }
 
 /** Tools are written without types as well. */

@@ -604,14 +604,14 @@ describe("what is yielded wrongly is thrown at the yield", () => {
   });
 
   test.each<[string, unknown, string]>([
-    ["an ask of no kind", { ask: "colour", id: "q", message: "?" }, `the ask "q" cannot be put: "colour" ${none}`],
-    ["an ask of nothing", { ask: undefined, message: "?" }, `the ask "ask_0" cannot be put: undefined ${none}`],
-    ["an ask of an inherited kind", { ask: "constructor", message: "?" }, `the ask "ask_0" cannot be put: "constructor" ${none}`],
-    ["an ask without a message", { ask: "text", id: "q" }, 'the ask "q" cannot be put: /message must be what the person reads'],
+    ["an ask of no kind", { ask: "colour", id: "q", message: "?" }, `the ask "q" is invalid: "colour" ${none}`],
+    ["an ask of nothing", { ask: undefined, message: "?" }, `the ask "ask_0" is invalid: undefined ${none}`],
+    ["an ask of an inherited kind", { ask: "constructor", message: "?" }, `the ask "ask_0" is invalid: "constructor" ${none}`],
+    ["an ask without a message", { ask: "text", id: "q" }, 'the ask "q" is invalid: /message must be what the person reads'],
     [
       "a number in steps of a text",
       { ask: "number", step: "x", message: "?" },
-      'the ask "ask_0" cannot be put: /step must be a finite number',
+      'the ask "ask_0" is invalid: /step must be a finite number',
     ],
   ])("%s", async (_what, yielded, message) => {
     expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "INVALID_ASK", message });

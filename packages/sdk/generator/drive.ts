@@ -238,7 +238,7 @@ function nameOf(yielded: AskYield, { unnamed }: Stage): string {
 function unknownAsk(name: string, kind: unknown): ParleyError {
   const message = `${JSON.stringify(kind) ?? String(kind)} is none of ${Object.keys(ASKERS).join(", ")}`;
   const violations = [{ path: "/ask", message }];
-  return new ParleyError("INVALID_ASK", `the ask "${name}" cannot be put: ${message}`, { violations });
+  return new ParleyError("INVALID_ASK", `the ask "${name}" is invalid: ${message}`, { violations });
 }
 
 // ── steps ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -156,8 +156,8 @@ export const PLANTS: readonly Plant[] = [
     name: "a handler may return over recorded work",
     finding: 8,
     file: "packages/core/replay.ts",
-    find: '    divergence.noteNew("the end of the handler");\n    touched();\n    await settling.live;\n    // Node.js tells',
-    replace: "    // Node.js tells",
+    find: '    divergence.noteNew("the end of the handler");\n    touched();\n    await settling.live;\n    // Node.js reports',
+    replace: "    // Node.js reports",
     breaks: ["skipped"],
   },
   {
