@@ -116,6 +116,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     lifecycle: life,
     heartbeat: beat,
     waits: gate("calls that wait for their task (PARLEY_WAITS_MAX)", limits.waitsMax),
+    ownWaits: gates("calls of this caller that wait for their task (PARLEY_QUOTA_WAITS)", limits.ownWaitsMax, "QUOTA_EXCEEDED"),
     listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
     streams: gates("streams of this caller (PARLEY_QUOTA_STREAMS)", limits.streamsMax, "QUOTA_EXCEEDED"),
     rates,

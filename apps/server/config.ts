@@ -133,6 +133,7 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_QUOTA_READS: whole(500).describe("Reads of tasks and lists that one identified caller may make per second."),
   PARLEY_QUOTA_ANSWERS: whole(50).describe("Answers, right or wrong, that one identified caller may give per second."),
   PARLEY_QUOTA_SESSIONS: whole(5).describe("Sessions that one identified caller may open per second."),
+  PARLEY_QUOTA_WAITS: whole(1_000).describe("Calls that one identified caller may hold open at once on one front end."),
   PARLEY_QUOTA_STREAMS: whole(1_000).describe("Streams that one identified caller may have open at once on one front end."),
   PARLEY_TENANT_WEIGHTS: weights().describe(
     "How many new tasks of a tenant start for each one of another tenant, such as acme=4,trial=1. Tenants that are not listed have 1.",
@@ -235,6 +236,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       sessionTasksMax: environment.PARLEY_SESSION_TASKS_MAX,
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
+      ownWaitsMax: environment.PARLEY_QUOTA_WAITS,
       streamsMax: environment.PARLEY_QUOTA_STREAMS,
       fileBytesMax: environment.PARLEY_FILE_BYTES_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,

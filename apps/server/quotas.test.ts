@@ -127,6 +127,41 @@ test("a caller with as many unfinished tasks as it may have is refused one more,
   expect((await rpc(here, "tools/call", greet, as)).result).toBeDefined();
 });
 
+test("a caller holds so many calls on a front end, in both families, at the limit and one beyond; one that ends makes room", async () => {
+  const { here, logged } = await front({ limits: { ownWaitsMax: 2, waitsMax: 4 } });
+  const created = () => logged.filter(({ message }) => message === "task created").length;
+  const hold = { name: "hold", arguments: {} };
+  const client = await openSession(here, as);
+  const inSession = await client.stream(here, "tools/call", { name: "greet", arguments: {} }, 1);
+  const leave = new AbortController();
+  const without = post(here, "tools/call", hold, { ...as, tasks: false, signal: leave.signal }).catch(() => "left");
+  await expect.poll(created).toBe(2);
+  const beyond = {
+    message: "2 calls of this caller that wait for their task (PARLEY_QUOTA_WAITS) are open",
+    data: { code: "QUOTA_EXCEEDED" },
+  };
+  expect((await rpc(here, "tools/call", hold, { ...as, tasks: false })).error).toMatchObject(beyond);
+  const another = await openSession(here, as);
+  expect((await another.request(here, "tools/call", hold, 2)).messages.at(-1)?.error).toMatchObject(beyond);
+  expect(created()).toBe(2);
+  // Its tasks, and others, are not held up by it.
+  expect(
+    (await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { principal: "bob", tasks: false })).result,
+  ).toBeDefined();
+  leave.abort();
+  await without;
+  await expect
+    .poll(async () => (await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { ...as, tasks: false })).result)
+    .toBeDefined();
+  inSession.close();
+});
+
+test("callers that cannot be told apart share the places of the front end alone", async () => {
+  const anonymous = callerNamed("anonymous", { authenticatedBy: "nobody" });
+  const { here } = await front({ authenticate: () => anonymous, limits: { ownWaitsMax: 0 } });
+  expect((await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { tasks: false })).result).toBeDefined();
+});
+
 test("a caller has so many streams on a front end, at the limit and one beyond; one that ends makes room", async () => {
   const { here } = await front({ limits: { streamsMax: 2 } });
   const listen = (principal: string) => stream(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal });

@@ -1,11 +1,18 @@
 /** Uploads into a directory. */
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type FileStore, sweepFiles } from "@parley/core";
 import { fileStore } from "@parley/files";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { catalogue, defineTool } from "@parley/sdk";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { describeUploads } from "../../test/contract/uploads-contract.ts";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, deploy } from "./deployment.fixture.ts";
+import type { Visitors } from "./front-end/visitors.ts";
+import { OWN_UPLOADS_MAX, UPLOADS_MAX } from "./routes/asks/route.ts";
 
 let directory: string;
 let files: FileStore;
@@ -36,4 +43,58 @@ test("what a process left of an upload is taken away when it is old, and its tas
   await utimes(folder, longAgo, longAgo);
   await sweepFiles({ store, files, log });
   expect(await left()).toEqual([]);
+});
+
+test("are taken ten at once of one person, and a hundred of all", async () => {
+  const take = defineTool({ name: "take", run: async (_args, ctx) => String((await ctx.file("files", { message: "Your file?" })).name) });
+  const named: Visitors = { authenticate: ({ headers }) => callerNamed(String(headers["x-principal"])), ticket: undefined };
+  const deployment = await deploy({ catalogue: catalogue([take]), fronts: 1, files, visitors: named });
+  const here = deployment.fronts[0]!;
+  const people = Array.from({ length: UPLOADS_MAX / OWN_UPLOADS_MAX + 1 }, (_, index) => `person-${index}`);
+  const pages = await Promise.all(
+    people.map(async (principal) => {
+      const as = { principal };
+      const taskId = String((await rpc(here, "tools/call", { name: "take", arguments: {} }, as)).result!["taskId"]);
+      const asks = async () => (await rpc(here, "tasks/get", { taskId }, as)).result!["inputRequests"];
+      await until(async () => (await asks()) !== undefined);
+      const url = new URL(String((await asks())!["files"]!["params"]!["url"]));
+      const text = await (await fetch(url, { headers: { "x-principal": principal } })).text();
+      const [token = ""] = [...text.matchAll(/name="token" value="([^"]*)"/g)].map(([, value = ""]) => value);
+      return { principal, url, token };
+    }),
+  );
+  const sockets: Socket[] = [];
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+
+  /** Begins an upload, and resolves with the status of what is answered before it ends; undefined for one that is being taken. */
+  async function begin({ principal, url, token }: (typeof pages)[number]): Promise<number | undefined> {
+    const before = (await left()).length;
+    const socket = connect(Number(url.port), url.hostname);
+    sockets.push(socket);
+    let answer = "";
+    socket.on("data", (chunk) => (answer += String(chunk)));
+    const part = (more: string, content: string) => `--cut\r\ncontent-disposition: form-data; ${more}\r\n\r\n${content}`;
+    const head = [
+      `POST ${url.pathname} HTTP/1.1`,
+      `host: ${url.host}`,
+      `x-principal: ${principal}`,
+      "content-type: multipart/form-data; boundary=cut",
+      "content-length: 1000000",
+    ];
+    socket.write(
+      `${head.join("\r\n")}\r\n\r\n${part('name="token"', token)}\r\n${part('name="file"; filename="a.txt"', "a".repeat(10_000))}`,
+    );
+    await until(async () => answer !== "" || (await left()).length > before);
+    return answer === "" ? undefined : Number(answer.split(" ")[1]);
+  }
+
+  const last = pages.at(-1)!;
+  for (const page of pages.slice(0, -1)) {
+    for (let count = 0; count < OWN_UPLOADS_MAX; count += 1) expect(await begin(page)).toBeUndefined();
+    expect(await begin(page)).toBe(429);
+  }
+  expect(await begin(last)).toBe(503);
+  sockets[0]!.destroy();
+  await until(async () => (await left()).length < UPLOADS_MAX);
+  await expect.poll(() => begin(last)).toBeUndefined();
 });

@@ -14,8 +14,9 @@ export interface FrontEnd {
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
   readonly heartbeat: Heartbeat;
-  /** Calls that wait for their task. */
+  /** Calls that wait for their task: of all callers, and of one by its principal. */
   readonly waits: Gate;
+  readonly ownWaits: Gates;
   /** Streams that tell of changes: of all callers, and of one by its principal. */
   readonly listens: Gate;
   readonly streams: Gates;

@@ -48,16 +48,33 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
 
 /** The places of a stream that tells of changes: in this front end, and in what its caller may have. Throws OVERLOADED, QUOTA_EXCEEDED. */
 export function enterListening({ listens, streams }: { readonly listens: Gate; readonly streams: Gates }, caller: Caller): () => void {
-  if (!isCounted(caller)) return listens.enter();
-  const leaveOwn = streams.enter(caller.principal);
-  try {
-    const leave = listens.enter();
-    return () => {
-      leave();
-      leaveOwn();
-    };
-  } catch (error) {
-    leaveOwn();
-    throw error;
-  }
+  return placesOf(listens, streams, caller).enter();
+}
+
+/**
+ * The same for a call that waits for its task: without a bound of its own one caller, who may have thousands of unfinished tasks, would take all places
+ * of a front end.
+ */
+export function waitsFor({ waits, ownWaits }: { readonly waits: Gate; readonly ownWaits: Gates }, caller: Caller): Pick<Gate, "enter"> {
+  return placesOf(waits, ownWaits, caller);
+}
+
+/** Places that all callers share, of which each may have so many. Where callers cannot be told apart, all of them are one, and only shared places count. */
+export function placesOf(all: Gate, own: Gates, caller: Caller): Pick<Gate, "enter"> {
+  if (!isCounted(caller)) return all;
+  return {
+    enter() {
+      const leaveOwn = own.enter(caller.principal);
+      try {
+        const leave = all.enter();
+        return () => {
+          leave();
+          leaveOwn();
+        };
+      } catch (error) {
+        leaveOwn();
+        throw error;
+      }
+    },
+  };
 }

@@ -5,6 +5,7 @@ export interface Limits {
   readonly bodyValuesMax: number;
   readonly connectionsMax: number;
   readonly waitsMax: number;
+  readonly ownWaitsMax: number;
   readonly listensMax: number;
   readonly listenTasksMax: number;
   readonly listenResourcesMax: number;

@@ -11,7 +11,7 @@ import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, vis
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
-import { gate } from "../../front-end/gate.ts";
+import { gate, gates, placesOf } from "../../front-end/gate.ts";
 import { takeUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { addressed, type Visitors } from "../../front-end/visitors.ts";
@@ -33,8 +33,9 @@ export interface AsksRoute {
 
 /** A character of a secret takes up to nine bytes in a form. */
 const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
-/** Uploads that one front end takes at once. */
+/** Uploads that one front end takes at once, and of one person. */
 export const UPLOADS_MAX = 100;
+export const OWN_UPLOADS_MAX = 10;
 
 export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors, grants, visits }: AsksRoute): void {
   const { services, limits } = frontEnd;
@@ -49,6 +50,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   // Read as it comes, by the handler: see upload.ts.
   scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
   const uploads = gate("uploads", UPLOADS_MAX);
+  const ownUploads = gates("uploads of this person", OWN_UPLOADS_MAX, "QUOTA_EXCEEDED");
 
   const refOf = (request: FastifyRequest) => {
     const { taskId, key } = addressed(request);
@@ -105,7 +107,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     if (!files) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
     const ref = refOf(request);
     const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
-    const leave = uploads.enter();
+    const leave = placesOf(uploads, ownUploads, request.caller).enter();
     const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
     if (taken.type === "notice") return notice(reply, taken.name);
     if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);

@@ -1,13 +1,14 @@
-import type { Gate } from "../../../front-end/gate.ts";
+import { type Gate, waitsFor } from "../../../front-end/gate.ts";
 import type { SessionExchange, SessionRoute } from "./session-route.ts";
 
 /**
- * The places that a call of a session takes while it waits: in its batch, in its session and in this front end, so that no batch takes all
- * places of the session, and no session all places of the front end. `enter` throws TOO_MANY_CALLS, OVERLOADED; no place is taken then.
+ * The places that a call of a session takes while it waits: in its batch, in its session, in what its caller may hold and in this front end, so that no batch
+ * takes all places of the session, and neither a session nor a caller all places of the front end. `enter` throws TOO_MANY_CALLS, QUOTA_EXCEEDED, OVERLOADED;
+ * no place is taken then.
  */
 export function waitsOf(
-  { waits, sessionWaits }: SessionRoute,
-  { session, batchWaits }: Pick<SessionExchange, "session" | "batchWaits">,
+  { waits, ownWaits, sessionWaits }: SessionRoute,
+  { session, caller, batchWaits }: Pick<SessionExchange, "session" | "caller" | "batchWaits">,
 ): Pick<Gate, "enter"> {
   return {
     enter() {
@@ -16,7 +17,7 @@ export function waitsOf(
       try {
         if (batchWaits) entered.push(batchWaits.enter());
         entered.push(sessionWaits.enter(session.id));
-        entered.push(waits.enter());
+        entered.push(waitsFor({ waits, ownWaits }, caller).enter());
       } catch (error) {
         leave();
         throw error;
