@@ -49,6 +49,12 @@ export interface TaskStore {
   begin(request: BeginRequest): Promise<Begun>;
 
   /**
+   * Gives back a run whose handler has not started, such as one whose `begin` failed on its way back. Clears the fence: the next run begins when the
+   * lease ends, or at once if an answer came, and takes over from nobody.
+   */
+  release(request: Fenced): Promise<void>;
+
+  /**
    * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
    * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
    */

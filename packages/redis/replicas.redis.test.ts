@@ -90,6 +90,17 @@ describe("what waits for replicas", () => {
     await elsewhere.close();
   });
 
+  test("is no takeover: the run of a worker that was told nothing, and that lives, counts for nothing", async () => {
+    const life = aLife(opened.store);
+    const taskId = await life.create();
+    const thaw = await freeze();
+    const begin = { taskId, run: 1, token: "first", nowMs: Date.now(), leaseMs: 1_000 };
+    await expect(opened.store.begin(begin)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await opened.store.release(begin);
+    thaw();
+    expect(await opened.store.begin({ ...begin, run: 2, token: "second" })).toMatchObject({ type: "begun", takeovers: 0 });
+  });
+
   test("waits together: what leaves in one turn of the event loop takes one WAIT", async () => {
     const life = aLife(opened.store);
     const taskIds = await Promise.all(Array.from({ length: 20 }, () => life.parked([anAsk("size")])));

@@ -289,6 +289,11 @@ export function createRedisStore({
       }
     },
 
+    async release({ taskId, token, nowMs }) {
+      const taskKeys = keys.task(taskId);
+      if (taskKeys) await reached(scripts.release(taskKeys, { taskId, token, nowMs }));
+    },
+
     async record({ taskId, token, entries, asks = [], nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";

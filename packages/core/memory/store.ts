@@ -225,6 +225,13 @@ export function createMemoryStore({
       };
     },
 
+    async release({ nowMs, ...fence }) {
+      const task = held(fence);
+      if (!task?.openRun) return;
+      if (task.openRun.answers > 0) task.dueAtMs = nowMs;
+      task.openRun = undefined;
+    },
+
     async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
       const task = held(fence);
       if (!task) return refusal(fence);

@@ -6,7 +6,7 @@ import type { Effects, StepAttempt } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import type { RunReport, TaskStore } from "../ports.ts";
-import { DEFAULT_SETTINGS } from "../settings.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
 import { deployment, size, text } from "./run-task.fixture.ts";
 
@@ -165,6 +165,45 @@ describe("a poisonous task (P7)", () => {
         },
       ]);
     }
+  });
+
+  test.each<[string, (memory: TaskStore, away: () => void) => Partial<TaskStore>, Partial<Settings>]>([
+    [
+      "as it begins",
+      (memory, away) => ({ begin: async (request) => (await memory.begin(request), away(), await memory.begin(request)) }),
+      {},
+    ],
+    ["before its handler starts", (memory, away) => ({ answer: async (request) => (away(), await memory.answer(request)) }), {}],
+    ["as it is failed", (memory, away) => ({ finish: async (request) => (away(), await memory.finish(request)) }), { takeoversMax: -1 }],
+  ])("is none whose store was away %s, however often", async (_, replace, settings) => {
+    let isAway = false;
+    let ran = 0;
+    const away = () => {
+      if (isAway) throw new ParleyError("UNAVAILABLE", "0 of 1 replicas have it");
+    };
+    const subject = deployment(
+      async ({ ask }) => {
+        ran += 1;
+        return text((await ask("size", size, { timeoutMs: MINUTE })).action);
+      },
+      { store: (memory) => replace(memory, away), settings },
+    );
+    const taskId = await subject.create();
+    if (settings.takeoversMax === undefined) await subject.work();
+    const ranBefore = ran;
+    isAway = true;
+    subject.skip(MINUTE);
+    for (let time = 0; time < 6; time += 1) {
+      await subject.sweep();
+      await expect(subject.work()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      subject.skip(subject.services.settings.leaseMs);
+    }
+    expect(ran).toBe(ranBefore);
+    expect((await subject.task(taskId)).takeovers).toBeUndefined();
+    isAway = false;
+    await subject.sweep();
+    expect(await subject.work()).toEqual(["finished"]);
+    expect(subject.saying("task taken over from a worker that fell silent")).toStrictEqual([]);
   });
 
   test("is one only when it was taken over: a first run tells of no takeover", async () => {

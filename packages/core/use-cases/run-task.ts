@@ -49,23 +49,29 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
       return begun;
     }
     const lease = leaseRun(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
-    if (begun.type === "unreadable") {
-      try {
-        if (begun.task.owed) return await forget(services, begun.task, lease);
-        return await finish(services, begun.task, lease, [], unreadableError(ref.taskId, begun.reason));
-      } finally {
-        lease.release();
-      }
-    }
-    const run = () => runBegun(services, catalogue, begun, lease);
+    let hasStarted = false;
     try {
+      if (begun.type === "unreadable") return await endUnreadable(services, begun, lease);
+      const run = () => runBegun(services, { catalogue, begun, lease, starts: () => void (hasStarted = true) });
       return await (observer?.running(begun, run) ?? run());
+    } catch (error) {
+      if (!hasStarted) await giveBack(services, ref.taskId, token);
+      throw error;
     } finally {
       lease.release();
     }
   } finally {
     cleared();
   }
+}
+
+async function endUnreadable(
+  services: Services,
+  { task, reason }: Extract<Begun, { type: "unreadable" }>,
+  lease: RunLease,
+): Promise<RunReport> {
+  if (task.owed) return await forget(services, task, lease);
+  return await finish(services, task, lease, [], unreadableError(task.id, reason));
 }
 
 /** The content that compensation needs can no longer be read. */
@@ -86,16 +92,35 @@ async function take(services: Services, { taskId, run, isSecondHand = false }: D
   const { store, clock, ids, settings, suspects } = services;
   const token = ids.token();
   let nowMs = clock.now();
-  const begin = () => {
+  const begin = async () => {
     nowMs = clock.now();
-    return store.begin({ taskId, run, token, nowMs, leaseMs: settings.leaseMs });
+    try {
+      return await store.begin({ taskId, run, token, nowMs, leaseMs: settings.leaseMs });
+    } catch (error) {
+      await giveBack(services, taskId, token);
+      throw error;
+    }
   };
   const isSuspected = isSecondHand && suspects !== undefined && isSuspect(await store.load(taskId), run);
   const taken = isSuspected ? await suspects.takeOver(begin) : { begun: await begin(), cleared: () => undefined };
   return taken === "deferred" ? taken : { ...taken, token, heldUntilMs: nowMs + settings.leaseMs };
 }
 
-async function runBegun(services: Services, catalogue: Catalogue, begun: Held, lease: RunLease): Promise<RunReport> {
+/**
+ * The store may have begun a run that this worker does not do. Left as it is, it would be taken over as if its worker had died: a minute without
+ * the store's replicas would fail every task that became due in it as poisoned.
+ */
+async function giveBack({ store, clock }: Services, taskId: string, token: string): Promise<void> {
+  await store.release({ taskId, token, nowMs: clock.now() }).catch(() => undefined); // it is taken over then
+}
+
+interface RunBegun extends Pick<Work, "catalogue" | "lease"> {
+  readonly begun: Held;
+  /** Called as the handler starts. */
+  readonly starts: () => void;
+}
+
+async function runBegun(services: Services, { catalogue, begun, lease, starts }: RunBegun): Promise<RunReport> {
   const { task, takeovers } = begun;
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
@@ -105,7 +130,10 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, l
       begun,
       lease,
       describe,
-      work: (run) => work(services, { ...run, catalogue, begun, lease }),
+      work(run) {
+        starts();
+        return work(services, { ...run, catalogue, begun, lease });
+      },
     });
   }
   if (takeovers > settings.takeoversMax) {
@@ -123,6 +151,7 @@ async function runBegun(services: Services, catalogue: Catalogue, begun: Held, l
   const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
   const fail = (error: unknown) => finish(services, task, lease, [], error);
   return await withSlot(services, { runnable, begun, asks, lease, fail }, async () => {
+    starts();
     const end = await work(services, { catalogue, runnable, handler, begun, journal, lease });
     return await writeEnd(services, { runnable, newest, begun, asks, lease, end });
   });

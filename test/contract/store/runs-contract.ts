@@ -125,6 +125,34 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect((await takeOver()).takeovers).toBe(1);
     });
 
+    test("a run that is given back is taken over from nobody: the next one begins, and the count stands still", async () => {
+      const taskId = await life.create();
+      await life.begin({ taskId, run: 1 });
+      const token = await life.takeOver({ taskId, run: 1 });
+      const nowMs = Date.now();
+      await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS });
+
+      await store.release({ taskId, token: "another", nowMs });
+      expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "held" });
+      await store.release({ taskId, token, nowMs });
+
+      expect(await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS })).toBe("refused");
+      // A store that does not answer is not asked again at once.
+      expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(2);
+      expect(await begin(taskId, 2)).toMatchObject({ type: "begun", takeovers: 1 });
+    });
+
+    test("a run that is given back is followed at once if an answer came meanwhile", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const token = await life.begin({ taskId, run: 2 });
+      expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
+
+      const nowMs = Date.now();
+      await store.release({ taskId, token, nowMs });
+      expect(await overdueAt(nowMs, taskId)).toBe(3);
+    });
+
     test("parking ends the count of takeovers, to be tried again too", async () => {
       for (const attempt of [0, 1]) {
         const taskId = await life.create();
