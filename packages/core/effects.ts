@@ -38,7 +38,7 @@ export interface Effects {
 
   /**
    * Calls a tool as a task of its own, and waits for its end. Settles with it, or with `timeout` or `withdrawn`: the child is cancelled then, as it is
-   * when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED and CHILD_REFUSED, and the same again in each run.
+   * when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED and JOURNAL_FULL, and the same again in each run.
    */
   callTool(name: string, request: ToolCall, options?: CallOptions): Promise<ChildEnd>;
 

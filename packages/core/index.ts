@@ -3,7 +3,7 @@ export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 export * from "./awaited-by.ts";
 export { canonicalJson, throughJson } from "./canonical-json.ts";
 export * from "./caller.ts";
-export { answerOfChild } from "./child-end.ts";
+export { answerOfChild, UNTOLD } from "./child-end.ts";
 export { childId, isChildId } from "./child-id.ts";
 export * from "./catalogue.ts";
 export * from "./cut.ts";

@@ -301,7 +301,17 @@ export interface Finish {
   readonly message?: string;
   readonly owes?: Exclude<Owed, "cancelled">;
   /** Of a child. */
-  readonly parent?: ParentLink;
+  readonly parent?: AnsweredParent;
+}
+
+/** Whose call the end of a child answers. */
+export interface AnsweredParent {
+  readonly link: ParentLink;
+  /**
+   * How much children may tell a task until it restarts, in characters as the store packs them. Beyond, its call fails with JOURNAL_FULL: no run of the task is
+   * there to see to its bounds, and its next one reads all of it at once.
+   */
+  readonly toldMax: number;
 }
 
 export interface AnswerRequest {

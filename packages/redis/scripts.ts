@@ -179,8 +179,10 @@ export interface FinishArguments {
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
   readonly owes: string | undefined;
-  /** Of a child: mark and outcome of what its parent is told; undefined for any other task. */
-  readonly answer: string | undefined;
+  /** Of a child: what its parent is told, mark and outcome; undefined for any other task. */
+  readonly told:
+    | { readonly answer: string; /** In place of it, where there is no room for it. */ readonly untold: string; readonly max: number }
+    | undefined;
 }
 
 export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
@@ -277,8 +279,8 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, answer }) => {
-      const end = answer === undefined ? [owes ?? ""] : [owes ?? "", answer];
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, told }) => {
+      const end = [owes ?? "", ...(told ? [told.answer, told.untold, told.max] : [])];
       return run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), ...end]) as never;
     },
     settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,

@@ -6,6 +6,7 @@
  */
 import {
   type Answer,
+  type AnsweredParent,
   answerOfChild,
   answerOutcome,
   type Ask,
@@ -22,9 +23,9 @@ import {
   type Over,
   type Log,
   type Once,
+  type EntryOutcome,
   type Outcome,
   type ParentDue,
-  type ParentLink,
   ParleyError,
   problemOf,
   type RunRef,
@@ -35,6 +36,7 @@ import {
   type Task,
   type TaskStore,
   unreadableError,
+  UNTOLD,
 } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
@@ -359,10 +361,10 @@ export function createRedisStore({
         // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
         // A parent is sealed with the same key as its child, so nobody reads what it would be told.
-        const told = access === "open" ? parent && packedAnswer(codec.of(parent.taskId), parent, outcome) : parent && "! cancelled";
+        const told = parent && (access === "open" ? packedTold(codec, parent, outcome) : { ...CANCELLED, max: parent.toldMax });
         // Nor can what was done be undone then.
         const owed = access === "open" ? owes : undefined;
-        const finish = scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: owed, answer: told });
+        const finish = scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: owed, told });
         return reached(finish).then((finished) => (typeof finished === "string" ? finished : parentDue(finished)));
       });
     },
@@ -535,10 +537,16 @@ function inOrder({ since: a }: Pick<Ask, "since">, { since: b }: Pick<Ask, "sinc
   return (a?.revision ?? 0) - (b?.revision ?? 0) || (a?.position ?? 0) - (b?.position ?? 0);
 }
 
-function packedAnswer(content: Content, { key }: ParentLink, outcome: Outcome): string {
-  const packed = packEntryOutcome(content, entryKey("ask", callKey(key)), answerOutcome(answerOfChild(outcome), undefined));
-  return `${packed.mark} ${packed.outcome}`;
+function packedTold(codec: ContentCodec, { link: { taskId, key }, toldMax }: AnsweredParent, outcome: Outcome) {
+  const content = codec.of(taskId);
+  const packed = (told: EntryOutcome) => {
+    const { mark, outcome: text } = packEntryOutcome(content, entryKey("ask", callKey(key)), told);
+    return `${mark} ${text}`;
+  };
+  return { answer: packed(answerOutcome(answerOfChild(outcome), undefined)), untold: packed(UNTOLD), max: toldMax };
 }
+
+const CANCELLED = { answer: "! cancelled", untold: "! cancelled" };
 
 function parentDue(reply: PackedRun): ParentDue {
   const [taskId, run] = reply;

@@ -238,7 +238,8 @@ export interface Context extends Shorthands {
    *   const { hotel } = await ctx.call(bookHotel, { city }, { key: "hotel", timeout: "2 days" });
    *
    * Gives what the tool's `output` says, or its text. By name (`ctx.call("book_hotel", …)`) the types are not known. Throws ChildFailed, TimedOut,
-   * Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND where this worker does not serve it, QUOTA_EXCEEDED, CHILD_REFUSED.
+   * Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND where this worker does not serve it, QUOTA_EXCEEDED, CHILD_REFUSED, and JOURNAL_FULL
+   * where what all children came to is more than the task may record.
    */
   call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options?: CallOptions): Promise<ResultOf<T>>;
 

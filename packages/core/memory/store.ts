@@ -5,7 +5,7 @@
  * stores to one suite.
  */
 import { canonicalJson } from "../canonical-json.ts";
-import { answerOfChild } from "../child-end.ts";
+import { answerOfChild, UNTOLD } from "../child-end.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
 import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, saidIn } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
@@ -115,7 +115,12 @@ export function createMemoryStore({
   }
 
   /** The end of a child is the answer to its parent's call. */
-  function answerParent({ id, call: { parent: link } }: Stored, outcome: EntryOutcome, nowMs: number): ParentDue | undefined {
+  function answerParent(
+    { id, call: { parent: link } }: Stored,
+    outcome: EntryOutcome,
+    nowMs: number,
+    toldMax = Infinity,
+  ): ParentDue | undefined {
     const parent = link && find(link.taskId);
     const open = link && parent?.state.asks.find(({ key, digest }) => key === callKey(link.key) && digest === id);
     if (!parent || !open) return undefined;
@@ -123,7 +128,10 @@ export function createMemoryStore({
     happen(parent, { type: "answered", key });
     tell(parent, nowMs);
     const arrived = { atMs: nowMs, revision: parent.revision };
-    parent.journal.set(entryKey("ask", key), { digest, calledAt, outcome: structuredClone(outcome), arrived });
+    const told = JSON.stringify(outcome).length;
+    const isRoom = parent.told + told <= toldMax;
+    if (isRoom) parent.told += told;
+    parent.journal.set(entryKey("ask", key), { digest, calledAt, outcome: structuredClone(isRoom ? outcome : UNTOLD), arrived });
     if (parent.openRun) {
       parent.openRun.answers += 1;
       return undefined;
@@ -182,6 +190,7 @@ export function createMemoryStore({
         immediateResponse: undefined,
         outcome: undefined,
         journal: new Map(),
+        told: 0,
         deposits: new Map(),
         onPages: new Set(),
         feed: [],
@@ -295,14 +304,14 @@ export function createMemoryStore({
       return answered ? { type: "due", run: task.run + 1 } : { type: "parked" };
     },
 
-    async finish({ entries, outcome, message, owes, nowMs, ...fence }) {
+    async finish({ entries, outcome, message, owes, nowMs, parent, ...fence }) {
       const task = held(fence);
       if (!task || task.owed) return "refused"; // I1
       write(task, entries, nowMs);
       if (message !== undefined) task.message = message;
       task.outcome = structuredClone(outcome);
       end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
-      return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs) ?? "finished";
+      return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs, parent?.toldMax) ?? "finished";
     },
 
     async settle({ entries, ...fence }) {
@@ -553,6 +562,7 @@ export function createMemoryStore({
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
+    task.told = 0;
     task.deposits.clear();
     const left = task.state.asks;
     happen(task, { type: "restarted" });

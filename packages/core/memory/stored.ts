@@ -40,6 +40,8 @@ export interface Stored {
   immediateResponse: string | undefined;
   outcome: Outcome | undefined;
   readonly journal: Map<string, Entry>;
+  /** How much its children have told it, in characters of JSON. */
+  told: number;
   /** By ask key. */
   readonly deposits: Map<string, string>;
   /** Keys of asks whose answer was given on a page. */

@@ -11,7 +11,7 @@ import { OVER } from "../over.ts";
 import { stopped } from "../run-stopped.ts";
 import type { Begun, Fenced, Finish, ParentDue, Parked, ParkRequest, Refused, Report } from "../ports.ts";
 import type { KeyedEntry } from "../journal.ts";
-import type { Open } from "../task.ts";
+import type { Open, ParentLink } from "../task.ts";
 import type { Services } from "./services.ts";
 
 /** A task that a run holds, as the store handed it over. */
@@ -32,7 +32,7 @@ export interface RunLease {
   park(request: Omit<ParkRequest, keyof Fenced | "graceMs">): Promise<Parked>;
   /** A write that is fenced by the token, and renews the lease if it is taken; it says what became of it. */
   write(change: (fenced: Fenced & { readonly leaseMs: number }) => Promise<string>): Promise<void>;
-  finish(request: Finish): Promise<"finished" | ParentDue | Refused>;
+  finish(request: Omit<Finish, "parent"> & { readonly parent?: ParentLink }): Promise<"finished" | ParentDue | Refused>;
   settle(entries: readonly KeyedEntry[]): Promise<"settled" | Refused>;
   /** Ends the renewals. */
   release(): void;
@@ -133,7 +133,8 @@ export function leaseRun(
     },
     write: (change) => renewing((fenced) => change({ ...fenced, leaseMs })),
     park: (request) => store.park({ ...fence(), ...request, graceMs }),
-    finish: (request) => store.finish({ ...fence(), ...request }),
+    finish: ({ parent, ...request }) =>
+      store.finish({ ...fence(), ...request, ...(parent && { parent: { link: parent, toldMax: settings.journalSizeMax } }) }),
     settle: (entries) => store.settle({ ...fence(), entries }),
     release() {
       stopping?.removeEventListener("abort", drain);

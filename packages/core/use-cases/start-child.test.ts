@@ -82,6 +82,23 @@ const caller = (name: string, tool: string, args: JsonObject = {}) =>
 const resultOf = (task: Awaited<ReturnType<TaskStore["load"]>>) => (task?.outcome?.type === "result" ? task.outcome.result : task);
 
 describe("a child", () => {
+  test("that has more to tell than its parent may be told is a call that failed, with the setting's name; beyond the limit alone", async () => {
+    const told = JSON.stringify({ type: "answer", answer: { action: "accept", content: { result: { text: "x".repeat(1_000) } } } }).length;
+    const large = toolNamed("large", async () => ({ text: "x".repeat(1_000) }));
+    const parent = toolNamed("parent", async ({ callTool }) => {
+      const ends = [1, 2, 3].map((part) => toldOf(callTool(`part-${part}`, { tool: "large", arguments: {} })));
+      return { ends: (await Promise.all(ends)).map(({ type, code, message }) => (type ?? [code, message]) as string) };
+    });
+    const full = ["JOURNAL_FULL", expect.stringContaining("PARLEY_JOURNAL_SIZE_MAX")];
+    for (const [journalSizeMax, ends] of [
+      [3 * told, ["result", "result", "result"]],
+      [3 * told - 1, ["result", "result", full]],
+    ] as const) {
+      const { task } = await deployment([parent, large], { settings: { journalSizeMax } }).call();
+      expect(resultOf(task)).toStrictEqual({ ends });
+    }
+  });
+
   test("is a hidden task of its parent's owner, tells where it belongs, and its end is the answer to the call", async () => {
     const subject = deployment([
       caller("parent", "middle", { seats: 4 }),
@@ -181,7 +198,10 @@ test.each<[string, () => Promise<JsonObject>]>([
     }),
   });
   const { id } = await subject.call();
-  expect(parents).toStrictEqual([{ taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, "none"]);
+  expect(parents).toStrictEqual([
+    { link: { taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, toldMax: DEFAULT_SETTINGS.journalSizeMax },
+    "none",
+  ]);
 });
 
 describe("a call that comes to no child", () => {

@@ -3,7 +3,8 @@
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
       entries (count, then key and entry, or place alone, of each), owes ('', or why the task has to be compensated),
-      answer (of a child alone, to its parent's call: `mark outcome`)
+      and of a child alone: answer (to its parent's call: `mark outcome`), untold (the answer that a parent gets which has no room for that one),
+      told_max (how much its children may tell a parent)
 
 Returns 'finished' | 'refused', or {parent, its run that is due} for the end of a child.
 
@@ -17,5 +18,5 @@ if not state or is_finished(state) then return 'refused' end -- I1
 local at = each_group(5, 2, write_field)
 local after = write_entries(at, now_ms)
 end_task(state, task_id, status, now_ms, ARGV[after] ~= '' and ARGV[after] or nil)
-if is_child() then return answer_parent(ARGV[after + 1], now_ms) or 'finished' end
+if is_child() then return answer_parent(ARGV[after + 1], now_ms, ARGV[after + 2], ARGV[after + 3]) or 'finished' end
 return 'finished'

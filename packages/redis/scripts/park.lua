@@ -38,7 +38,7 @@ if restart ~= '' then
     if not is_shown(field) then remove_ask(string.sub(field, 5), 'closed', now_ms) end
   end
   redis.call('DEL', journal, deposits)
-  redis.call('HDEL', task, 'message', 'immediate')
+  redis.call('HDEL', task, 'message', 'immediate', 'told')
   write_arguments(restart)
   each_group(8, 2, write_field)
   state.status = 'working'

@@ -9,6 +9,7 @@ What a person or a tool said is sealed: scripts put it where it belongs and neve
   ask:<path>:<key>   what a child asks, which the root shows: ~ revision position, and the child's id and key, where the ask is
   parent       of a child: the ids of its parent and of the root, depth, key of the call and path. The id of a child ends in ~, so nobody looks for it in vain
   family       of a root: how many tasks below it are unfinished
+  told         of a parent: how much its children have told it since it began, or began again
   version      the version of the tool that the task has moved to since it was made; '' for none
   agreed:<key>    the person agreed to visit the ask's page
   accepted:<key>  who has accepted an ask so far that several must accept: revision at which the last one was counted, and all of them
@@ -338,8 +339,9 @@ function cancel_child(id, now_ms)
   end)
 end
 
--- The end of a child is the answer to its parent's call, as `mark outcome`. Returns the parent and its run that is due, unless there is none to add.
-local function answer_parent(answer, now_ms)
+-- The end of a child is the answer to its parent's call, as `mark outcome`; or `untold`, where all that children have told it would be more than told_max.
+-- Returns the parent and its run that is due, unless there is none to add.
+local function answer_parent(answer, now_ms, untold, told_max)
   local link, id = read_link(), own_id()
   if not link then return nil end
   return on_task(link.parent, function()
@@ -352,6 +354,10 @@ local function answer_parent(answer, now_ms)
     redis.call('HDEL', task, field)
     happens('answered', string.sub(field, 5))
     tell(state, now_ms)
+    if told_max then
+      local told = tonumber(redis.call('HGET', task, 'told') or 0) + #answer
+      if told > tonumber(told_max) then answer = untold else redis.call('HSET', task, 'told', told) end
+    end
     redis.call('HSET', journal, field, table.concat({ '?' .. now_ms .. '.' .. state.revision, called_at, digest, answer }, ' '))
     if state.token then
       state.answers = state.answers + 1

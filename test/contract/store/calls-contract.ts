@@ -2,7 +2,7 @@
 import { type AwaitedCall, callKey, childId, CHILDREN_MAX, type Json, type ParentLink, type TaskQuotas } from "@parley/core";
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { accept, aCall, anAsk, anEvent, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS } from "../builders.ts";
+import { accept, aCall, anAsk, anEvent, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 const digest = (text: string) => hash("sha256", text, "base64url").slice(0, 22);
@@ -63,14 +63,14 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     return { taskId, token, childId: id, open, link: parent };
   }
 
-  const finishChild = (taskId: string, token: string, parent: ParentLink, text = "done") =>
+  const finishChild = (taskId: string, token: string, parent: ParentLink, text = "done", toldMax = 1_000_000) =>
     store.finish({
       taskId,
       token,
       nowMs: Date.now(),
       entries: [],
       outcome: { type: "result", result: { content: [{ type: "text", text }] } },
-      parent,
+      parent: { link: parent, toldMax },
     });
 
   describe("a call of a tool by a tool", () => {
@@ -189,6 +189,54 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
 
       expect(await life.cancel(id)).toEqual({ parentRun: { taskId, run: 2 } });
       expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({ digest: id, outcome: { type: "cancelled" } });
+    });
+
+    test("is told as that there is no room, beyond what children may tell a parent in all; a restart makes room", async () => {
+      const { taskId, token, link, childId: first } = await family("first");
+      const room = 1_500;
+      const end = async (id: string, parent: ParentLink, text: string) =>
+        finishChild(id, await life.begin({ taskId: id, run: 1 }), parent, text, room);
+      const next = async (above: Above, name: string) => {
+        const { id, parent } = await call(above, name);
+        return { id, end: (text: string) => end(id, parent, text) };
+      };
+      const [second, third, fourth] = [
+        await next({ taskId, token }, "second"),
+        await next({ taskId, token }, "third"),
+        await next({ taskId, token }, "fourth"),
+      ];
+      await end(first, link, "1".repeat(1_000));
+      await second.end("2".repeat(1_000));
+      await third.end("3");
+      await fourth.end("4".repeat(1_000));
+
+      const again = newToken();
+      const taken = await begin(taskId, 1, { token: again, nowMs: Date.now() + LEASE_MS });
+      if (taken.type !== "begun") throw new Error(taken.type);
+      const ends = [...taken.journal].map(([key, { outcome }]) => [key, outcome.type === "error" ? outcome.name : outcome.type]);
+      expect(Object.fromEntries(ends)).toStrictEqual({
+        "ask:call:first": "answer",
+        "ask:call:second": "JOURNAL_FULL",
+        "ask:call:third": "answer",
+        "ask:call:fourth": "JOURNAL_FULL",
+      });
+      // The child's own end is what it is.
+      expect((await life.load(second.id)).outcome).toMatchObject({ result: { content: [{ text: "2".repeat(1_000) }] } });
+
+      await store.park({
+        taskId,
+        token: again,
+        nowMs: Date.now(),
+        entries: [],
+        asks: [],
+        dueAtMs: 0,
+        attempt: 0,
+        graceMs: GRACE_MS,
+        restart: { arguments: {} },
+      });
+      const anew = await next({ taskId, token: await life.begin({ taskId, run: 2 }) }, "first@1");
+      await anew.end("1".repeat(1_000));
+      expect((await journalOf(taskId, 2)).get("ask:call:first@1")?.outcome.type).toBe("answer");
     });
 
     test("whose call was given up changes nothing at the parent", async () => {
