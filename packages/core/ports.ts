@@ -125,7 +125,10 @@ export interface TaskStore {
   /** The id of the child that the task has called, or had, under that key of a call; undefined where there is none. */
   child(taskId: string, key: string): Promise<string | undefined>;
 
-  /** Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. */
+  /**
+   * Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. Of more than `limit`
+   * those that became due last, and a page of the others that changes with `nowMs`: what became due waits behind nothing that stays overdue.
+   */
   overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
 
   /**

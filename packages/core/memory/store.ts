@@ -421,12 +421,11 @@ export function createMemoryStore({
     },
 
     async overdue({ partition, nowMs, limit }) {
-      return [...tasks.keys()]
+      const overdue = [...tasks.keys()]
         .flatMap((taskId) => find(taskId) ?? [])
         .filter((task) => task.id.startsWith(`${partition}-`) && task.dueAtMs !== undefined && task.dueAtMs <= nowMs)
-        .toSorted((a, b) => (a.dueAtMs ?? 0) - (b.dueAtMs ?? 0))
-        .slice(0, limit)
-        .map((task) => ({ taskId: task.id, run: expectedRun(task) }));
+        .toSorted((a, b) => (a.dueAtMs ?? 0) - (b.dueAtMs ?? 0));
+      return someOf(overdue, limit, nowMs).map((task) => ({ taskId: task.id, run: expectedRun(task) }));
     },
 
     async summaries(taskIds) {
@@ -614,6 +613,15 @@ function generationOf(key: string): number {
 
 function question(task: Stored | undefined, key: string): Ask | undefined {
   return task?.state.asks.find((open): open is Ask => isQuestion(open) && open.key === key && !open.route);
+}
+
+/** Those that became due last, and a page of the others that changes with the time: nobody waits behind those that stay overdue. */
+function someOf(overdue: readonly Stored[], limit: number, nowMs: number): readonly Stored[] {
+  if (overdue.length <= limit) return overdue;
+  const rest = overdue.length - Math.floor(limit / 2);
+  const size = limit - Math.floor(limit / 2);
+  const first = (Math.floor(nowMs) % Math.ceil(rest / size)) * size;
+  return [...overdue.slice(first, Math.min(first + size, rest)), ...overdue.slice(rest)];
 }
 
 function expectedRun({ openRun, run }: Stored): number {

@@ -1,16 +1,31 @@
---[[ overdue.lua: the runs of one partition that should have begun and did not, oldest first.
+--[[ overdue.lua: the runs of one partition that should have begun and did not, oldest first; of more than `limit` some.
 
 KEYS  due (as the fourth, like everywhere)
 ARGV  now_ms, limit, task_key_prefix (put before a task id it gives the key of the task's hash; same hash tag, same slot)
 
 Returns {task_id, run, task_id, run, …}.
 
+More than `limit` are mostly new tasks that wait in the queue for a worker, and stay overdue until one begins them. If the oldest alone were named,
+a sleep that ends, or a lease that runs out, would wait behind all of them. So half of those that are named became due last, and the others are a
+page of the rest that changes from sweep to sweep.
+
 Nothing is taken out of the set but tasks that are gone: a sweep that dies after this script has lost nothing, and two sweeps at once
 name the same runs, which are the same jobs. ]]
-local now_ms, limit, task_key_prefix = ARGV[1], ARGV[2], ARGV[3]
+local now_ms, limit, task_key_prefix = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+
+local function overdue()
+  local count = redis.call('ZCOUNT', due, '-inf', now_ms)
+  if count <= limit then return redis.call('ZRANGEBYSCORE', due, '-inf', now_ms) end
+  local newest = math.floor(limit / 2)
+  local size, rest = limit - newest, count - newest
+  local first = now_ms % math.ceil(rest / size) * size
+  local found = redis.call('ZRANGEBYSCORE', due, '-inf', now_ms, 'LIMIT', first, math.min(size, rest - first))
+  for _, task_id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now_ms, 'LIMIT', rest, newest)) do found[#found + 1] = task_id end
+  return found
+end
 
 local runs = {}
-for _, task_id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now_ms, 'LIMIT', 0, limit)) do
+for _, task_id in ipairs(overdue()) do
   local state = read_state(task_key_prefix .. task_id)
   if not state or is_finished(state) and redis.call('HEXISTS', task_key_prefix .. task_id, 'owed') == 0 then
     redis.call('ZREM', due, task_id)
