@@ -203,7 +203,10 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
     tools: environment.PARLEY_TOOLS,
-    upstreams: environment.PARLEY_UPSTREAMS === undefined ? undefined : openUpstreamsFile(environment.PARLEY_UPSTREAMS),
+    upstreams:
+      environment.PARLEY_UPSTREAMS === undefined
+        ? undefined
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { providers: oauthScopes(oauth) }),
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     allowedOrigins: environment.PARLEY_ALLOWED_ORIGINS,
     secrets: environment.PARLEY_SECRET,

@@ -77,7 +77,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined
-        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env }),
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env, providers: oauthScopes(oauth) }),
     gateway: gatewaySettings(environment),
   } as const;
 }

@@ -15,6 +15,8 @@ export interface CallRequest {
   /** Whether the tool may run as a task of 2025-11-25. */
   readonly asTask?: boolean;
   readonly principal: string;
+  /** The caller's access token for the upstream, where the file wants one. */
+  readonly accessToken?: string;
   /** What can be asked in this call, and so what the upstream is told. */
   readonly capabilities: ClientCapabilities;
   readonly traceparent?: string;

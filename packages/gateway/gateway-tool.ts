@@ -15,6 +15,7 @@ import {
   type RunSettings,
   type Tool,
 } from "@parley/core";
+import { createAccess } from "./access.ts";
 import type { Calls } from "./calls.ts";
 import { promptCompletion, type ReadThrough, withOwnUris } from "./gateway-resource.ts";
 import type { ListedPrompt, ListedTool } from "./listing.ts";
@@ -152,6 +153,9 @@ async function leadCall(
     return one;
   }
 
+  const access = upstream.oauth && createAccess(effects, { oauth: upstream.oauth, what: about(upstream, { kind, listed }), timeoutMs });
+  await access?.ask();
+
   let rounds = 0;
   let unheard = 0;
   let waitedMs = 0;
@@ -174,7 +178,7 @@ async function leadCall(
     const { callId, mayRepeat: isCallRepeatable } = opened as { callId: string; mayRepeat: boolean };
     // A look at a task begins nothing, and its answers count once.
     const isRepeatable = isCallRepeatable || round?.task !== undefined;
-    const lead = async (name: string): Promise<UpstreamEvent> => {
+    const leadOnce = async (name: string): Promise<UpstreamEvent> => {
       const request: CallRequest = {
         upstream,
         kind,
@@ -191,11 +195,14 @@ async function leadCall(
       };
       const last = Promise.withResolvers<UpstreamEvent>();
       const event = effects.step(name, async ({ signal }) => {
+        const accessToken = await access?.token();
+        if (access && accessToken === undefined) return { type: "expired" };
         const came = await calls.lead({
           taskId,
           callId,
           mayRepeat: isRepeatable,
-          request,
+          request: { ...request, ...(accessToken !== undefined && { accessToken }) },
+          accessToken,
           given: [...given],
           signal,
           report: effects.report,
@@ -207,6 +214,12 @@ async function leadCall(
         return came;
       });
       return await Promise.race([event as unknown as Promise<UpstreamEvent>, last.promise]);
+    };
+    const lead = async (name: string): Promise<Exclude<UpstreamEvent, { type: "expired" }>> => {
+      const event = await leadOnce(name);
+      if (event.type !== "expired") return event;
+      await access?.ask();
+      return await lead(name);
     };
 
     let event = await lead("call");
@@ -221,6 +234,10 @@ async function leadCall(
         }),
       );
       event = await lead("continue");
+    }
+    if (event.type === "unauthorized") {
+      await access?.refused();
+      continue;
     }
     if (event.type === "result") return hasResources ? withOwnUris(event.result, upstream) : event.result;
     // The task is there still when its upstream is away for a while.
@@ -277,7 +294,11 @@ export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities"
   return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
 }
 
-function failureOf(event: Exclude<UpstreamEvent, { type: "asked" | "required" | "result" }>, upstream: Upstream, led: Led): Error {
+function failureOf(
+  event: Exclude<UpstreamEvent, { type: "asked" | "required" | "result" | "unauthorized" | "expired" }>,
+  upstream: Upstream,
+  led: Led,
+): Error {
   if (event.type === "error") return rpcFailure(event.error);
   const code = (
     {

@@ -86,7 +86,9 @@ export async function createOffer({
       if (!listing?.text) continue;
       // Those that a worker of the version before has left know of no others than tools.
       const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
-      const { tools, prompts = [], resources = [], templates = [], completes = false } = stored;
+      const { tools, prompts = [] } = stored;
+      // Whoever reads or completes is not asked for access first, and the file's own credentials are for lists alone.
+      const { resources = [], templates = [], completes = false } = upstream.oauth ? {} : stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
       const hasResources = resources.length > 0 || templates.length > 0;
       // A changed file counts from now on, even if the list was read with the old one.

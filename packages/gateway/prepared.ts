@@ -187,7 +187,8 @@ export function prepareSessions(
       pool.cameAtMs = [...pool.cameAtMs.filter((atMs) => atMs > nowMs - keptMs).slice(1 - PREPARED_EACH_MAX), nowMs];
       const prepareNext = () => {
         pools.set(key, pool);
-        if (!upstream.reusesSessions) whenQuiet(() => prepare(pool, upstream, request));
+        // Nobody knows whose token the next call has.
+        if (!upstream.reusesSessions && !upstream.oauth) whenQuiet(() => prepare(pool, upstream, request));
       };
       // The one that was used last is the likeliest to be remembered.
       const one = request.isFresh === true ? undefined : [...pool.ready].at(-1);

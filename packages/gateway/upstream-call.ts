@@ -11,7 +11,7 @@
  * What an upstream may do is bounded: questions in all and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, isInputRequiredResult, SdkHttpError } from "@modelcontextprotocol/client";
+import { type Client, isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
 import type { FeedItem, Json, JsonObject, Settings } from "@parley/core";
 import { callParams, type CallRequest, elicited, mcpCapabilities, replied, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
@@ -41,6 +41,8 @@ export interface UpstreamCall {
 }
 
 export interface Leading {
+  /** The caller's access token, as good as it is now: a held call may be older than the one that it was made with. */
+  readonly accessToken?: string | undefined;
   readonly signal: AbortSignal;
   readonly report: (item: FeedItem) => void;
 }
@@ -68,6 +70,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let session: UpstreamSession | undefined;
   let working: NodeJS.Timeout | undefined;
   let isDone = false;
+  let { accessToken } = request;
+  const currentToken = accessToken === undefined ? undefined : () => accessToken ?? "";
   let { promise: happened, resolve: happens } = Promise.withResolvers<void>();
 
   function wake(): void {
@@ -169,6 +173,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         signal: stop.signal,
         isFresh,
         principal: request.principal,
+        accessToken: currentToken,
         owner: {
           onNotification: told,
           onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
@@ -177,7 +182,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         },
       });
     } catch (error) {
-      return end({ type: "unavailable", message: `cannot be reached (${wordFor(error)})` });
+      return end(refusedToken(error) ?? { type: "unavailable", message: `cannot be reached (${wordFor(error)})` });
     }
     if (ended) return void opened.close();
     session = opened;
@@ -199,7 +204,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
       end(isInputRequiredResult(result) ? required(result, judging) : { type: "result", result: withoutKind(result) });
     } catch (error) {
-      if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error)) return end(failure(error, judging));
+      if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error)) return end(refusedToken(error) ?? failure(error, judging));
       session = undefined;
       void opened.close();
       await run(true);
@@ -209,10 +214,15 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   async function look(): Promise<void> {
     clock();
     try {
-      end(await followed(deps.connector.sessionTasks(upstream)));
+      end(await followed(deps.connector.sessionTasks(upstream, currentToken)));
     } catch (error) {
-      end(failure(error, judging));
+      end(refusedToken(error) ?? failure(error, judging));
     }
+  }
+
+  /** Authentication comes before anything else, so a call that is refused for its token was not begun. */
+  function refusedToken(error: unknown): UpstreamEvent | undefined {
+    return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
   }
 
   function told(method: string, params: unknown): void {
@@ -257,8 +267,9 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   async function cancelTask(id: string): Promise<void> {
     const signal = AbortSignal.timeout(upstream.connectTimeoutMs);
     try {
-      if (isSessionTask(id)) return await deps.connector.sessionTasks(upstream).cancel(id, signal);
-      const opened = await deps.connector.open(upstream, { capabilities: mcpCapabilities(request, elicitation), signal });
+      if (isSessionTask(id)) return await deps.connector.sessionTasks(upstream, currentToken).cancel(id, signal);
+      const capabilities = mcpCapabilities(request, elicitation);
+      const opened = await deps.connector.open(upstream, { capabilities, signal, accessToken: currentToken });
       await opened.tasks?.cancel(id, signal);
     } catch {
       // It ends there by itself.
@@ -275,6 +286,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     isNeeded: () => ended === undefined || (ended.type === "required" && ended.task !== undefined),
     isOver: () => ended !== undefined,
     async next(given, leading) {
+      accessToken = leading.accessToken ?? accessToken;
       questions.give(given);
       ({ report } = leading);
       const { signal } = leading;
@@ -311,6 +323,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       await release();
     },
   };
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
 }
 
 /** Whether the upstream has certainly not begun the call: it refused the session, or nobody was there to take the request. */

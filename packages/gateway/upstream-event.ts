@@ -30,6 +30,10 @@ export type UpstreamEvent =
     }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
+  /** It refused the caller's access token, before it did anything. */
+  | { readonly type: "unauthorized" }
+  /** There is no access token any more: what the caller granted has ended. */
+  | { readonly type: "expired" }
   | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
 
 /** A task of the upstream: it is looked at again with the answers, or when `pollMs` are over. */

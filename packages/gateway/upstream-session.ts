@@ -62,6 +62,8 @@ export interface OpenSession {
   readonly owner?: SessionOwner;
   /** Whose call it is: a session that is used again stays with its caller. */
   readonly principal?: string;
+  /** The caller's access token at the moment: it is sent with each request in place of an `authorization` of the file. */
+  readonly accessToken?: (() => string) | undefined;
   readonly capabilities: ClientCapabilities;
   /** Registers what the upstream may ask for, before it can. */
   readonly prepare?: (client: Client) => void;
@@ -75,7 +77,7 @@ export interface UpstreamConnector {
   /** Throws what the client throws when there is nobody, or nobody who speaks MCP. */
   open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
   /** Looks at tasks in sessions that were opened before, by any worker. */
-  sessionTasks(upstream: Upstream): TaskRequests;
+  sessionTasks(upstream: Upstream, accessToken?: () => string): TaskRequests;
   /** What was found out about an upstream is looked at again: it may be another one by now. */
   forget(upstream: Upstream): void;
 }
@@ -160,7 +162,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
 
   async function attempt(
     { name, reached, connectTimeoutMs, ...rest }: Upstream,
-    { capabilities, prepare, signal, owner = {}, options = {} }: OpenSession,
+    { capabilities, prepare, signal, owner = {}, options = {}, accessToken }: OpenSession,
     { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false }: Learned,
   ): Promise<Opened> {
     const client = new Client(
@@ -174,7 +176,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       },
     );
     prepare?.(client);
-    const listening = listenWatch(fetch);
+    const send = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
+    const listening = listenWatch(send);
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: listening.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
     try {
@@ -193,12 +196,12 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const { sessionId } = transport instanceof StreamableHTTPClientTransport ? transport : {};
     const hasSessionTasks = !isStateless && sessionId !== undefined && sessionsTasks?.requests?.tools?.call !== undefined;
     const tasks = hasSessionTasks
-      ? createSessionTasks({ ...sessionTasksOf(name, reached, rest), sessionId })
+      ? createSessionTasks({ ...sessionTasksOf(name, reached, rest), fetch: send, sessionId })
       : hasTasks &&
         createTaskRequests({
           url: reached.url,
           headers: headersTo(name, reached),
-          fetch,
+          fetch: send,
           clientInfo: { name: CLIENT_NAME, version },
           capabilities: capabilities as JsonObject,
           onNotification: (method, params) => owner.onNotification?.(method, params),
@@ -252,9 +255,24 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     return { url: reached.url, headers: headersTo(name, reached), fetch, ttlMs };
   }
 
-  const sessionTasks = (upstream: Upstream) => createSessionTasks(sessionTasksOf(upstream.name, upstream.reached, upstream));
+  const sessionTasks = (upstream: Upstream, accessToken?: () => string) =>
+    createSessionTasks({
+      ...sessionTasksOf(upstream.name, upstream.reached, upstream),
+      ...(accessToken && upstream.reached.by === "url" && { fetch: withToken(fetch, upstream.reached.url, accessToken) }),
+    });
 
   return { open, sessionTasks, forget: ({ name }) => void known.delete(name) };
+}
+
+/** The token is for the upstream alone: a redirect to another origin does not get it. */
+function withToken(fetch: FetchLike, upstreamUrl: string, accessToken: () => string): FetchLike {
+  const { origin } = new URL(upstreamUrl);
+  return (url, init) => {
+    const headers = new Headers(init?.headers);
+    if (new URL(url).origin !== origin) return fetch(url, init);
+    headers.set("authorization", `Bearer ${accessToken()}`);
+    return fetch(url, { ...init, headers });
+  };
 }
 
 type Times = Pick<Upstream, "callTimeoutMs" | "questionTimeoutMs">;

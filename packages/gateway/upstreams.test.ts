@@ -5,12 +5,16 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseUpstreams, readUpstreams, UPSTREAMS_MAX, type UpstreamsError } from "./upstreams.ts";
 
-const parse = (upstreams: readonly object[], environment?: Record<string, string>) =>
-  parseUpstreams("up.json", JSON.stringify({ upstreams }), environment ? { environment } : {});
+const parse = (upstreams: readonly object[], environment?: Record<string, string>, providers?: Record<string, readonly string[]>) =>
+  parseUpstreams("up.json", JSON.stringify({ upstreams }), { ...(environment && { environment }), ...(providers && { providers }) });
 
-function problems(upstreams: readonly object[], environment: Record<string, string> = {}): readonly string[] {
+function problems(
+  upstreams: readonly object[],
+  environment: Record<string, string> = {},
+  providers?: Record<string, readonly string[]>,
+): readonly string[] {
   try {
-    parse(upstreams, environment);
+    parse(upstreams, environment, providers);
   } catch (error) {
     return (error as UpstreamsError).problems;
   }
@@ -42,6 +46,58 @@ test("tools are chosen by their names and the beginnings of them, and so are tho
   expect(["get_a", "put"].map((tool) => crm?.repeatable(tool))).toEqual([true, undefined]);
   const [never] = parse([{ ...CRM, repeatable: false }]);
   expect(never?.repeatable("get_a")).toBe(false);
+});
+
+describe("access in the caller's name", () => {
+  const oauth = { provider: "crm", scopes: ["write", "read", "read"] };
+  const providers = { crm: ["read", "write"], calendar: ["read"] };
+
+  test("names a provider and scopes that are set up", () => {
+    expect(parse([{ ...CRM, oauth }], {}, providers)[0]?.oauth).toEqual({ provider: "crm", scopes: ["read", "write"] });
+    expect(parse([CRM], {}, providers)[0]?.oauth).toBeUndefined();
+    // A command that only reads the file knows of no providers.
+    expect(parse([{ ...CRM, oauth: { provider: "any", scopes: ["x"] } }])[0]?.oauth?.provider).toBe("any");
+  });
+
+  test("is refused with what does not go with it", () => {
+    expect(problems([{ ...CRM, oauth: { provider: "toString", scopes: ["read"] } }], {}, providers)).toEqual([
+      "upstreams[0].oauth.provider (crm): must be one of the providers in PARLEY_OAUTH: crm, calendar",
+    ]);
+    expect(problems([{ ...CRM, oauth }], {}, {})).toEqual([
+      "upstreams[0].oauth.provider (crm): must be one of the providers in PARLEY_OAUTH: none",
+    ]);
+    expect(problems([{ ...CRM, oauth: { provider: "calendar", scopes: ["read", "write"] } }], {}, providers)).toEqual([
+      "upstreams[0].oauth.scopes (crm): write is not among the scopes of calendar in PARLEY_OAUTH: read",
+    ]);
+    expect(problems([{ ...CRM, oauth, reuseSessions: true }], {}, providers)).toEqual([
+      "upstreams[0].reuseSessions (crm): does not go with `oauth`: a session would outlive the token that it was opened with",
+    ]);
+    expect(problems([{ name: "files", command: "x", oauth }], {}, providers)).toEqual([
+      "upstreams[0].oauth (files): goes with `url`: a command has no Authorization header",
+    ]);
+    expect(problems([{ ...CRM, oauth: { provider: "crm", scopes: [] } }], {}, providers)).toHaveLength(1);
+  });
+});
+
+test("the file may be in YAML, whose mistakes are named by their line and not quoted", () => {
+  const yaml = "upstreams:\n  - name: crm\n    url: https://crm.example.com/mcp\n    headers: { authorization: 'Bearer ${TOKEN}' }\n";
+  expect(parseUpstreams("up.yaml", yaml, { environment: { TOKEN: "t0ken" } })).toEqual(
+    parse([{ ...CRM, headers: { authorization: "Bearer ${TOKEN}" } }], { TOKEN: "t0ken" }).map((upstream) => ({
+      ...upstream,
+      offers: expect.any(Function),
+      repeatable: expect.any(Function),
+    })),
+  );
+  const wrong = (text: string) => {
+    try {
+      return parseUpstreams("up.yml", text);
+    } catch (error) {
+      return (error as UpstreamsError).problems;
+    }
+  };
+  expect(wrong("upstreams:\n  - name: crm\n  headers: [s3cret")).toEqual([expect.stringMatching(/^is not YAML: [A-Z_]+ in line 3$/)]);
+  expect(wrong("upstreams: []\nupstreams: []")).toEqual(["is not YAML: DUPLICATE_KEY in line 2"]);
+  expect(wrong("- a")).toEqual([expect.stringMatching(/^the file: /)]);
 });
 
 describe("values", () => {

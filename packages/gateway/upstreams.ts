@@ -1,5 +1,5 @@
 /**
- * The file that lists the servers behind the gateway.
+ * The file that lists the servers behind the gateway, in JSON or, if its name says so, in YAML.
  *
  *   { "upstreams": [
  *     { "name": "crm", "url": "https://crm.example.com/mcp", "headers": { "authorization": "Bearer ${CRM_TOKEN}" } },
@@ -11,6 +11,7 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Duration, parseDuration } from "@parley/core";
+import { parse as parseYaml, type YAMLParseError } from "yaml";
 import { z } from "zod";
 
 export interface Upstream {
@@ -20,6 +21,8 @@ export interface Upstream {
   /** What every name of its tools begins with, separator included; may be empty for an only upstream. */
   readonly prefix: string;
   readonly reached: ByUrl | ByCommand;
+  /** Calls are made with an access token of the caller, who grants it on a page. Undefined: with the headers of the file. */
+  readonly oauth: UpstreamOauth | undefined;
   /** Whether a tool of that name, as the upstream calls it, is offered. */
   readonly offers: (tool: string) => boolean;
   /** What the file says of repeating a tool; undefined: what the tool's own annotations say. */
@@ -43,6 +46,13 @@ export interface ByUrl {
   readonly by: "url";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A provider of PARLEY_OAUTH, and what is asked for there. */
+export interface UpstreamOauth {
+  readonly provider: string;
+  /** Sorted, each once: the digest of the question is taken from them. */
+  readonly scopes: readonly string[];
 }
 
 export interface ByCommand {
@@ -97,6 +107,7 @@ const entry = z.strictObject({
   include: patterns.optional(),
   exclude: patterns.optional(),
   repeatable: z.union([z.boolean(), patterns]).optional(),
+  oauth: z.strictObject({ provider: z.string().min(1).max(32), scopes: z.array(z.string().min(1).max(256)).min(1).max(100) }).optional(),
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
   reuseSessions: z.boolean().default(false),
   connectTimeout: duration.prefault("10s"),
@@ -110,6 +121,8 @@ const shape = z.strictObject({ upstreams: z.array(entry).max(UPSTREAMS_MAX) });
 export interface ReadUpstreams {
   /** What `${NAME}` stands for. Undefined: values stay as they are written, for processes that connect to nothing. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** OAuth providers of the deployment, with the scopes that may be asked for. Undefined: `oauth` is not checked against them. */
+  readonly providers?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Throws UpstreamsError with all problems. */
@@ -123,23 +136,36 @@ export function readUpstreams(file: string, options: ReadUpstreams = {}): readon
   return parseUpstreams(file, text, options);
 }
 
-export function parseUpstreams(file: string, text: string, { environment }: ReadUpstreams = {}): readonly Upstream[] {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? error.message : "unreadable"}`]);
-  }
-  const parsed = shape.safeParse(json);
+export function parseUpstreams(file: string, text: string, { environment, providers }: ReadUpstreams = {}): readonly Upstream[] {
+  const parsed = shape.safeParse(/\.ya?ml$/.test(file) ? fromYaml(file, text) : fromJson(file, text));
   if (!parsed.success) throw new UpstreamsError(file, parsed.error.issues.map(problemOf));
   const problems: string[] = [];
   const read = parsed.data.upstreams.map((given, index) => {
     const say = (where: string, what: string) => problems.push(`upstreams[${index}].${where} (${given.name}): ${what}`);
-    return toUpstream(given, { say, ...(environment && { environment }) });
+    return toUpstream(given, { say, ...(environment && { environment }), ...(providers && { providers }) });
   });
   problems.push(...namesProblems(read));
   if (problems.length > 0) throw new UpstreamsError(file, problems);
   return read;
+}
+
+function fromJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? error.message : "unreadable"}`]);
+  }
+}
+
+/** The parser's own message quotes the file. */
+function fromYaml(file: string, text: string): unknown {
+  try {
+    return parseYaml(text, { prettyErrors: true, uniqueKeys: true, maxAliasCount: 100 });
+  } catch (error) {
+    const { code, linePos } = error as Partial<YAMLParseError>;
+    const where = linePos ? ` in line ${linePos[0].line}` : "";
+    throw new UpstreamsError(file, [`is not YAML: ${code ?? "unreadable"}${where}`]);
+  }
 }
 
 function problemOf({ path, message }: z.core.$ZodIssue): string {
@@ -151,7 +177,7 @@ interface Reading extends ReadUpstreams {
   readonly say: (where: string, what: string) => void;
 }
 
-function toUpstream(given: z.output<typeof entry>, { say, environment }: Reading): Upstream {
+function toUpstream(given: z.output<typeof entry>, { say, environment, providers }: Reading): Upstream {
   const { name, include, exclude = [], repeatable } = given;
   const reached = reachedBy(given, { say, ...(environment && { environment }) });
   return {
@@ -159,6 +185,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment }: Reading
     fingerprint: hash("sha256", JSON.stringify([given, reached]), "base64url"),
     prefix: given.prefix ?? `${name}_`,
     reached,
+    oauth: oauthOf(given, { say, ...(providers && { providers }) }),
     offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
@@ -196,6 +223,22 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
       say(`headers.${key}`, "has a value with characters that no header may have, such as a line break");
   }
   return { by: "url", url, headers: all };
+}
+
+function oauthOf({ oauth, command, reuseSessions }: z.output<typeof entry>, { say, providers }: Reading): UpstreamOauth | undefined {
+  if (!oauth) return undefined;
+  if (command !== undefined) say("oauth", "goes with `url`: a command has no Authorization header");
+  if (reuseSessions) say("reuseSessions", "does not go with `oauth`: a session would outlive the token that it was opened with");
+  const { provider, scopes } = oauth;
+  const allowed = providers && Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+  if (providers && !allowed) {
+    const names = Object.keys(providers).join(", ") || "none";
+    say("oauth.provider", `must be one of the providers in PARLEY_OAUTH: ${names}`);
+  }
+  const refused = allowed && scopes.find((scope) => !allowed.includes(scope));
+  if (refused !== undefined)
+    say("oauth.scopes", `${refused} is not among the scopes of ${provider} in PARLEY_OAUTH: ${allowed?.join(", ")}`);
+  return { provider, scopes: [...new Set(scopes)].toSorted() };
 }
 
 /** It never repeats the address, which may hold a key. */

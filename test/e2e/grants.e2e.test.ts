@@ -2,10 +2,7 @@
  * A person lets a tool act in their name: at a real provider, with two front ends behind a proxy without affinity, so that page, departure and return are
  * each another front end's; a worker that dies with the grant; and what a thief of Redis, logs or exports would find.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -13,9 +10,8 @@ import { execFile } from "node:child_process";
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, type TaskState } from "../../bench/client.ts";
-import { createProvider } from "../../deploy/provider/provider.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
-import { logIn } from "../support/person.ts";
+import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
@@ -28,47 +24,24 @@ let redis: TestRedis;
 let proxy: Proxy;
 let fronts: readonly FrontEnd[] = [];
 let worker: Launched;
-let server: Server;
+let provider: GrantProvider;
 let folder: string;
 let env: Record<string, string>;
-/** Tokens that the provider gave out. */
-const given: string[] = [];
 
 beforeAll(async () => {
   const targets = ["", ""];
   proxy = await startProxy(targets);
-  server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  // Shorter than the margin: each step renews.
-  const provider = createProvider({ issuer, resource: "https://calendar.example", scopes: ["calendar:read"], tokenSeconds: () => 30 });
-  provider.use(async (context, next) => {
-    await next();
-    const { access_token, refresh_token } = (context.path === "/token" ? context.body : {}) as Record<string, string | undefined>;
-    given.push(...[access_token, refresh_token].filter((token) => token !== undefined));
-  });
-  server.on("request", (request, response) => void provider.callback()(request, response));
-  const registered = await fetch(`${issuer}/reg`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      redirect_uris: [`${proxy.url}/oauth/callback/calendar`],
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["authorization_code", "refresh_token"],
-    }),
-  });
-  const { client_id: client, client_secret: secret } = (await registered.json()) as { client_id: string; client_secret: string };
   folder = await mkdtemp(join(tmpdir(), "parley-grants-"));
-  const providers = join(folder, "parley.oauth.json");
-  const calendar = {
+  provider = await startGrantProvider({
     name: "calendar",
     title: "Calendar",
-    issuer,
-    client,
-    secret: { environment: "CALENDAR_SECRET" },
+    resource: "https://calendar.example",
     scopes: ["calendar:read"],
-  };
-  await writeFile(providers, JSON.stringify({ providers: [calendar] }));
+    // Shorter than the margin: each step renews.
+    tokenSeconds: 30,
+    publicUrl: proxy.url,
+    folder,
+  });
 
   redis = openTestRedis();
   env = {
@@ -77,8 +50,7 @@ beforeAll(async () => {
     PARLEY_TOOLS: join(import.meta.dirname, "tools/calendar.ts"),
     PARLEY_SECRET: "s".repeat(40),
     PARLEY_PUBLIC_URL: proxy.url,
-    PARLEY_OAUTH: providers,
-    CALENDAR_SECRET: secret,
+    ...provider.env,
     PARLEY_LOG_LEVEL: "debug",
   };
   const [here, there, back] = await Promise.all([startFrontEnd(env), startFrontEnd(env), startWorkerProcess(env)]);
@@ -89,8 +61,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await proxy?.close();
-  server?.closeAllConnections();
-  server?.close();
+  provider?.close();
   await Promise.all([...fronts, worker].map((each) => each?.kill()));
   await redis?.close();
   await rm(folder, { recursive: true, force: true });
@@ -122,16 +93,8 @@ async function dump(): Promise<string> {
 
 test("what a person grants is used by a worker and by the one after it, and no token is found in Redis, logs, exports or answers", async () => {
   const { taskId, page } = await asked();
-  const shown = await (await fetch(page)).text();
-  const fields = [...shown.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
-    ([, name = "", value = ""]) => [name, value] as [string, string],
-  );
-  const off = await fetch(page, { method: "POST", body: new URLSearchParams([...fields, ["action", "accept"]]) });
-  const [cookie = ""] = (off.headers.getSetCookie()[0] ?? "").split(";");
-  const away = new URL((/url=([^"]+)"/.exec(await off.text())?.[1] ?? "").replaceAll("&amp;", "&"));
-  const callback = await logIn(away, "alice");
-  const back = await fetch(callback, { headers: { cookie } });
-  expect([back.status, await back.text()]).toEqual([200, expect.stringContaining("You granted the access")]);
+  const { callback, status, text } = await grant(page, "alice");
+  expect([status, text]).toEqual([200, expect.stringContaining("You granted the access")]);
   const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
 
   expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);
@@ -146,11 +109,12 @@ test("what a person grants is used by a worker and by the one after it, and no t
   await client.answer(taskId, { again: { action: "accept", content: { value: true } } });
   client.close();
   const done = await reaches(taskId, ({ status }) => status === "completed");
-  const [grant, before, after] = done.result?.content?.[0]?.text?.split(" ") ?? [];
-  expect(grant).toBe("[grant]");
+  const [shown, before, after] = done.result?.content?.[0]?.text?.split(" ") ?? [];
+  expect(shown).toBe("[grant]");
   // A refresh token is good for one use there: the second worker had what the first one left.
-  expect(given.length).toBeGreaterThanOrEqual(6);
-  expect(given.map((token) => hash("sha256", token))).toEqual(expect.arrayContaining([before, after]));
+  const { issued } = provider;
+  expect(issued.length).toBeGreaterThanOrEqual(6);
+  expect(issued.map((token) => hash("sha256", token))).toEqual(expect.arrayContaining([before, after]));
   expect(before).not.toBe(after);
 
   const found = [
@@ -162,12 +126,7 @@ test("what a person grants is used by a worker and by the one after it, and no t
   ];
   expect(found[0]).toContain(before);
   expect(found[4]).toContain("token refreshed");
-  const secrets = [
-    ...given,
-    callback.searchParams.get("code") ?? "",
-    callback.searchParams.get("state") ?? "",
-    env["CALENDAR_SECRET"] ?? "",
-  ];
+  const secrets = [...issued, callback.searchParams.get("code") ?? "", callback.searchParams.get("state") ?? "", env["GRANT_SECRET"] ?? ""];
   for (const secret of secrets) {
     expect(secret.length).toBeGreaterThan(20);
     for (const text of found) expect(text.includes(secret)).toBe(false);

@@ -1,0 +1,80 @@
+/** A real OAuth provider at which tools may act in a person's name, and the file that sets it up for Parley (PARLEY_OAUTH). */
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createProvider } from "../../deploy/provider/provider.ts";
+import { logIn } from "./person.ts";
+
+export interface GrantProviderOptions {
+  readonly name: string;
+  readonly title: string;
+  readonly resource: string;
+  readonly scopes: readonly string[];
+  readonly tokenSeconds: number;
+  /** Where front ends are reached: people are sent back there. */
+  readonly publicUrl: string;
+  /** Where the file is written. */
+  readonly folder: string;
+}
+
+export interface GrantProvider {
+  /** Of Parley's processes. */
+  readonly env: { readonly PARLEY_OAUTH: string; readonly GRANT_SECRET: string };
+  /** Access and refresh tokens that were issued so far. */
+  readonly issued: readonly string[];
+  close(): void;
+}
+
+export async function startGrantProvider({ name, title, folder, publicUrl, ...options }: GrantProviderOptions): Promise<GrantProvider> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { resource, scopes, tokenSeconds } = options;
+  const provider = createProvider({ issuer, resource, scopes: [...scopes], tokenSeconds: () => tokenSeconds });
+  const issued: string[] = [];
+  provider.use(async (context, next) => {
+    await next();
+    const { access_token, refresh_token } = (context.path === "/token" ? context.body : {}) as Record<string, string | undefined>;
+    issued.push(...[access_token, refresh_token].filter((token) => token !== undefined));
+  });
+  server.on("request", (request, response) => void provider.callback()(request, response));
+  const registered = await fetch(`${issuer}/reg`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      redirect_uris: [`${publicUrl}/oauth/callback/${name}`],
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["authorization_code", "refresh_token"],
+    }),
+  });
+  const { client_id: client, client_secret: secret } = (await registered.json()) as { client_id: string; client_secret: string };
+  const file = join(folder, "parley.oauth.json");
+  await writeFile(file, JSON.stringify({ providers: [{ name, title, issuer, client, secret: { environment: "GRANT_SECRET" }, scopes }] }));
+  return {
+    env: { PARLEY_OAUTH: file, GRANT_SECRET: secret },
+    issued,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Opens the page of such a question, goes to the provider, logs in there and comes back. What the page says then, and where it was called back at. */
+export async function grant(
+  page: string,
+  person: string,
+): Promise<{ readonly callback: URL; readonly status: number; readonly text: string }> {
+  const shown = await (await fetch(page)).text();
+  const fields = [...shown.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
+    ([, name = "", value = ""]) => [name, value] as [string, string],
+  );
+  const off = await fetch(page, { method: "POST", body: new URLSearchParams([...fields, ["action", "accept"]]) });
+  const [cookie = ""] = (off.headers.getSetCookie()[0] ?? "").split(";");
+  const away = new URL((/url=([^"]+)"/.exec(await off.text())?.[1] ?? "").replaceAll("&amp;", "&"));
+  const callback = await logIn(away, person);
+  const back = await fetch(callback, { headers: { cookie } });
+  return { callback, status: back.status, text: await back.text() };
+}
