@@ -138,7 +138,7 @@ async function asked(tool: string): Promise<{ readonly taskId: string; readonly 
 
 async function pageOf(taskId: string, key: string): Promise<{ readonly page: string; readonly message: string }> {
   const { inputRequests } = await reaches(taskId, (task) => task.inputRequests?.[key] !== undefined);
-  const { url, message: said } = (inputRequests?.[key] as { params: { url: string; message: string } }).params;
+  const { url, message: said } = (inputRequests as Record<string, { params: { url: string; message: string } }>)[key]!.params;
   return { page: url, message: said };
 }
 
