@@ -9,7 +9,7 @@ import { INTERRUPTED, onInterrupt } from "./interrupt.ts";
 import type { McpClient } from "./mcp-client.ts";
 import { type Reached, withServer } from "./reach.ts";
 import { type InputRequest, showResult, showTask, type TaskState, type ToolResult } from "./show.ts";
-import { isInteractive, print, printJson, tell } from "./terminal.ts";
+import { cleanLine, isInteractive, print, printJson, shellWord, tell } from "./terminal.ts";
 import { argumentsOf } from "./tool-arguments.ts";
 import { findTool } from "./tools.ts";
 
@@ -37,15 +37,15 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
     if (called.resultType !== "task" || called.taskId === undefined) return printImmediate(called, json);
 
     const { taskId } = called;
-    if (!wait) return json ? printJson({ taskId }) : print(taskId);
-    if (!json) tell(`task ${taskId}`);
+    if (!wait) return json ? printJson({ taskId }) : print(cleanLine(taskId));
+    if (!json) tell(`task ${cleanLine(taskId)}`);
     try {
       printEnd(await follow(server, { taskId, interactive: interactive && !json, live: !json, signal }), json);
     } catch (error) {
       if (!(error instanceof Left)) throw error;
       const where = server.isOwn ? " --data-dir given as here" : "";
       tell(
-        `The task waits. Come back with\n    parley task ${taskId}\n    parley answer ${taskId}${options.dataDir === undefined ? "" : where}`,
+        `The task waits. Come back with\n    parley task ${shellWord(taskId)}\n    parley answer ${shellWord(taskId)}${options.dataDir === undefined ? "" : where}`,
       );
       if (json) printJson({ taskId, status: "input_required" });
       process.exitCode = INTERRUPTED;

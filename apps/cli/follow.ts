@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerAtTerminal, asksOf } from "./answering.ts";
 import { type McpClient, RpcError } from "./mcp-client.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
-import { clean, cleanLine, styled, tell } from "./terminal.ts";
+import { clean, cleanLine, jsonText, styled, tell } from "./terminal.ts";
 
 /** Looks often at first: most tools ask, or end, at once. Then no oftener than a person notices. */
 const LOOK_MIN_MS = 30;
@@ -67,7 +67,7 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
   try {
     const became = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
     if (signal.aborted) throw new Left();
-    if (became === "late") tell(styled("yellow", `${key} was answered elsewhere, or is over.`));
+    if (became === "late") tell(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is over.`));
     else if (became !== "accepted") throw new Left();
     // The state that was seen last still holds the question.
     watching.forget();
@@ -179,7 +179,7 @@ function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Repo
     {
       onProgress: (progress, total, message) => show(progressLine(progress, total, message), true),
       onLog: (level, data) =>
-        show(`${styled("dim", `[${cleanLine(level)}]`)} ${clean(typeof data === "string" ? data : JSON.stringify(data))}`, false),
+        show(`${styled("dim", `[${cleanLine(level)}]`)} ${typeof data === "string" ? clean(data) : jsonText(data)}`, false),
     },
     signal,
   );
@@ -199,7 +199,7 @@ function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Repo
 
 export function progressLine(progress: number, total: number | undefined, message: string | undefined): string {
   const said = message === undefined ? "" : `  ${cleanLine(message)}`;
-  if (total === undefined || !(total > 0)) return `${progress}${said}`;
+  if (total === undefined || !(total > 0)) return `${cleanLine(String(progress))}${said}`;
   const share = Math.min(1, Math.max(0, progress / total));
   const full = Math.round(share * BAR_WIDTH);
   return `${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)} ${Math.round(share * 100)} %${said}`;

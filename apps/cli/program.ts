@@ -19,6 +19,7 @@ import { addTools } from "./commands/tools.ts";
 import { addUpstreams } from "./commands/upstreams.ts";
 import { addWorker } from "./commands/worker.ts";
 import { PIPE_CLOSED, PipeClosed, whileHeard } from "./lost-output.ts";
+import { clean, jsonText, tell } from "./terminal.ts";
 
 export const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
 const COMMANDS = [
@@ -50,7 +51,7 @@ export async function run(): Promise<void> {
     if (error instanceof PipeClosed) process.exit(PIPE_CLOSED);
     const message = error instanceof Error ? error.message : String(error);
     const json = process.argv.includes("--json") || process.argv.includes("-j");
-    process.stderr.write(json ? `${JSON.stringify({ error: { message, ...codeOf(error) } })}\n` : `parley: ${message}\n`);
+    tell(json ? jsonText({ error: { message, ...codeOf(error) } }) : `parley: ${clean(message)}`);
     process.exit(1);
   }
 }

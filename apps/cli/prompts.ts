@@ -118,7 +118,9 @@ async function validatorOf(form: JsonObject): Promise<Check> {
   return ({ name, schema, isRequired }, value) => {
     const one = { ...rest, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
     try {
-      return validate(one, value === undefined ? {} : { [name]: value })[0]?.message;
+      const problem = validate(one, value === undefined ? {} : { [name]: value })[0];
+      // It may quote the schema, which is the server's.
+      return problem && cleanLine(problem.message);
     } catch {
       return undefined; // A schema that cannot be compiled alone is judged by the server.
     }
@@ -195,7 +197,7 @@ async function promptForText(
   };
   const given = await text({
     message,
-    ...(preset !== undefined && { initialValue: typeof preset === "string" ? preset : JSON.stringify(preset) }),
+    ...(preset !== undefined && { initialValue: clean(typeof preset === "string" ? preset : JSON.stringify(preset)) }),
     validate(typed = "") {
       const value = read(typed);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;

@@ -1,7 +1,7 @@
 /** How tasks, questions and results look on a terminal. */
 import { type Field, fieldsOf } from "@parley/core";
 import type { Elicitation } from "./form.ts";
-import { clean, cleanLine } from "./terminal.ts";
+import { clean, cleanAll, cleanLine, jsonText, shellWord } from "./terminal.ts";
 
 /** A choice among more is named by its kind alone. */
 const CHOICES_SHOWN = 8;
@@ -45,12 +45,13 @@ export function isOver({ status }: TaskState): boolean {
 
 /** The question, and how to answer it from another terminal. */
 export function showAsk(taskId: string, key: string, request: InputRequest): string {
-  const how = `parley answer ${taskId} ${key}`;
-  if (request.method !== "elicitation/create") return `? ${key}: asks the client for ${cleanLine(request.method)}\n    ${how} --json '…'`;
+  const how = `parley answer ${shellWord(taskId)} ${shellWord(key)}`;
+  const name = cleanLine(key);
+  if (request.method !== "elicitation/create") return `? ${name}: asks the client for ${cleanLine(request.method)}\n    ${how} --json '…'`;
   const asked = request.params as Elicitation;
-  if (asked.mode === "url") return `? ${key}: ${clean(asked.message)}\n    ${showUrl(asked.url)}\n    ${how} --accept`;
-  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${cleanLine(field.name)}=<${wanted(field)}>`);
-  return `? ${key}: ${clean(asked.message)}\n    ${how} ${fields.join(" ")}`;
+  if (asked.mode === "url") return `? ${name}: ${clean(asked.message)}\n    ${showUrl(asked.url)}\n    ${how} --accept`;
+  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${shellWord(field.name)}=<${wanted(field)}>`);
+  return `? ${name}: ${clean(asked.message)}\n    ${how} ${fields.join(" ")}`;
 }
 
 /** The whole of it, with the host as browsers resolve it: look-alike letters show as what they are. */
@@ -64,16 +65,17 @@ function wanted({ kind, choices }: Field): string {
 }
 
 export function showTask(task: TaskState): string {
-  const { taskId, status, statusMessage, inputRequests = {}, result, error } = task;
-  const lines = [`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`];
+  const { taskId, inputRequests = {}, result } = task;
+  const { status, statusMessage, error } = cleanAll(task);
+  const lines = [`${cleanLine(taskId)}  ${cleanLine(status)}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`];
   for (const [key, request] of Object.entries(inputRequests)) lines.push(showAsk(taskId, key, request));
   if (result) lines.push(showResult(result));
-  if (error) lines.push(`error ${clean(JSON.stringify(error))}`);
+  if (error) lines.push(`error ${jsonText(error)}`);
   return lines.join("\n");
 }
 
 export function showResult({ content = [], structuredContent }: ToolResult): string {
   const texts = content.map((block) => block.text ?? (block.uri === undefined ? `[${block.type}]` : `[${block.type} ${block.uri}]`));
   if (texts.length > 0) return clean(texts.join("\n"));
-  return structuredContent === undefined ? "(no content)" : clean(JSON.stringify(structuredContent, null, 2));
+  return structuredContent === undefined ? "(no content)" : jsonText(structuredContent, 2);
 }

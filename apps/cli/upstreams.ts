@@ -11,7 +11,7 @@ import {
   type Upstream,
   wordFor,
 } from "@parley/gateway";
-import { print, printJson } from "./terminal.ts";
+import { clean, cleanLine, print, printJson } from "./terminal.ts";
 
 export interface UpstreamsCommand {
   readonly file?: string;
@@ -42,12 +42,12 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
         const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
         if (json) return { name: named, answers: true, ...counts, revision, ms, leftOut };
         const counted = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-        print(`✓ ${named}: ${counted.join(", ")}, revision ${revision}, ${ms} ms`);
-        for (const left of leftOut) print(`    left out: ${left}`);
+        print(`✓ ${named}: ${counted.join(", ")}, revision ${cleanLine(revision)}, ${ms} ms`);
+        for (const left of leftOut) print(`    left out: ${clean(left)}`);
         return { answers: true };
       } catch (error) {
         const problem = wordFor(error);
-        if (!json) print(`✗ ${named}: ${problem}`);
+        if (!json) print(`✗ ${named}: ${clean(problem)}`);
         return { name: named, answers: false, problem };
       }
     }),
@@ -61,8 +61,9 @@ export async function showTools({ file, json }: UpstreamsCommand, name: string):
   const { listing } = await look(upstream);
   const tools = listing.tools.map((tool) => ({ name: `${upstream.prefix}${tool.name}`, mayRepeat: mayRepeat(upstream, tool) }));
   if (json) return printJson({ tools, leftOut: listing.leftOut });
-  for (const tool of tools) print(`${tool.name}  ${tool.mayRepeat ? "is called again if its worker dies" : "is never called again"}`);
-  for (const left of listing.leftOut) print(`left out: ${left}`);
+  for (const tool of tools)
+    print(`${cleanLine(tool.name)}  ${tool.mayRepeat ? "is called again if its worker dies" : "is never called again"}`);
+  for (const left of listing.leftOut) print(`left out: ${clean(left)}`);
 }
 
 interface Looked {

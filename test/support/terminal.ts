@@ -1,6 +1,9 @@
 /** A real terminal, by tmux: what a person sees after they have typed. */
 import { execFile, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { MAIN } from "./pipe.ts";
 import { until } from "./until.ts";
@@ -15,6 +18,8 @@ export interface Terminal {
   screen(): Promise<string>;
   /** Waits until the screen shows it. */
   shows(text: string | RegExp): Promise<string>;
+  /** All that was written to the terminal, as it was written. */
+  written(): Promise<string>;
   /** Types text. */
   type(text: string): Promise<void>;
   /** Presses keys by tmux's names: `Enter`, `Down`, `Space`, `C-c`. */
@@ -33,8 +38,11 @@ export async function openTerminal(args: readonly string[], env: Readonly<Record
   const quoted = [process.execPath, MAIN, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(" ");
   const settings = Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   // Ctrl-C ends the command and not the shell around it.
-  const script = `trap : INT; ${quoted}; echo "[exit $?]"; exec cat`;
+  const record = join(tmpdir(), `${socket}.record`);
+  // The recording has begun when the command starts.
+  const script = `trap : INT; while [ ! -e ${record} ]; do sleep 0.05; done; ${quoted}; echo "[exit $?]"; exec cat`;
   await tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "40", ...settings, "sh", "-c", script);
+  await tmux("pipe-pane", "-o", `cat > ${record}`);
 
   const screen = async () => await tmux("capture-pane", "-p", "-J", "-S", "-500");
   async function shows(text: string | RegExp): Promise<string> {
@@ -54,10 +62,14 @@ export async function openTerminal(args: readonly string[], env: Readonly<Record
   return {
     screen,
     shows,
+    written: () => readFile(record, "latin1"),
     type: async (text) => void (await tmux("send-keys", "-l", text)),
     press: async (...keys) => void (await tmux("send-keys", ...keys)),
     resize: async (columns, rows) => void (await tmux("resize-window", "-x", String(columns), "-y", String(rows))),
     ended: async () => Number(/\[exit (\d+)\]/.exec(await shows(/\[exit \d+\]/))?.[1]),
-    close: async () => void (await tmux("kill-server").catch(() => undefined)),
+    async close() {
+      await tmux("kill-server").catch(() => undefined);
+      await rm(record, { force: true });
+    },
   };
 }

@@ -4,7 +4,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import type { ExportCommand, VerifyCommand } from "../commands/audit.ts";
 import { onStderr } from "../on-stderr.ts";
-import { print, printJson } from "../terminal.ts";
+import { clean, print, printJson } from "../terminal.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
@@ -57,7 +57,7 @@ export async function verifyRecords(files: readonly string[], { checkpoint: file
   const count = all.length;
   if (count > 0) process.exitCode = 1;
   if (json) return printJson({ records, files: files.length, checkpointAt: checkpoint?.at ?? null, problems: all });
-  for (const problem of all) print(`${problem.file}:${problem.line}: ${problem.says}`);
+  for (const problem of all) print(clean(`${problem.file}:${problem.line}: ${problem.says}`));
   const against = checkpoint ? `, against the checkpoint of ${checkpoint.at}` : "";
   print(`${records} records in ${files.length} files${against}: ${count === 0 ? "whole" : `${count} problems`}`);
 }

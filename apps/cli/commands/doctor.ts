@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Finding } from "../checkup.ts";
+import { cleanAll, print, printJson } from "../terminal.ts";
 
 const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 
@@ -13,9 +14,9 @@ export function addDoctor(program: Command): void {
     .option("--json", "print the findings as JSON")
     .action(async ({ auth, tokenFile, json }: { readonly auth?: true; readonly tokenFile?: string; readonly json?: true }) => {
       const findings = auth || tokenFile !== undefined ? await identityFindings(tokenFile) : await allFindings();
-      if (json) process.stdout.write(`${JSON.stringify({ findings })}\n`);
-      for (const { level, about, says, cure } of json ? [] : findings) {
-        process.stdout.write(`${SIGNS[level]} ${about}: ${says}\n${cure === undefined ? "" : `    ${cure}\n`}`);
+      if (json) printJson({ findings });
+      for (const { level, about, says, cure } of json ? [] : cleanAll(findings)) {
+        print(`${SIGNS[level]} ${about}: ${says}${cure === undefined ? "" : `\n    ${cure}`}`);
       }
       process.exitCode = findings.some(({ level }) => level === "problem") ? 1 : 0;
     });

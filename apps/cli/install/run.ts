@@ -5,6 +5,7 @@ import { confirm, isCancel } from "@clack/prompts";
 import { createTwoFilesPatch } from "diff";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
+import { clean, print } from "../terminal.ts";
 
 export interface InstallOptions {
   readonly url?: string;
@@ -51,8 +52,7 @@ export async function install(clientName: string, options: InstallOptions): Prom
   };
   if (!changed) return tell({ client: clientName, file, changed }, `${file} is as it should be already.\n`);
 
-  if (!options.json)
-    process.stdout.write(`${createTwoFilesPatch(file, file, before ?? "", after, before === undefined ? "new" : "now", "then")}\n`);
+  if (!options.json) print(clean(createTwoFilesPatch(file, file, before ?? "", after, before === undefined ? "new" : "now", "then")));
   if (!options.yes && !(await agreed(file))) {
     process.exitCode = 1;
     return;

@@ -1,7 +1,8 @@
 /** `parley login` and `parley logout`. */
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
-import { print, printJson, tell } from "../terminal.ts";
+import { showUrl } from "../show.ts";
+import { cleanLine, print, printJson, tell } from "../terminal.ts";
 import { DEFAULT_URL } from "../url.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
@@ -32,7 +33,7 @@ export async function login({ url: given, device, browser, clientId, scope, json
   const signal = onInterrupt();
   try {
     if (device) {
-      const show = (page: string, code: string) => tell(`Open ${page}\nand check, or type in, the code ${code}`);
+      const show = (page: string, code: string) => tell(`Open ${showUrl(page)}\nand check, or type in, the code ${cleanLine(code)}`);
       const credentials = await logInByDevice({ url, resourceMetadataUrl, scope: wanted, clientId, show, signal });
       await changeCredentials(url, () => withExpiry(credentials));
     } else await logInByBrowser({ url, resourceMetadataUrl, scope: wanted, clientId, browser, signal });

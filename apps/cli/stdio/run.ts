@@ -9,6 +9,7 @@ import { type Bridge, createBridge } from "./bridge.ts";
 import { lineReader } from "./lines.ts";
 import { messageOutput } from "./output.ts";
 import type { Remote } from "./remote.ts";
+import { clean, tell } from "../terminal.ts";
 
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is smaller, and answers by itself. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
@@ -73,7 +74,7 @@ function ending(bridge: Bridge, stop: () => Promise<void> | undefined): (code: n
 }
 
 function log(text: string): void {
-  process.stderr.write(`parley stdio: ${text}\n`);
+  tell(`parley stdio: ${clean(text)}`);
 }
 
 /** Clients start their servers in directories of their own choosing: a place of the user's, so that waiting tasks are found again. */

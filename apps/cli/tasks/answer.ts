@@ -6,7 +6,7 @@ import { follow, Left, watchTask, askUntilOver } from "../follow.ts";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import type { McpClient } from "../mcp-client.ts";
 import { showTask } from "../show.ts";
-import { isInteractive, printJson, tell } from "../terminal.ts";
+import { cleanLine, isInteractive, printJson, tell } from "../terminal.ts";
 import { getTask } from "./one.ts";
 
 export interface AnswerCommand extends Given {
@@ -55,6 +55,10 @@ function left(): void {
 async function chooseFrom(keys: readonly string[]): Promise<string | undefined> {
   if (keys.length <= 1) return keys[0] ?? "";
   if (!isInteractive()) throw new Error(`several questions are open, name one: ${keys.join(", ")}`);
-  const key = await select({ message: "Which question?", options: keys.map((value) => ({ value })), output: process.stderr });
+  const key = await select({
+    message: "Which question?",
+    options: keys.map((value) => ({ value, label: cleanLine(value) })),
+    output: process.stderr,
+  });
   return typeof key === "string" ? key : undefined;
 }

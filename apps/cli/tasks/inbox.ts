@@ -4,7 +4,7 @@ import { askUntilOver, Left, watchTask } from "../follow.ts";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { type McpClient, RpcError } from "../mcp-client.ts";
 import { type InputRequest, showAsk, type TaskState } from "../show.ts";
-import { isInteractive, print, printJson, tell } from "../terminal.ts";
+import { cleanLine, isInteractive, print, printJson, tell } from "../terminal.ts";
 import { moment } from "../times.ts";
 import { tasksOf } from "./list.ts";
 import { getTask } from "./one.ts";
@@ -41,10 +41,10 @@ export async function inbox(
   let answered = 0;
   try {
     for (const [index, { taskId, key, request }] of open.entries()) {
-      tell(`\n${index + 1} of ${open.length}  task ${taskId}`);
+      tell(`\n${index + 1} of ${open.length}  task ${cleanLine(taskId)}`);
       const now = await stillOpen(client, taskId, key);
       if (!now) {
-        tell(`${key} was answered elsewhere, or is over.`);
+        tell(`${cleanLine(key)} was answered elsewhere, or is over.`);
         continue;
       }
       if (request.method !== "elicitation/create") {

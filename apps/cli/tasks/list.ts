@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import type { McpClient } from "../mcp-client.ts";
-import { cleanLine, print, printJson, styled } from "../terminal.ts";
+import { cleanAll, cleanLine, print, printJson, styled } from "../terminal.ts";
 import { pagesOf } from "../tools.ts";
 
 /** As tasks/list has them (2025-11-25). */
@@ -70,7 +70,8 @@ export async function printTasks(client: McpClient, command: ListCommand): Promi
   process.exitCode = INTERRUPTED;
 }
 
-function line({ taskId, status, statusMessage, createdAt }: ListedTask): string {
+function line(task: ListedTask): string {
+  const { taskId, status, statusMessage, createdAt } = cleanAll(task);
   const colour = COLOURS[status as keyof typeof COLOURS] ?? "dim";
   const says = statusMessage === undefined ? "" : `  ${cleanLine(statusMessage).slice(0, 200)}`;
   return `${taskId}  ${styled(colour, status.padEnd("input_required".length), process.stdout)}  ${createdAt}${says}`;

@@ -3,7 +3,7 @@ import { asksOf } from "../answering.ts";
 import type { McpClient } from "../mcp-client.ts";
 import type { Reached } from "../reach.ts";
 import { showAsk, showResult, showTask, type TaskState } from "../show.ts";
-import { clean, cleanLine, print, printJson } from "../terminal.ts";
+import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal.ts";
 import { moment } from "../times.ts";
 import { showTimeline, timelineOf } from "./timeline.ts";
 
@@ -16,7 +16,8 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   const timeline = await timelineOf(server, taskId);
   if (json) return printJson({ ...task, timeline: timeline ?? null });
   const nowMs = timeline?.nowMs ?? Date.now();
-  const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, result, error } = task;
+  const { result } = task;
+  const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, error } = cleanAll(task);
   print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
   const version = task._meta?.["parley/toolVersion"];
   if (typeof version === "string") print(`  version  ${cleanLine(version)}`);
@@ -27,13 +28,13 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   if (timeline) for (const line of showTimeline(timeline)) print(line);
   for (const [key, request] of Object.entries(asksOf(task))) print(showAsk(taskId, key, request));
   if (result) print(showResult(result));
-  if (error) print(`error ${clean(JSON.stringify(error))}`);
+  if (error) print(`error ${jsonText(error)}`);
 }
 
 /** As `tasks get` has always printed it. */
 export async function printTaskShort(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
   const task = await getTask(client, taskId);
-  print(json ? JSON.stringify(task, null, 2) : showTask(task));
+  print(json ? jsonText(task, 2) : showTask(task));
 }
 
 export async function cancelTask(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {

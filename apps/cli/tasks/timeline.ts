@@ -3,7 +3,7 @@ import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@par
 import { credentialsFor } from "../credentials.ts";
 import type { Reached } from "../reach.ts";
 import { ask as send } from "../stdio/remote.ts";
-import { cleanLine } from "../terminal.ts";
+import { cleanAll, cleanLine } from "../terminal.ts";
 import { moment } from "../times.ts";
 
 /** Longer journals are shown by their end. */
@@ -35,7 +35,8 @@ export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
   readonly journal: TaskTimeline["journal"];
 };
 
-export function showTimeline({ task, asks, calls = [], journal, nowMs }: Shown): string[] {
+export function showTimeline(timeline: Shown): string[] {
+  const { task, asks, calls = [], journal, nowMs } = cleanAll(timeline);
   const anew = task.generation > 0 ? `, begun anew ${task.generation} times` : "";
   const shown = journal.lines.slice(-LINES_SHOWN);
   const hidden = journal.entries - shown.length;
