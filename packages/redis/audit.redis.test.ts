@@ -232,6 +232,18 @@ describe("audit records", () => {
     expect(await records()).toHaveLength(1);
   });
 
+  test.each([
+    ["the newest", (stream: string) => opened.redis.xdel(stream, "2-1"), [1, 3]],
+    ["all", (stream: string) => opened.redis.xtrim(stream, "MAXLEN", 0), [3]],
+  ])("leave a gap where somebody takes away %s, and stop no change", async (_, takeAway, left) => {
+    await opened.audit.note({ action: "keys" });
+    await opened.audit.note({ action: "keys" });
+    await takeAway(createKeys(opened.prefix).audit(0));
+    const taskId = opened.newTaskId();
+    expect(await opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, audit: { action: "call", taskId } })).toBe("created");
+    expect((await records()).map(({ number }) => number)).toEqual(left);
+  });
+
   test("leave, the oldest first, when there are more than are kept", async () => {
     const bounded = await openRedis({ prefix: opened.prefix, auditLengthMax: 100 });
     for (let count = 0; count < 400; count += 1) await bounded.audit.note({ action: "keys" });

@@ -82,6 +82,12 @@ const CALLS: readonly [what: string, call: Call, facts: string, given: string][]
     '["tool","book","ada",1000,0,"","(seed)s33d",null,"r",0]',
     '[{"size":4}]',
   ],
+  [
+    "a session's whose ids are no characters",
+    { ...CALL, request: { id: "\ud800", progressToken: "\udc00!" } },
+    String.raw`["tool","book","ada",1000,0,"","(seed)s33d",null,["\"\\ud800\""],["\"\\udc00!\""]]`,
+    '[{"size":4}]',
+  ],
   ["an audited one", { ...CALL, binding: "b1" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,"b1"]', '[{"size":4}]'],
   ["one with a version", { ...CALL, version: "2" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,"2"]', '[{"size":4}]'],
   ["a person's", { ...CALL, person: "p1" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,"p1"]', '[{"size":4}]'],

@@ -50,12 +50,14 @@ type PackedFacts = [
   capabilities: string,
   seed: string,
   traceparent?: string | null,
-  requestId?: string | number | null,
-  progressToken?: string | number | null,
+  requestId?: PackedId | null,
+  progressToken?: PackedId | null,
   binding?: string | null,
   version?: string | null,
   person?: string,
 ];
+/** A client may choose a text that scripts cannot read as JSON: half of a surrogate pair. It stands as JSON within JSON then. */
+type PackedId = string | number | [json: string];
 const HIDDEN = 1;
 const COMPENSATES = 2;
 
@@ -101,7 +103,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     letters,
     content.sealWord("seed", seed),
   ];
-  const rest = [traceparent, request?.id, request?.progressToken, binding, version, person];
+  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person];
   // Those at the end that are not there take no room.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -375,8 +377,16 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(typeof binding === "string" && { binding }),
     ...(typeof version === "string" && { version }),
     ...(typeof person === "string" && { person }),
-    ...(isThere(id) && { request: { id, ...(isThere(progressToken) && { progressToken }) } }),
+    ...(isThere(id) && { request: { id: unpackId(id), ...(isThere(progressToken) && { progressToken: unpackId(progressToken) }) } }),
   };
+}
+
+function packId<Id extends string | number | undefined>(id: Id): Id | PackedId {
+  return typeof id === "string" && !id.isWellFormed() ? [JSON.stringify(id)] : id;
+}
+
+function unpackId(packed: PackedId): string | number {
+  return Array.isArray(packed) ? (JSON.parse(packed[0]) as string) : packed;
 }
 
 /** What was called: legible without any key. */

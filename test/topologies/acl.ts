@@ -10,7 +10,7 @@ const COMMANDS = {
   "sorted sets": "zadd zrem zscore zrank zcard zcount zrange zrangebyscore zrevrangebyscore zremrangebyscore zpopmin bzpopmin zscan",
   lists: "lpush rpush lrange lrem llen lindex lpos ltrim rpop rpoplpush",
   sets: "sadd srem scard smembers sismember",
-  streams: "xadd xdel xlen xrange xrevrange xtrim",
+  streams: "xadd xdel xinfo|stream xlen xrange xrevrange xtrim",
 } as const;
 
 export const LEAST_RIGHTS: readonly string[] = Object.values(COMMANDS).flatMap((names) => names.split(" ").map((name) => `+${name}`));

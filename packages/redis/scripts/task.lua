@@ -238,14 +238,24 @@ end
 
 -- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
 -- number is the id in the stream. Its chain of hashes is made where it leaves Redis (docs/adr/0013-the-chain-is-made-outside.md).
+--
+-- Somebody may have taken away the newest one, or all. Redis refuses to give a number again, and the change that the record is about has been made by
+-- then: the next number is the one behind the last that Redis gave, and the gap tells what happened.
 local function audit(stream, record, length_max, now_ms, verdict)
   if record == '' then return end
+  local function add(command, number)
+    return command(
+      'XADD', stream, 'MAXLEN', '~', length_max, string.format('%.0f', number) .. '-1',
+      'at', now_ms, 'verdict', verdict, 'record', record
+    )
+  end
   local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
-  local number = last and tonumber(string.match(last[1], '^%d+')) + 1 or 1
-  redis.call(
-    'XADD', stream, 'MAXLEN', '~', length_max, string.format('%.0f', number) .. '-1',
-    'at', now_ms, 'verdict', verdict, 'record', record
-  )
+  local added = add(redis.pcall, last and tonumber(string.match(last[1], '^%d+')) + 1 or 1)
+  if type(added) ~= 'table' or not added.err then return end
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then add(redis.call, tonumber(string.match(info[i + 1], '^%d+')) + 1) end
+  end
 end
 
 -- What the unfinished tasks of an owner, and of its tenant, take in this partition: hashes with `tasks`, `bytes` (what callers gave) and `waiting`

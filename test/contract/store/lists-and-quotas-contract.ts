@@ -154,6 +154,19 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create({ ...ada, principal: "somebody else" }, quotas)).created).toBe("created");
     });
 
+    test("count a call of any id that a client may give its request, and give it back as it is", async () => {
+      const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
+      for (const id of ["\ud800", "a\udfffb", "\u0000\u2028\n", '"]', "☃", 1e300, -0.5]) {
+        const ada = somebody();
+        const request = { id, progressToken: id };
+        const { taskId, created } = await create({ ...ada, hidden: true, request }, quotas);
+        expect(created).toBe("created");
+        expect((await life.load(taskId)).call.request).toStrictEqual(request);
+        await life.cancel(taskId);
+        expect((await create(ada, quotas)).created).toBe("created");
+      }
+    });
+
     test("make room with the end of a task, by result, error or cancellation, begun or not, and once", async () => {
       const ada = somebody();
       const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
