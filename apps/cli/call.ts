@@ -71,7 +71,7 @@ async function givenArguments(
 ): Promise<JsonObject | undefined> {
   let schema: JsonObject | undefined;
   const schemaOf = async () => (schema ??= (await findTool(server, tool)).inputSchema);
-  const given = await argumentsOf({ arg: options.arg, args: options.args, flags }, schemaOf);
+  const given = await argumentsOf({ arg: options.arg ?? [], args: options.args, flags }, schemaOf);
   if (!interactive) return given;
   const form = await schemaOf();
   const missing = fieldsOf(form).filter(({ name, isRequired }) => isRequired && !Object.hasOwn(given, name));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AnswerCommand } from "../tasks/answer.ts";
-import { objectGiven, type ServerOptions, withServerOptions } from "./options.ts";
+import { collect, objectGiven, type ServerOptions, withServerOptions } from "./options.ts";
 
 interface Options extends Omit<AnswerCommand, "json">, ServerOptions {
   readonly json?: string | true;
@@ -8,15 +8,15 @@ interface Options extends Omit<AnswerCommand, "json">, ServerOptions {
 
 export function addAnswer(program: Command): void {
   withServerOptions(
-    program.command("answer <taskId> [key]").description("answers a question of a task, on the terminal or from the options"),
+    program.command("answer <taskId> [key]").description("answers a question of a task, at the terminal or from the options"),
   )
-    .option("-s, --set <field=value>", "a field of the form", (given: string, all: string[]) => [...all, given], [])
+    .option("-s, --set <field=value>", "set a field of the form", collect)
     .option("--content <object>", "the form's content as JSON")
-    .option("-j, --json [object]", "print what became of it as JSON; with an object: the content, as --content")
+    .option("-j, --json [object]", "print the outcome as JSON; with an object: the content, as --content")
     .option("--accept", "accept without content, such as a page to visit")
     .option("--decline", "decline to answer")
     .option("--cancel", "dismiss the question")
-    .option("-w, --wait", "wait for the task's end and print its result")
+    .option("-w, --wait", "wait for the task to end and print its result")
     .addHelpText(
       "after",
       `

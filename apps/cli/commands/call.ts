@@ -1,11 +1,11 @@
 import type { Command } from "commander";
-import { objectGiven } from "./options.ts";
+import { collect, objectGiven } from "./options.ts";
 
 export interface CallCommand {
   readonly url?: string;
   readonly tools?: string;
   readonly dataDir?: string;
-  readonly arg: readonly string[];
+  readonly arg?: readonly string[];
   readonly args?: string;
   readonly idempotencyKey?: string;
   readonly wait: boolean;
@@ -18,23 +18,18 @@ export interface CallCommand {
 export function addCall(program: Command): void {
   program
     .command("call <tool>")
-    .description("calls a tool and waits for its result; asks what the tool asks, or prints how to answer it where there is no terminal")
+    .description("calls a tool and waits for its result; asks the tool's questions, or prints how to answer them if there is no terminal")
     .usage("<tool> [--name value …] [options]")
-    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL; else the server that runs here, else one is started)")
-    .option(
-      "-a, --arg <name=value>",
-      "an argument; a value that is valid JSON is read as JSON",
-      (given: string, all: string[]) => [...all, given],
-      [],
-    )
+    .option("-u, --url <url>", "URL of the MCP endpoint (default: PARLEY_URL, the server that runs here, or a new one)")
+    .option("-a, --arg <name=value>", "an argument; a value that is valid JSON is read as JSON", collect)
     .option("--args <object>", "all arguments as JSON")
     .option("-j, --json [object]", "print the outcome as JSON; with an object: all arguments, as --args")
-    .option("-i, --interactive", "ask on this terminal, also where it is not sure to be one")
-    .option("--no-input", "ask nothing: print how to answer")
-    .option("--idempotency-key <key>", "calls with the same key are one call: a repeated one answers with the task of the first")
-    .option("--no-wait", "print the task's id and exit")
-    .option("-t, --tools <modules>", "tool modules of the started server (PARLEY_TOOLS, the gallery)")
-    .option("-d, --data-dir <directory>", "where the started server keeps its data")
+    .option("-i, --interactive", "ask here even if this does not look like a terminal")
+    .option("--no-input", "ask nothing; print how to answer")
+    .option("--idempotency-key <key>", "calls with the same key are one call: a repeated call returns the task of the first")
+    .option("--no-wait", "print the id of the task and exit")
+    .option("-t, --tools <modules>", "tool modules for a new server (default: PARLEY_TOOLS, or the gallery)")
+    .option("-d, --data-dir <directory>", "where a new server keeps its data")
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(

@@ -8,9 +8,9 @@ const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 export function addDoctor(program: Command): void {
   program
     .command("doctor")
-    .description("checks Node.js, settings, Redis, port and tools, and says what to do; exits with 1 if Parley could not serve")
-    .option("--auth", "checks who may call instead: settings of identity, and whether the providers answer")
-    .option("--token-file <file>", "with --auth: says what the server would say about the access token in that file")
+    .description("checks Node.js, settings, Redis, port and tools, and says what to fix; exits with 1 if Parley could not serve")
+    .option("--auth", "check identity instead: its settings, and whether the providers respond")
+    .option("--token-file <file>", "with --auth: print how the server judges the access token in this file")
     .option("--json", "print the findings as JSON")
     .action(async ({ auth, tokenFile, json }: { readonly auth?: true; readonly tokenFile?: string; readonly json?: true }) => {
       const findings = auth || tokenFile !== undefined ? await identityFindings(tokenFile) : await allFindings();

@@ -5,17 +5,17 @@ export function addInstall(program: Command): void {
   program
     .command("install <client>")
     .description(
-      "lets a client start `parley stdio`: claude-desktop, claude-code, vscode, cursor, codex, gemini or inspector; shows the change and asks first",
+      "configures a client to start `parley stdio`: claude-desktop, claude-code, vscode, cursor, codex, gemini or inspector; shows the change and asks first",
     )
-    .option("-u, --url <url>", "let it connect to this MCP endpoint instead of starting a server")
-    .option("-t, --tools <modules>", "tool modules of the started server, separated by commas")
-    .option("-d, --data-dir <directory>", "where the started server keeps its data")
-    .option("--token-file <file>", "a file with an access token for --url; `parley login` needs none")
-    .option("-n, --name <name>", "what the client calls the server", "parley")
-    .option("-p, --project", "for this folder alone, where the client knows such a file")
-    .option("-f, --file <file>", "the client's file, if it is somewhere else")
-    .option("--remove", "take the entry away")
-    .option("--print", "print the file as it would be, and write nothing")
+    .option("-u, --url <url>", "connect to this MCP endpoint instead of starting a server")
+    .option("-t, --tools <modules>", "tool modules for its own server, separated by commas")
+    .option("-d, --data-dir <directory>", "where its own server keeps its data")
+    .option("--token-file <file>", "a file with an access token for --url; not needed after `parley login`")
+    .option("-n, --name <name>", "name of the server in the client", "parley")
+    .option("-p, --project", "only for this folder, if the client has such a file")
+    .option("-f, --file <file>", "the file of the client, if it is elsewhere")
+    .option("--remove", "remove the entry")
+    .option("--print", "print the resulting file, and write nothing")
     .option("-y, --yes", "write without asking")
     .option("--json", "print what was done as JSON")
     .addHelpText(

@@ -9,8 +9,13 @@ export interface ServerOptions {
 /** Which server, for commands that speak to one that runs, or ran, here. */
 export function withServerOptions(command: Command): Command {
   return command
-    .option("-u, --url <url>", "URL of the MCP endpoint (PARLEY_URL; else the server that runs here)")
-    .option("-d, --data-dir <directory>", "the data of a server that ran here");
+    .option("-u, --url <url>", "URL of the MCP endpoint (default: PARLEY_URL, or the server that runs here)")
+    .option("-d, --data-dir <directory>", "data directory of a server that ran here");
+}
+
+/** Collects the values of an option that may be repeated; undefined without one, so that the help shows no default. */
+export function collect(given: string, before: readonly string[] = []): readonly string[] {
+  return [...before, given];
 }
 
 /** `--json` was an object of input before it meant output; an object behind it still is one. */

@@ -24,9 +24,9 @@ const cancelling = async (taskId: string, { json, ...server }: OneTask) => {
 export function addTasks(program: Command): void {
   const tasks = withServerOptions(program.command("tasks").description("lists your tasks, newest first"))
     .option("-s, --status <status...>", "only working, input_required, completed, failed or cancelled")
-    .option("-l, --limit <number>", "at most so many", atLeastOne, 100)
-    .option("-w, --watch", "stay, and print what changes")
-    .option("--json", "print them as JSON; with --watch one object a line")
+    .option("-l, --limit <number>", "maximum number of tasks", atLeastOne, 100)
+    .option("-w, --watch", "keep running, and print changes")
+    .option("--json", "print them as JSON; with --watch, one object per line")
     .addHelpText(
       "after",
       `
@@ -38,25 +38,25 @@ Examples:
       const [{ withServer }, { printTasks }] = await Promise.all([import("../reach.ts"), import("../tasks/list.ts")]);
       await withServer({ url, dataDir }, (client) => printTasks(client, list));
     });
-  withServerOptions(tasks.command("get <taskId>").description("the state of a task, its open questions, its result"))
+  withServerOptions(tasks.command("get <taskId>").description("shows the state of a task, its open questions and its result"))
     .option("-j, --json", "print the response as it was received")
     .action((taskId: string, _own: object, command: Command) => gettingShort(taskId, command.optsWithGlobals()));
   withServerOptions(tasks.command("cancel <taskId>").description("cancels a task"))
-    .option("--json", "print what became of it as JSON")
+    .option("--json", "print the outcome as JSON")
     .action((taskId: string, _own: object, command: Command) => cancelling(taskId, command.optsWithGlobals()));
 
   withServerOptions(
     program
       .command("task <taskId>")
-      .description("a task: its state, its timeline, its open questions and until when they can be answered, its result"),
+      .description("shows a task: its state, its timeline, its open questions with their deadlines, its result"),
   )
-    .option("--json", "print the answer of tasks/get, with its timeline")
+    .option("--json", "print the response of tasks/get, with the timeline")
     .action(getting);
   withServerOptions(program.command("cancel <taskId>").description("cancels a task"))
-    .option("--json", "print what became of it as JSON")
+    .option("--json", "print the outcome as JSON")
     .action(cancelling);
-  withServerOptions(program.command("inbox").description("asks all open questions of your tasks, the longest waiting first"))
-    .option("--list", "print them with how to answer, and ask nothing")
+  withServerOptions(program.command("inbox").description("asks all open questions of your tasks, the oldest first"))
+    .option("--list", "print them with the commands to answer, and ask nothing")
     .option("--json", "print them as JSON, and ask nothing")
     .action(async ({ json, list, ...server }: OneTask & { list?: boolean }) => {
       const [{ withServer }, { inbox }] = await Promise.all([import("../reach.ts"), import("../tasks/inbox.ts")]);

@@ -3,7 +3,7 @@ import { type ServerOptions, withServerOptions } from "./options.ts";
 
 export function addTools(program: Command): void {
   withServerOptions(program.command("tools").description("lists the tools of a server, with their arguments as flags of `parley call`"))
-    .option("-t, --tools <modules>", "tool modules of a started server (PARLEY_TOOLS, the gallery)")
+    .option("-t, --tools <modules>", "tool modules for a new server (default: PARLEY_TOOLS, or the gallery)")
     .option("--json", "print them as the server lists them")
     .action(async ({ json, ...options }: ServerOptions & { json?: boolean; tools?: string }) => {
       const [{ withServer }, { printTools }] = await Promise.all([import("../reach.ts"), import("../tools.ts")]);
