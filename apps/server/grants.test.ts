@@ -375,7 +375,7 @@ describe("a provider that", () => {
       (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(307, { location: "https://evil.example" }).end(),
       "cannot be trusted",
     ],
-    ["answers no JSON", "/token", answering("no json"), "cannot be trusted"],
+    ["does not return JSON", "/token", answering("no json"), "cannot be trusted"],
     ["answers without a token", "/token", answering({ token_type: "Bearer" }), "cannot be trusted"],
     ["gives a token of another type", "/token", answering({ access_token: "a", token_type: "mac" }), "cannot be trusted"],
     ["gives an endless token", "/token", answering({ access_token: "a".repeat(20_000), token_type: "Bearer" }), "cannot be trusted"],

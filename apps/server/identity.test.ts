@@ -101,7 +101,7 @@ describe("a client without a token", () => {
       expect(challengeOf(response)).toEqual({ resource_metadata: METADATA, scope: ALL });
       expect(await response.json()).toMatchObject({
         jsonrpc: "2.0",
-        error: { code: -32600, message: "this server needs an access token", data: { code: "CREDENTIALS_MISSING" } },
+        error: { code: -32600, message: "this server requires an access token", data: { code: "CREDENTIALS_MISSING" } },
       });
     }
     expect(logged.filter(({ message }) => message === "credentials refused")).toHaveLength(sent.length);

@@ -1,7 +1,7 @@
-/** Addresses of providers and proxies. */
+/** Checks addresses of providers and proxies. */
 import { BlockList, isIP } from "node:net";
 
-/** By name, since DNS is not asked: a name that leads here but says otherwise is another machine. */
+/** Whether `host` is this machine, judged by its name alone: DNS is not asked, so another name that resolves to this machine does not count. */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   return (
@@ -13,16 +13,16 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** What is wrong with asking a provider there; undefined if nothing is. `permit` is what allows http. */
+/** Why a provider must not be contacted at this address; undefined if it may be. `permit` names the setting that allows http. */
 export function unsafeAddress(text: string, allowHttp: boolean, permit = "PARLEY_AUTH_ALLOW_HTTP"): string | undefined {
   const url = URL.parse(text);
-  if (!url) return "is no address";
-  if (url.username !== "" || url.password !== "") return "must not hold a password";
+  if (!url) return "is not an address";
+  if (url.username !== "" || url.password !== "") return "must not contain a password";
   if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))) return undefined;
-  return `must be https (${permit} allows http, for development)`;
+  return `must be https (for development, ${permit} allows http)`;
 }
 
-/** Undefined for what is neither an address nor a range. */
+/** A set of addresses and ranges such as 10.0.0.0/8; undefined if an item is neither. */
 export function addressRanges(items: readonly string[]): { readonly has: (address: string) => boolean } | undefined {
   const ranges = new BlockList();
   for (const item of items) {
@@ -34,7 +34,7 @@ export function addressRanges(items: readonly string[]): { readonly has: (addres
   }
   return {
     has(address) {
-      // A socket for both families shows IPv4 as ::ffff:10.0.0.1; BlockList knows that it is the same.
+      // A dual-stack socket reports IPv4 addresses as ::ffff:10.0.0.1, which BlockList treats as the same address.
       const family = isIP(address);
       return family !== 0 && ranges.check(address, family === 6 ? "ipv6" : "ipv4");
     },

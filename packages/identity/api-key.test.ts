@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { API_KEY_TTL_MS, newApiKey } from "./api-key.ts";
 import { identityOf } from "./identity.fixture.ts";
 
-/** Keys as an operator's Redis holds them; counts how often it is asked. */
+/** API keys as an operator's Redis stores them. Counts lookups. */
 function keyRing() {
   const records = new Map<string, ApiKey>();
   const asked: string[] = [];
@@ -37,7 +37,7 @@ async function refusalOf(work: () => unknown): Promise<{ readonly code: string; 
 }
 
 describe("an API key", () => {
-  test("is a caller of its tenant, with its scopes, and by no name that a person may have", async () => {
+  test("is a caller of its tenant, with its scopes, under a name that no person can have", async () => {
     const keys = keyRing();
     const { id, key } = keys.make({ name: "ada@example.com", tenant: "acme" });
     expect(await accepting(keys).bearer(key)).toMatchObject({
@@ -51,7 +51,7 @@ describe("an API key", () => {
     });
   });
 
-  test("is the same caller as the one that replaces it, and another than that of any other name or tenant", async () => {
+  test("is the same caller as the key that replaces it, but not as a key of another name or tenant", async () => {
     const keys = keyRing();
     const { bearer } = accepting(keys);
     const principal = async (changes: Partial<ApiKey>) => (await bearer(keys.make(changes).key)).principal;
@@ -61,7 +61,7 @@ describe("an API key", () => {
     expect(await principal({ tenant: "acme" })).not.toBe(one);
   });
 
-  test("is looked up once in five seconds, and works no longer than that when it is revoked", async () => {
+  test("is looked up once in five seconds, and works no longer than that after it is revoked", async () => {
     const keys = keyRing();
     const { id, key } = keys.make();
     const { bearer, skip } = accepting(keys);
@@ -74,7 +74,7 @@ describe("an API key", () => {
     expect(await refusalOf(() => bearer(key))).toMatchObject({ code: "TOKEN_INACTIVE" });
   });
 
-  test("expires at its time, and is remembered no longer", async () => {
+  test("expires at its time, even if it is cached", async () => {
     const keys = keyRing();
     const { nowS, bearer, skip } = accepting(keys);
     const { id, key } = keys.make({ expiresAtMs: nowS * 1_000 + 3_000 });
@@ -85,7 +85,7 @@ describe("an API key", () => {
     expect(await refusalOf(() => bearer(key))).toEqual({ code: "TOKEN_EXPIRED", message: `the API key ${id} expired 0 ms ago` });
   });
 
-  test("that never expires ends its streams after an hour, so that a revoked one does not stay", async () => {
+  test("without an expiry has its streams ended after an hour, so that a revoked key loses them", async () => {
     const keys = keyRing();
     const { nowS, bearer } = accepting(keys);
     expect(await bearer(keys.make().key)).toMatchObject({ expiresAtMs: nowS * 1_000 + 3_600_000 });
@@ -98,9 +98,9 @@ describe("an API key", () => {
       of: (key: string) => key.replace(/^parley_./, (start) => `parley_${start.endsWith("A") ? "B" : "A"}`),
       code: "TOKEN_INACTIVE",
     },
-    { what: "that is cut", of: (key: string) => key.slice(0, -1), code: "TOKEN_MALFORMED" },
-    { what: "with more behind it", of: (key: string) => `${key}A`, code: "TOKEN_MALFORMED" },
-    { what: "of nothing but the prefix", of: () => "parley_", code: "TOKEN_MALFORMED" },
+    { what: "that is truncated", of: (key: string) => key.slice(0, -1), code: "TOKEN_MALFORMED" },
+    { what: "with an additional character", of: (key: string) => `${key}A`, code: "TOKEN_MALFORMED" },
+    { what: "that is only the prefix", of: () => "parley_", code: "TOKEN_MALFORMED" },
   ])("$what is refused, and not repeated", async ({ of, code }) => {
     const keys = keyRing();
     const { key } = keys.make();
@@ -110,7 +110,7 @@ describe("an API key", () => {
     expect(JSON.stringify([refused, logged])).not.toContain(key.slice(20, 40));
   });
 
-  test("is refused where keys are not accepted, and looked up nowhere", async () => {
+  test("is refused without a lookup if keys are not accepted", async () => {
     const keys = keyRing();
     const { key } = keys.make();
     const { bearer } = identityOf({ PARLEY_AUTH_ISSUERS: "https://login.example.com" }, { apiKeys: keys });

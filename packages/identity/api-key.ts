@@ -1,6 +1,6 @@
 /**
- * Keys of machines: `parley_<id>_<secret>`, 256 random bits behind an id by which the record is found. The prefix is for scanners that look for
- * secrets in places where none should be.
+ * API keys of machines: `parley_<id>_<secret>`. The id finds the record of the key; the secret has 256 random bits. The prefix lets secret
+ * scanners recognize keys that leaked.
  */
 import { hash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import type { ApiKey, ApiKeys, Caller } from "@parley/core";
@@ -12,9 +12,9 @@ const PREFIX = "parley_";
 const ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const ID_CHARS = 12;
 
-/** A key that was looked up is taken for so long: one that was revoked works no longer than this. */
+/** How long a key is accepted after a lookup, and so how long a revoked key may still work. */
 export const API_KEY_TTL_MS = 5_000;
-/** A stream ends after so long, and its caller comes back with the key: if it was revoked, then at last. */
+/** Longest life of a stream. Its caller must then present the key again, so a revoked key loses its streams by then. */
 const STREAM_MS = 3_600_000;
 
 export function newApiKey(): { readonly id: string; readonly key: string; readonly digest: string } {
@@ -23,22 +23,22 @@ export function newApiKey(): { readonly id: string; readonly key: string; readon
   return { id, key, digest: digestOf(key) };
 }
 
-/** Whether it is meant to be one, also if it is cut or misspelt. */
+/** Whether the token is meant to be an API key, even if it is truncated or mistyped. */
 export function isApiKey(token: string): boolean {
   return token.startsWith(PREFIX);
 }
 
-/** Throws TOKEN_MALFORMED, TOKEN_INACTIVE and TOKEN_EXPIRED; UNAVAILABLE where keys cannot be looked up. */
+/** Throws TOKEN_MALFORMED, TOKEN_INACTIVE and TOKEN_EXPIRED; UNAVAILABLE if the key cannot be looked up. */
 export async function verifyApiKey(token: string, keys: ApiKeys, nowMs: number): Promise<Caller> {
   const [, id] = FORM.exec(token) ?? [];
-  if (id === undefined) throw refuse("TOKEN_MALFORMED", "the API key is cut or misspelt");
-  const found = await keys.find(id);
-  if (!found || !timingSafeEqual(Buffer.from(found.digest), Buffer.from(digestOf(token)))) {
-    throw refuse("TOKEN_INACTIVE", "the API key was revoked, or is another deployment's");
+  if (id === undefined) throw refuse("TOKEN_MALFORMED", "the API key is truncated or mistyped");
+  const record = await keys.find(id);
+  if (!record || !timingSafeEqual(Buffer.from(record.digest), Buffer.from(digestOf(token)))) {
+    throw refuse("TOKEN_INACTIVE", "the API key was revoked, or belongs to another deployment");
   }
-  const { expiresAtMs = Infinity } = found;
+  const { expiresAtMs = Infinity } = record;
   if (expiresAtMs <= nowMs) throw refuse("TOKEN_EXPIRED", `the API key ${id} expired ${span(nowMs - expiresAtMs)} ago`);
-  return callerOf(found, Math.min(expiresAtMs, nowMs + STREAM_MS));
+  return callerOf(record, Math.min(expiresAtMs, nowMs + STREAM_MS));
 }
 
 function callerOf({ id, name, tenant, scopes }: ApiKey, expiresAtMs: number): Caller {
@@ -47,7 +47,7 @@ function callerOf({ id, name, tenant, scopes }: ApiKey, expiresAtMs: number): Ca
     tenant,
     scopes,
     authenticatedBy: `api-key:${id}`,
-    // No person's name looks like this: a question that is put to Ada is not put to a key that is called Ada.
+    // People's names do not look like this, so a question for the person Ada does not reach a key named Ada.
     names: Object.freeze([`api-key:${name}`]),
     groups: Object.freeze([]),
     roles: Object.freeze([]),
@@ -55,7 +55,7 @@ function callerOf({ id, name, tenant, scopes }: ApiKey, expiresAtMs: number): Ca
   });
 }
 
-/** A key has 256 random bits: nothing is gained by a slow hash. */
+/** A fast hash is enough: a key has 256 random bits. */
 function digestOf(key: string): string {
   return hash("sha256", key, "base64url");
 }

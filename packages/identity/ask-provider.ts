@@ -1,30 +1,30 @@
 /**
- * Asks a provider for JSON. Providers are trusted to say who is who, but not to answer in time, in shape, or at all: an answer is bounded in
- * time and size, and a redirection is none.
+ * Requests JSON from a provider. Providers are trusted to identify people, but not to answer in time, in the right form, or at all: a response
+ * is bounded in time and size, and redirects are refused.
  */
 import { ParleyError } from "@parley/core";
 import { refuse, span } from "./refuse.ts";
 
-/** Most bytes of an answer. The keys of the largest public providers are about 20 kB. */
+/** Maximum size of a response. The keys of the largest public providers take about 20 kB. */
 export const ANSWER_BYTES_MAX = 262_144;
 
 export interface AskProvider {
   readonly url: string;
-  /** What is asked for, for the reader of an error: `the keys`. */
+  /** What is requested, for error messages: `the keys`. */
   readonly what: string;
   readonly timeoutMs: number;
-  /** A form to post; absent: the address is only read. */
+  /** A form to post; absent: a GET request is sent. */
   readonly form?: { readonly authorization: string; readonly fields: Readonly<Record<string, string>> };
 }
 
-/** An object. Throws PROVIDER_UNAVAILABLE for an answer that does not come, and PROVIDER_INVALID for one that is none. */
+/** Resolves to a JSON object. Throws PROVIDER_UNAVAILABLE if there is no answer, and PROVIDER_INVALID if the answer is not usable. */
 export async function askProvider({ url, what, timeoutMs, form }: AskProvider): Promise<Readonly<Record<string, unknown>>> {
   const from = `${what} from ${new URL(url).host}`;
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, {
       headers: { accept: "application/json", ...(form && { authorization: form.authorization }) },
-      // Its type is that of a form.
+      // URLSearchParams also sets the content type.
       ...(form && { method: "POST", body: new URLSearchParams(form.fields) }),
       signal,
       redirect: "manual",
@@ -41,7 +41,7 @@ export async function askProvider({ url, what, timeoutMs, form }: AskProvider): 
   }
 }
 
-/** As `fetch`, for libraries that ask providers by themselves: in the bounds of askProvider. */
+/** A `fetch` with the bounds of `askProvider`, for libraries that contact providers themselves. */
 export function boundedFetch(what: string, timeoutMs: number): typeof fetch {
   return async (url, init) => {
     const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs), redirect: "manual" });
@@ -54,7 +54,7 @@ export function boundedFetch(what: string, timeoutMs: number): typeof fetch {
 async function textOf(from: string, { body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // Leaving the loop cancels what is still to come.
+  // Leaving the loop cancels the rest of the response.
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > ANSWER_BYTES_MAX) throw refuse("PROVIDER_INVALID", `${from}: the answer is larger than ${ANSWER_BYTES_MAX} bytes`);

@@ -1,6 +1,6 @@
 /**
- * From what a provider says of a person to core's Caller. All of it comes from outside, and is stored with tasks and compared by the policy:
- * each part has a form and a bound, and what does not fit is refused by name.
+ * Turns a provider's claims about a person into core's Caller. Claims come from outside, are stored with tasks and compared by the policy. So
+ * each claim has a form and a bound, and an invalid one is refused by name.
  */
 import { createHash } from "node:crypto";
 import type { Caller } from "@parley/core";
@@ -9,15 +9,16 @@ import type { IdentitySettings } from "./settings.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Most groups, roles or scopes of one caller. */
+/** Maximum number of groups, roles or scopes of one caller, each. */
 export const MEMBERSHIPS_MAX = 256;
-/** Most characters of a subject, name, group, role, scope or client. */
+/** Maximum length of a subject, name, group, role, scope or client. */
 export const NAME_CHARS_MAX = 256;
 
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Of callers where no claim says another. */
+/** Tenant of all callers if no claim names the tenant. */
 const ONE_TENANT = "default";
 
+/** Claims that a provider has vouched for. */
 export interface Vouched {
   readonly issuer: string;
   readonly claims: Claims;
@@ -29,13 +30,13 @@ type ClaimSettings = Pick<IdentitySettings, "principal" | "tenantClaim" | "group
 /** Throws TOKEN_CLAIM_INVALID. */
 export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: ClaimSettings): Caller {
   const subject = text("sub", claims["sub"]);
-  if (subject === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no sub: it names no caller");
+  if (subject === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no sub, so it names no caller");
   const tenant = settings.tenantClaim === undefined ? ONE_TENANT : tenantOf(settings.tenantClaim, claims);
   const client = clientOf(claims);
   if (settings.principal === "user+client" && client === undefined) {
     throw refuse(
       "TOKEN_CLAIM_INVALID",
-      "the token names no client (client_id, azp, cid, appid), and tasks belong to a person by one client",
+      "the token names no client (client_id, azp, cid, appid), but tasks belong to a person through one client (PARLEY_AUTH_PRINCIPAL)",
     );
   }
   return Object.freeze({
@@ -52,12 +53,15 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
   });
 }
 
-/** Short, bounded, and nothing that says who it is: it is stored with every task and stands in keys. 132 bits, so that none is met twice. */
+/**
+ * The name under which a caller owns tasks. It is stored with every task and is part of Redis keys, so it is short and does not reveal who the
+ * caller is. 132 bits of SHA-256, so that two callers do not share one.
+ */
 export function principalOf(parts: readonly string[]): string {
   return `u_${createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 22)}`;
 }
 
-/** By its whole name first, since some providers want addresses as names of claims; else with dots into objects. */
+/** The claim of that name, else the one that the dots lead to. Whole names come first because some providers require URLs as claim names. */
 export function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;
@@ -70,19 +74,19 @@ export function claimAt(claims: Claims, path: string): unknown {
 
 function tenantOf(path: string, claims: Claims): string {
   const tenant = claimAt(claims, path);
-  if (tenant === undefined) throw refuse("TOKEN_CLAIM_INVALID", `the token has no claim ${path}, which names the tenant`);
+  if (tenant === undefined) throw refuse("TOKEN_CLAIM_INVALID", `the token has no claim ${path}, which should name the tenant`);
   if (typeof tenant === "string" && TENANT.test(tenant)) return tenant;
-  throw refuse("TOKEN_CLAIM_INVALID", `the claim ${path} must name a tenant by 1 to 64 of A-Z a-z 0-9 . _ -, and is ${shown(tenant)}`);
+  throw refuse("TOKEN_CLAIM_INVALID", `the claim ${path} must name a tenant with 1 to 64 of A-Z a-z 0-9 . _ -, not ${shown(tenant)}`);
 }
 
-/** As RFC 9068, OpenID Connect, Okta and Entra call it. */
+/** The claims of RFC 9068, OpenID Connect, Okta and Entra, in this order. */
 function clientOf(claims: Claims): string | undefined {
   return text("client_id", claims["client_id"] ?? claims["azp"] ?? claims["cid"] ?? claims["appid"]);
 }
 
 /**
- * A person may choose a preferred_username at some providers: one that looks like an address counts only if it is the verified email, or
- * anybody could go by somebody else's.
+ * At some providers people choose their preferred_username. One that looks like an email address counts only if it is the verified email:
+ * otherwise a person could take the name of another.
  */
 function namesOf(subject: string, claims: Claims): readonly string[] {
   const email = claims["email_verified"] === true ? text("email", claims["email"]) : undefined;
@@ -105,10 +109,10 @@ function membershipsOf(path: string | undefined, claims: Claims): readonly strin
 
 function texts(name: string, values: unknown): readonly string[] {
   if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) {
-    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be texts`);
+    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a list of strings`);
   }
   if (values.length > MEMBERSHIPS_MAX) {
-    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has ${values.length} entries; at most ${MEMBERSHIPS_MAX} are taken`);
+    throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has ${values.length} entries; at most ${MEMBERSHIPS_MAX} are accepted`);
   }
   if (values.some((value) => value.length > NAME_CHARS_MAX)) {
     throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has an entry of more than ${NAME_CHARS_MAX} characters`);
@@ -116,10 +120,10 @@ function texts(name: string, values: unknown): readonly string[] {
   return [...new Set(values)];
 }
 
-/** Undefined for what is missing. */
+/** The claim's value; undefined if it is missing or empty. */
 function text(name: string, value: unknown): string | undefined {
   if (value === undefined || value === "") return undefined;
-  if (typeof value !== "string") throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a text, and is ${shown(value)}`);
+  if (typeof value !== "string") throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a string, not ${shown(value)}`);
   if (value.length > NAME_CHARS_MAX) throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} is longer than ${NAME_CHARS_MAX} characters`);
   return value;
 }

@@ -1,6 +1,6 @@
 /**
- * The authorization code flow with PKCE at one provider, for everything that needs a token of it: people who log in (login.ts) and tools that act in a
- * person's name (oauth/provider.ts).
+ * The authorization code flow with PKCE at one provider, for logins in a browser (login.ts) and for tools that act on a person's behalf
+ * (oauth/provider.ts).
  *
  *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed
  *
@@ -12,31 +12,31 @@ import { boundedFetch } from "./ask-provider.ts";
 import { discoverAddresses } from "./discover.ts";
 import { refuse, shown } from "./refuse.ts";
 
-/** What a browser keeps while its person is at the provider. */
+/** Kept by the browser while the person is at the provider. */
 export interface FlowBegun {
   readonly state: string;
   readonly verifier: string;
 }
 
 export interface CodeFlow {
-  /** Where the person goes. `extra` are further parameters. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  /** Resolves to the address that the person visits. `extra` are further parameters. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(asked: Asked): Promise<FlowBegun & { readonly url: string }>;
-  /** What the code is worth. `parameters` are the callback's. Throws oauth4webapi's errors, and ParleyErrors as `start`: see flowError. */
+  /** Exchanges the code in the callback's `parameters` for tokens. Throws oauth4webapi's errors and those of `start`; see `flowFailure`. */
   redeem(parameters: URLSearchParams, begun: FlowBegun, asked: Pick<Asked, "callback" | "resource">): Promise<oauth.TokenEndpointResponse>;
-  /** Throws as `redeem`. */
+  /** Throws the same errors as `redeem`. */
   refresh(refreshToken: string, resource?: string): Promise<oauth.TokenEndpointResponse>;
 }
 
 export interface Asked {
   readonly callback: string;
   readonly scopes: readonly string[];
-  /** What the token is to be for (RFC 8707). */
+  /** The resource that the token is for (RFC 8707). */
   readonly resource?: string | undefined;
   readonly extra?: Readonly<Record<string, string>>;
 }
 
 export interface CodeFlowSettings {
-  /** Undefined for a provider that has none: then it is known by its endpoints, and may not name one. */
+  /** Undefined for a provider without an issuer: it is identified by its endpoints, and a callback that names an issuer is refused. */
   readonly issuer: string | undefined;
   readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
   readonly client: string;
@@ -45,7 +45,7 @@ export interface CodeFlowSettings {
   readonly secretIn?: "header" | "body";
   readonly timeoutMs: number;
   readonly allowHttp: boolean;
-  /** For errors: `the login at https://id.example`. */
+  /** For error messages: `the login at https://id.example`. */
   readonly what: string;
 }
 
@@ -60,7 +60,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
   };
   let known: Promise<oauth.AuthorizationServer> | undefined;
 
-  /** Asked for once, and again where that failed. */
+  /** Discovers the provider once, and again after a failure. */
   function provider(): Promise<oauth.AuthorizationServer> {
     known ??= discover().catch((error: unknown) => {
       known = undefined;
@@ -77,8 +77,8 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         token_endpoint: endpoints.token,
       };
     const name = issuer ?? "";
-    const found = await discoverAddresses({ issuer: name, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
-    const { authorization_endpoint, token_endpoint, metadata } = found;
+    const addresses = await discoverAddresses({ issuer: name, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
+    const { authorization_endpoint, token_endpoint, metadata } = addresses;
     return {
       issuer: name,
       authorization_endpoint,
@@ -109,9 +109,9 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
     async redeem(parameters, { state, verifier }, { callback, resource }) {
       const as = await provider();
       const named = parameters.get("iss");
-      // There is nothing to compare it with.
+      // There is no configured issuer to compare it with.
       if (issuer === undefined && named !== null)
-        throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(named)}, and the settings name none`);
+        throw refuse("PROVIDER_INVALID", `${what}: the response names the issuer ${shown(named)}, but no issuer is configured`);
       const valid = oauth.validateAuthResponse(as, client, parameters, state);
       const additionalParameters = resource === undefined ? {} : { resource };
       const response = await oauth.authorizationCodeGrantRequest(as, client, authentication, valid, callback, verifier, {
@@ -132,7 +132,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
   };
 }
 
-/** What became of a flow that failed. `reason` is the provider's word, where it can be shown: a forger of the callback may have written it. */
+/** Why a flow failed. `reason` is the provider's error code if it is safe to show; the callback may be forged. */
 export type FlowFailure =
   | { readonly type: "parley"; readonly error: ParleyError }
   | { readonly type: "refused"; readonly reason: string }

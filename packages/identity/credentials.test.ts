@@ -1,4 +1,4 @@
-/** How credentials come, before anybody looks into them; and what the settings say of it. */
+/** How requests carry credentials, before they are verified, and the settings for them. */
 import { describe, expect, test } from "vitest";
 import { addressRanges, isLoopback, unsafeAddress } from "./address.ts";
 import { bearerToken } from "./credentials.ts";
@@ -12,7 +12,7 @@ const ISSUER = { PARLEY_AUTH_ISSUERS: "https://id.example" };
 describe("a token", () => {
   const read = (rawHeaders: readonly string[], url = "/mcp") => bearerToken({ rawHeaders, url });
 
-  test("stands in one Authorization header", () => {
+  test("is read from one Authorization header", () => {
     expect(read(["host", "x", "authorization", "Bearer abc.def-_~+/=="])).toBe("abc.def-_~+/==");
     expect(read(["AUTHORIZATION", "bearer  abc "])).toBe("abc");
     expect(read(["host", "x"])).toBeUndefined();
@@ -32,7 +32,7 @@ describe("a token", () => {
     },
   );
 
-  test("comes once, and never in the address", () => {
+  test("is refused if it is sent twice, or in the URL", () => {
     const misplaced = expect.objectContaining({ code: "CREDENTIALS_MISPLACED" }) as Error;
     expect(() => read(["Authorization", "Bearer a", "authorization", "Bearer a"])).toThrow(misplaced);
     expect(() => read([], "/mcp?access_token=a")).toThrow(misplaced);
@@ -41,7 +41,7 @@ describe("a token", () => {
     expect(read([], "/mcp?token=a")).toBeUndefined();
   });
 
-  test("must come at all", () => {
+  test("is required", () => {
     const { identity } = identityOf(ISSUER);
     expect(() => identity.identify({ rawHeaders: [], url: "/mcp", address: "127.0.0.1" })).toThrow(
       expect.objectContaining({ code: "CREDENTIALS_MISSING" }),
@@ -54,7 +54,7 @@ describe("a trusted proxy", () => {
   const ask = (rawHeaders: readonly string[], address = "10.1.2.3", settings = {}) =>
     identityOf({ ...PROXY, ...settings }).identity.identify({ rawHeaders, url: "/mcp", address });
 
-  test("names callers, who have the scopes of the settings", () => {
+  test("names callers, who get the configured scopes", () => {
     expect(ask(["x-client-dn", "CN=robot"])).toMatchObject({
       principal: expect.stringMatching(/^u_[\w-]{22}$/),
       names: ["CN=robot"],
@@ -65,7 +65,7 @@ describe("a trusted proxy", () => {
     expect(ask(["x-client-dn", "CN=robot"], "::ffff:10.9.9.9")).toMatchObject({ names: ["CN=robot"] });
   });
 
-  test("is not anybody who writes the header", () => {
+  test("is recognized by its address, not by the header", () => {
     for (const address of ["11.0.0.1", "127.0.0.1", "::2"]) {
       expect(() => ask(["x-client-dn", "CN=robot"], address)).toThrow(expect.objectContaining({ code: "PROXY_NOT_TRUSTED" }));
     }
@@ -79,7 +79,7 @@ describe("a trusted proxy", () => {
     expect(() => ask(headers)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("does not overrule a token, and names nobody where it was not set up", () => {
+  test("does not override a token, and names no caller if it is not configured", () => {
     expect(() => ask(["x-client-dn", "CN=robot", "authorization", "garbage"])).toThrow(
       expect.objectContaining({ code: "TOKEN_MALFORMED" }),
     );
@@ -93,7 +93,7 @@ describe("a trusted proxy", () => {
 describe("settings", () => {
   const problems = (settings: Readonly<Record<string, string>>, host = "127.0.0.1") => identityProblems(environmentOf(settings), host);
 
-  test("that need no identity are for this machine alone, unless somebody says otherwise", () => {
+  test("without identity work only on a loopback address, unless the operator allows more", () => {
     for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1"]) expect(problems({ PARLEY_AUTH: "none" }, host)).toEqual([]);
     for (const host of ["0.0.0.0", "::", "10.0.0.1", "parley.example.com", "127.example.com", "localhost.example.com"]) {
       expect(problems({ PARLEY_AUTH: "none" }, host)).toEqual([
@@ -103,7 +103,7 @@ describe("settings", () => {
     }
   });
 
-  test("that fit have no problems, wherever the server listens", () => {
+  test("that are valid have no problems, wherever the server listens", () => {
     expect(problems(ISSUER, "0.0.0.0")).toEqual([]);
     expect(problems({ PARLEY_AUTH_API_KEYS: "true" }, "0.0.0.0")).toEqual([]);
     expect(problems({ PARLEY_AUTH_ISSUERS: "http://localhost:1/realms/x, https://id.example https://id.example/keys" })).toEqual([]);
@@ -122,10 +122,10 @@ describe("settings", () => {
       /^PARLEY_AUTH_ISSUERS: PARLEY_AUTH_INTROSPECTION_URL needs/,
     ],
     [{ PARLEY_AUTH_ISSUERS: "http://id.example" }, /"http:\/\/id.example" must be https/],
-    [{ PARLEY_AUTH_ISSUERS: "id.example" }, /"id.example" is no address/],
-    [{ PARLEY_AUTH_ISSUERS: "https://me:secret@id.example" }, /"https:\/\/…@id.example" must not hold a password/],
+    [{ PARLEY_AUTH_ISSUERS: "id.example" }, /"id.example" is not an address/],
+    [{ PARLEY_AUTH_ISSUERS: "https://me:secret@id.example" }, /"https:\/\/…@id.example" must not contain a password/],
     [{ PARLEY_AUTH_ISSUERS: "https://id.example ftp://id.example/keys" }, /"ftp:\/\/id.example\/keys" must be https/],
-    [{ PARLEY_AUTH_ISSUERS: "https://id.example,https://id.example" }, /named twice/],
+    [{ PARLEY_AUTH_ISSUERS: "https://id.example,https://id.example" }, /listed twice/],
     [{ ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/?a" }, /^PARLEY_PUBLIC_URL/],
     [{ ...ISSUER, PARLEY_AUTH_INTROSPECTION_URL: "https://id.example/i" }, /^PARLEY_AUTH_INTROSPECTION_CLIENT/],
     [
@@ -136,11 +136,11 @@ describe("settings", () => {
     [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "x-dn" }, /^PARLEY_AUTH_PROXY_ADDRESSES/],
     [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "x-dn", PARLEY_AUTH_PROXY_ADDRESSES: "10.0.0.0/33" }, /^PARLEY_AUTH_PROXY_ADDRESSES/],
     [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "Authorization", PARLEY_AUTH_PROXY_ADDRESSES: "::1" }, /^PARLEY_AUTH_PROXY_HEADER/],
-  ])("%j do not fit", (settings, problem) => {
+  ])("%j are refused", (settings, problem) => {
     expect(problems(settings as Record<string, string>)).toContainEqual(expect.stringMatching(problem));
   });
 
-  test("need an audience: a Host header cannot decide whom a token is for", () => {
+  test("need an audience, since a Host header cannot decide whom a token is for", () => {
     const environment = { ...environmentOf(ISSUER), PARLEY_PUBLIC_URL: undefined };
     expect(identityProblems(environment, "127.0.0.1")).toEqual([expect.stringMatching(/^PARLEY_AUTH_AUDIENCES/)]);
     const settings = identitySettings(environmentOf({ ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/parley/" }));
@@ -148,7 +148,7 @@ describe("settings", () => {
     expect(resourceUrl({ PARLEY_PUBLIC_URL: undefined })).toBeUndefined();
   });
 
-  test("say how people log in: where, as what, for what, and where they come back to", () => {
+  test("say where people log in, as which client, for which scopes and resource, and where they come back to", () => {
     const page = { ...ISSUER, PARLEY_PUBLIC_URL: "https://x.example/", PARLEY_LOGIN_CLIENT: "pages" };
     expect(problems(page)).toEqual([]);
     expect(identitySettings(environmentOf(page))?.login).toEqual({
@@ -172,7 +172,7 @@ describe("settings", () => {
     };
     expect(problems(named)).toEqual([]);
     expect(identitySettings(environmentOf(named))?.login).toMatchObject({
-      // A provider that knows this server by another name is not told this one.
+      // A provider that knows this server by another name is not sent this one.
       resource: undefined,
       scopes: ["api://parley/asks:answer", "openid", "profile"],
       parameters: { audience: "api", prompt: "login" },
@@ -187,7 +187,7 @@ describe("settings", () => {
     [{ PARLEY_LOGIN_CLIENT: "pages", PARLEY_PUBLIC_URL: "http://x.example" }, /^PARLEY_LOGIN_CLIENT: PARLEY_PUBLIC_URL must be https/],
     [
       { PARLEY_LOGIN_CLIENT: "pages", PARLEY_PUBLIC_URL: "https://x.example", PARLEY_AUTH_PRINCIPAL: "user+client" },
-      /^PARLEY_LOGIN_CLIENT: with PARLEY_AUTH_PRINCIPAL=user\+client/,
+      /^PARLEY_LOGIN_CLIENT: does not work with PARLEY_AUTH_PRINCIPAL=user\+client/,
     ],
     [
       {
@@ -197,19 +197,19 @@ describe("settings", () => {
       },
       /^PARLEY_LOGIN_ENDPOINTS: "http:\/\/b.example" must be https/,
     ],
-    [{ PARLEY_LOGIN_SECRET: "s", PARLEY_PUBLIC_URL: "https://x.example" }, /^PARLEY_LOGIN_SECRET: it needs PARLEY_LOGIN_CLIENT/],
-  ])("that do not let people log in are refused with what to do: %j", (settings, problem) => {
+    [{ PARLEY_LOGIN_SECRET: "s", PARLEY_PUBLIC_URL: "https://x.example" }, /^PARLEY_LOGIN_SECRET: requires PARLEY_LOGIN_CLIENT/],
+  ])("that do not let people log in are refused with a remedy: %j", (settings, problem) => {
     expect(problems({ ...ISSUER, ...(settings as Readonly<Record<string, string>>) })).toEqual([expect.stringMatching(problem)]);
   });
 
-  test("accept no signature by a shared secret", () => {
+  test("accept no signature with a shared secret", () => {
     expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("RS256,HS256")).toThrow("shared secrets");
     expect(() => identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse("none")).toThrow("shared secrets");
     expect(identityEnvironment.PARLEY_AUTH_ALGORITHMS.parse(undefined)).not.toContainEqual(expect.stringMatching(/^(HS|none)/));
   });
 });
 
-test("metadata is looked for where OAuth and OpenID Connect put it", () => {
+test("metadata is fetched from the addresses that OAuth and OpenID Connect define", () => {
   expect(metadataUrls("https://id.example")).toEqual([
     "https://id.example/.well-known/oauth-authorization-server",
     "https://id.example/.well-known/openid-configuration",
@@ -221,7 +221,7 @@ test("metadata is looked for where OAuth and OpenID Connect put it", () => {
   ]);
 });
 
-test("addresses are told apart by what they are, not by what they look like", () => {
+test("addresses are compared by value, not by spelling", () => {
   expect(["[::1]", "LOCALHOST", "a.localhost", "127.0.0.2"].every(isLoopback)).toBe(true);
   expect(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.com"].some(isLoopback)).toBe(false);
   expect(unsafeAddress("https://id.example", false)).toBeUndefined();

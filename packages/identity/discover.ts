@@ -1,6 +1,6 @@
 /**
- * Where an issuer publishes its keys, and where people log in, by its own metadata. The document must name the issuer that it was asked for: one that somebody else
- * serves at a path of the same host is not taken.
+ * Finds an issuer's endpoints, such as its keys and its login, from its own metadata. The document must name the issuer that was asked for, so
+ * that a document that someone else serves on the same host is not accepted.
  *
  * Source: RFC 8414, 3; OpenID Connect Discovery 1.0, 4; specification 2026-07-28, basic/authorization, "Authorization Server Discovery".
  */
@@ -15,13 +15,13 @@ export interface Discover {
   readonly allowHttp: boolean;
 }
 
-/** The address of the keys. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+/** Resolves to the address of the keys. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
 export async function discoverKeys(discover: Discover): Promise<string> {
   const { jwks_uri: keys } = await discoverAddresses(discover, ["jwks_uri"]);
   return keys;
 }
 
-/** What the metadata says under these names, each of them an address that may be asked. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+/** Resolves to the metadata and to the addresses of these names in it, each of them safe to contact. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
 export async function discoverAddresses<Name extends string>(
   { issuer, timeoutMs, allowHttp }: Discover,
   names: readonly Name[],
@@ -31,12 +31,13 @@ export async function discoverAddresses<Name extends string>(
   for (const url of metadataUrls(issuer)) {
     try {
       const metadata = await askProvider({ url, what, timeoutMs });
-      if (metadata["issuer"] !== issuer) throw refuse("PROVIDER_INVALID", `${what}: it names the issuer ${shown(metadata["issuer"])}`);
+      if (metadata["issuer"] !== issuer)
+        throw refuse("PROVIDER_INVALID", `${what}: the document names the issuer ${shown(metadata["issuer"])}`);
       const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp })]));
       return { ...(addresses as Record<Name, string>), metadata };
     } catch (error) {
       if (!(error instanceof ParleyError)) throw error;
-      // A provider that is down is not asked three times, each for the whole time that it may take.
+      // A provider that is down is not tried at the other addresses, which would take the full timeout each.
       if (error.code === "PROVIDER_UNAVAILABLE") throw error;
       refused = error;
     }
@@ -55,7 +56,7 @@ function addressIn(
   return address;
 }
 
-/** In the order of the specification. */
+/** Addresses of the metadata, in the specification's order. */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, "");

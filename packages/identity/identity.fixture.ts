@@ -7,12 +7,12 @@ export const AUDIENCE = "http://localhost:3000/mcp";
 
 export interface Under {
   readonly identity: Identity;
-  /** As a request with this Authorization header. */
+  /** Identifies a request with this bearer token. */
   readonly bearer: (token: string) => ReturnType<Identity["identify"]>;
   readonly logged: readonly { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[];
-  /** The time, a whole second; it stands still. */
+  /** The current time in whole seconds. It does not advance by itself. */
   readonly nowS: number;
-  /** Turns both clocks. */
+  /** Advances both clocks. */
   skip(ms: number): void;
 }
 
@@ -20,7 +20,7 @@ export function environmentOf(settings: Readonly<Record<string, string>>): Ident
   return z.object(identityEnvironment).parse({ PARLEY_AUTH: "required", PARLEY_PUBLIC_URL: "http://localhost:3000", ...settings });
 }
 
-/** An identity as the environment sets it up, on clocks that a test turns. */
+/** An identity configured by the environment, on clocks that a test advances. */
 export function identityOf(environment: Readonly<Record<string, string>>, ports: { readonly apiKeys?: ApiKeys } = {}): Under {
   const settings = identitySettings(environmentOf(environment));
   if (!settings) throw new Error("the environment requires no identity");

@@ -1,12 +1,12 @@
 /**
- * Who sent a request, from its credentials:
+ * Identifies the caller of a request by its credentials:
  *
- *   trusted proxy's header ─▶ named by the proxy
- *   Authorization: Bearer ─▶ verified lately? ─▶ API key: by its record ────┐
- *                                            ├─▶ JWT: by its issuer's keys ─┤
- *                                            └─▶ else: by introspection ────┴▶ Caller, remembered for a moment
+ *   trusted proxy's header ─▶ caller named by the proxy
+ *   Authorization: Bearer ─▶ in cache? ─▶ API key: by its record ────┐
+ *                                     ├─▶ JWT: by its issuer's keys ─┤
+ *                                     └─▶ other: by introspection ───┴▶ Caller, cached for a moment
  *
- * What is remembered is found by the SHA-256 of the token, so a heap dump holds no token that could be used.
+ * The cache is keyed by the SHA-256 of tokens, so that a heap dump contains no usable token.
  */
 import { hash } from "node:crypto";
 import type { ApiKeys, Caller, Log } from "@parley/core";
@@ -22,7 +22,7 @@ import { refuse } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
 export interface Incoming extends Proxied {
-  /** With its query. */
+  /** Including the query. */
   readonly url: string;
 }
 
@@ -30,17 +30,17 @@ export interface IdentityPorts {
   readonly log: Log;
   readonly now: () => number;
   readonly elapsedMs: () => number;
-  /** Where API keys are looked up; absent: none is accepted. */
+  /** Looks up API keys; absent: no API key is accepted. */
   readonly apiKeys?: ApiKeys;
 }
 
 export interface Identity {
   /**
-   * Throws CREDENTIALS_MISSING, CREDENTIALS_MISPLACED, the errors of tokens and of proxies, and PROVIDER_UNAVAILABLE, PROVIDER_INVALID and
-   * OVERLOADED, which say nothing about the credentials.
+   * Throws CREDENTIALS_MISSING, CREDENTIALS_MISPLACED and the errors of tokens and proxies. PROVIDER_UNAVAILABLE, PROVIDER_INVALID and
+   * OVERLOADED are also possible; they do not mean that the credentials are bad.
    */
   identify(request: Incoming): Caller | Promise<Caller>;
-  /** How many keys an issuer publishes. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  /** Fetches an issuer's keys now and resolves to their number. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   fetchKeys(issuer: string): Promise<number>;
 }
 
@@ -58,7 +58,7 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
     if (introspected) return await introspected(token);
     throw refuse(
       "TOKEN_MALFORMED",
-      "the token is not a JWT, and no introspection is set up for other tokens (PARLEY_AUTH_INTROSPECTION_URL)",
+      "the token is not a JWT, and introspection is not set up for other tokens (PARLEY_AUTH_INTROSPECTION_URL)",
     );
   }
 
@@ -86,12 +86,12 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
       if (token === undefined) {
         const named = proxied?.(request);
         if (named) return named;
-        throw refuse("CREDENTIALS_MISSING", "this server needs an access token");
+        throw refuse("CREDENTIALS_MISSING", "this server requires an access token");
       }
       const digest = hash("sha256", token, "base64url");
       const known = verified.get(digest, now());
       if (known) return known;
-      // A client that opens ten connections at once is verified once.
+      // Concurrent requests with the same token, such as ten connections of one client, share one verification.
       const running = verifying.get(digest) ?? verifyAndRemember(token, digest).finally(() => verifying.delete(digest));
       verifying.set(digest, running);
       return running;

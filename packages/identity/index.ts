@@ -1,4 +1,4 @@
-/** Who calls: access tokens, what vouches for them, and what the environment says about both. And what people grant to tools elsewhere. */
+/** Identifies callers by access tokens, API keys and proxies, with their settings; and lets people grant access at OAuth providers to tools. */
 export { isLoopback } from "./address.ts";
 export { newApiKey } from "./api-key.ts";
 export { createIdentity, type Identity, type Incoming } from "./identity.ts";

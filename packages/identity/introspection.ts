@@ -1,6 +1,6 @@
 /**
- * Opaque tokens: their provider is asked about them. Its answer is checked like the claims of a JWT, since it answers for
- * all tokens that it ever issued, for any server.
+ * Verifies opaque tokens by asking their provider. The response is checked like the claims of a JWT, since the provider answers for every token
+ * that it has issued, for any server.
  *
  * Source: RFC 7662.
  */
@@ -11,7 +11,7 @@ import { judgeAudience, judgeTimes } from "./judge-claims.ts";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings, IntrospectionSettings } from "./settings.ts";
 
-/** How long a token without exp is accepted: its streams end then, and it is asked about again. */
+/** How long a token without exp is accepted. Then its streams end, and it is introspected again. */
 const WITHOUT_EXPIRY_MS = 3_600_000;
 
 type Judging = Pick<IdentitySettings, "audiences" | "clockSkewMs" | "issuers" | "providerTimeoutMs">;
@@ -21,18 +21,18 @@ export interface IntrospectPorts {
   readonly now: () => number;
 }
 
-/** Asks about one token. Throws TOKEN_INACTIVE and other errors of tokens, PROVIDER_UNAVAILABLE, PROVIDER_INVALID, OVERLOADED. */
+/** Introspects one token. Throws TOKEN_INACTIVE and other errors of tokens, PROVIDER_UNAVAILABLE, PROVIDER_INVALID, OVERLOADED. */
 export type Introspect = (token: string) => Promise<Vouched>;
 
-export function introspect(settings: Judging, asking: IntrospectionSettings, { log, now }: IntrospectPorts): Introspect {
-  const { url, client, secret, atOnceMax } = asking;
+export function introspect(settings: Judging, introspection: IntrospectionSettings, { log, now }: IntrospectPorts): Introspect {
+  const { url, client, secret, atOnceMax } = introspection;
   const authorization = basicCredentials(client, secret);
-  let asked = 0;
+  let asking = 0;
 
   async function ask(token: string) {
-    // Garbage that looks like a token costs a request to the provider, so this many callers may send it at once and no more.
-    if (asked >= atOnceMax) throw refuse("OVERLOADED", `${atOnceMax} tokens are being introspected (PARLEY_AUTH_INTROSPECTIONS_MAX)`);
-    asked += 1;
+    // Any garbage that looks like a token costs a request to the provider, so the number of concurrent requests is limited.
+    if (asking >= atOnceMax) throw refuse("OVERLOADED", `${atOnceMax} tokens are being introspected (PARLEY_AUTH_INTROSPECTIONS_MAX)`);
+    asking += 1;
     try {
       const form = { authorization, fields: { token, token_type_hint: "access_token" } };
       return await askProvider({ url, what: "introspection", timeoutMs: settings.providerTimeoutMs, form });
@@ -40,7 +40,7 @@ export function introspect(settings: Judging, asking: IntrospectionSettings, { l
       if (error instanceof ParleyError) log.warn({ provider: new URL(url).host, problem: error.message }, "introspection failed");
       throw error;
     } finally {
-      asked -= 1;
+      asking -= 1;
     }
   }
 
@@ -48,12 +48,12 @@ export function introspect(settings: Judging, asking: IntrospectionSettings, { l
     const claims = await ask(token);
     const { active, iss, token_type: type } = claims;
     if (typeof active !== "boolean") {
-      log.warn({ provider: new URL(url).host, problem: "active is no boolean" }, "introspection failed");
+      log.warn({ provider: new URL(url).host, problem: "active is not a boolean" }, "introspection failed");
       throw refuse("PROVIDER_INVALID", `introspection from ${new URL(url).host}: the answer does not say whether the token is active`);
     }
     if (!active) throw refuse("TOKEN_INACTIVE", "the provider says that the token is not active");
     if (type !== undefined && !(typeof type === "string" && type.toLowerCase() === "bearer")) {
-      throw refuse("TOKEN_MALFORMED", `the token is no bearer token: its token_type is ${shown(type)}`);
+      throw refuse("TOKEN_MALFORMED", `the token is not a bearer token: its token_type is ${shown(type)}`);
     }
     const known = iss === undefined ? settings.issuers[0] : settings.issuers.find(({ name }) => name === iss);
     if (!known) throw refuse("TOKEN_ISSUER_UNKNOWN", `the token's issuer is ${shown(iss)}, which is not trusted`);
@@ -63,7 +63,7 @@ export function introspect(settings: Judging, asking: IntrospectionSettings, { l
   };
 }
 
-/** RFC 6749, 2.3.1: both parts are form-encoded before they are joined. */
+/** Both parts are form-encoded before they are joined (RFC 6749, 2.3.1). */
 function basicCredentials(client: string, secret: string): string {
   const encoded = [client, secret].map((part) => new URLSearchParams({ part }).toString().slice("part=".length)).join(":");
   return `Basic ${Buffer.from(encoded).toString("base64")}`;

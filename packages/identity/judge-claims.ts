@@ -1,4 +1,4 @@
-/** What is the same of a JWT and of the answer about an opaque token: whom it is for, and when it is valid. */
+/** Checks that apply to JWTs and to introspected tokens alike: the audience and the validity period. */
 import type { Claims } from "./claims.ts";
 import { refuse, shown, span } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
@@ -6,24 +6,24 @@ import type { IdentitySettings } from "./settings.ts";
 type Judging = Pick<IdentitySettings, "audiences" | "clockSkewMs">;
 
 /**
- * Whom the token is for: all of its audiences must be this server's. A token that names another server too could be sent on by that server, or
- * come from there (RFC 8707, 2; specification 2026-07-28, "Access Token Privilege Restriction"). Throws TOKEN_AUDIENCE_REFUSED.
+ * Checks that all audiences of the token are this server's. A token that also names another server could have been forwarded by that server
+ * (RFC 8707, 2; specification 2026-07-28, "Access Token Privilege Restriction"). Throws TOKEN_AUDIENCE_REFUSED.
  */
 export function judgeAudience({ aud }: Claims, { audiences }: Judging): void {
   const named = typeof aud === "string" ? [aud] : aud;
   const expected = audiences.map((audience) => JSON.stringify(audience)).join(" or ");
   if (!Array.isArray(named) || named.length === 0) {
-    throw refuse("TOKEN_AUDIENCE_REFUSED", `the token does not say whom it is for (aud): expected ${expected}`);
+    throw refuse("TOKEN_AUDIENCE_REFUSED", `the token names no audience (aud); expected ${expected}`);
   }
-  if (!named.every((one) => audiences.includes(one as string))) {
+  if (!named.every((audience) => audiences.includes(audience as string))) {
     throw refuse("TOKEN_AUDIENCE_REFUSED", `the token is for ${shown(aud)}; expected ${expected} and nothing else`);
   }
 }
 
-/** Until when the token is accepted, in milliseconds. Throws TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM_INVALID. */
+/** Returns the time until which the token is accepted, in milliseconds. Throws TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM_INVALID. */
 export function judgeTimes(claims: Claims, { clockSkewMs }: Judging, nowMs: number): number {
   const exp = seconds("exp", claims);
-  if (exp === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no exp: it would never expire");
+  if (exp === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no exp, so it would never expire");
   const expiredMs = nowMs - exp * 1_000;
   if (expiredMs >= clockSkewMs) throw refuse("TOKEN_EXPIRED", `the token expired ${span(expiredMs)} ago`);
   for (const name of ["nbf", "iat"]) {
@@ -40,5 +40,5 @@ function seconds(name: string, claims: Claims): number | undefined {
   const value = claims[name];
   if (value === undefined) return undefined;
   if (typeof value === "number" && Number.isFinite(value) && Math.abs(value) < 1e11) return value;
-  throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a time in seconds, and is ${shown(value)}`);
+  throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a time in seconds, not ${shown(value)}`);
 }

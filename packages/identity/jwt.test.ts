@@ -28,7 +28,7 @@ async function refusalOf(work: () => unknown): Promise<ParleyError> {
 }
 
 describe("an access token", () => {
-  test("says who calls, for which tenant, and what it allows", async () => {
+  test("identifies the caller, the tenant and the scopes", async () => {
     const { bearer } = trusting({
       PARLEY_AUTH_TENANT_CLAIM: "org.id",
       PARLEY_AUTH_GROUPS_CLAIM: "groups",
@@ -60,7 +60,7 @@ describe("an access token", () => {
     });
   });
 
-  test("is the same person's by any client, and another's by each if tasks belong to both", async () => {
+  test("identifies the same person through any client, or a different principal per client if tasks belong to both", async () => {
     const principals = async (environment: object, claims: readonly object[]) => {
       const { bearer } = trusting(environment);
       return await Promise.all(claims.map(async (each) => (await bearer(await issuer.token({ ...each }))).principal));
@@ -79,19 +79,19 @@ describe("an access token", () => {
     const [one, two] = await Promise.all([bearer(await issuer.token()), bearer(await other.token())]);
     expect(one.principal).not.toBe(two.principal);
     expect([one.authenticatedBy, two.authenticatedBy]).toEqual([issuer.url, other.url]);
-    // Signed by a trusted provider, in the name of another one.
+    // Signed by one trusted provider in the name of another.
     const stolen = await other.token({ iss: issuer.url }, { kid: "key-1" });
     expect(await refusalOf(() => bearer(stolen))).toMatchObject({ code: "TOKEN_SIGNATURE_INVALID" });
   });
 
-  test("may be of any type that access tokens have, and of none", async () => {
+  test("may have any type of an access token, or none", async () => {
     const { bearer } = trusting();
     for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", undefined]) {
       expect((await bearer(await issuer.token({}, { header: { typ } }))).names).toEqual(["alice"]);
     }
   });
 
-  test("has its scopes in scope or scp, as a text or a list, behind the prefix of the provider or not", async () => {
+  test("has its scopes in scope or scp, as a string or a list, with or without the provider's prefix", async () => {
     const scopesOf = async (claims: object) => {
       const { bearer } = trusting({ PARLEY_AUTH_SCOPE_PREFIX: "api://parley/" });
       return (await bearer(await issuer.token({ scope: undefined, ...claims }))).scopes;
@@ -103,7 +103,7 @@ describe("an access token", () => {
     expect(await scopesOf({})).toEqual([]);
   });
 
-  test("gives nobody a name that somebody else may have", async () => {
+  test("gives a person no name that may belong to another", async () => {
     const namesOf = async (claims: object) => (await trusting().bearer(await issuer.token({ ...claims }))).names;
     expect(await namesOf({ email: "bob@example.com" })).toEqual(["alice"]);
     expect(await namesOf({ email: "bob@example.com", email_verified: "true" })).toEqual(["alice"]);
@@ -123,7 +123,7 @@ interface Bad {
 
 const signed = (claims: Readonly<Record<string, unknown>>, signing?: Signing) => () => issuer.token(claims, signing);
 
-/** The public key of the issuer as a secret: what an attacker signs with who hopes that the server takes any algorithm. */
+/** Signs with the issuer's public key as a shared secret, as an attacker does who hopes that the server accepts any algorithm. */
 function publicPem(): Uint8Array {
   const key = createPublicKey({ key: issuer.keys[0] as JsonWebKey, format: "jwk" });
   return Buffer.from(key.export({ type: "spki", format: "pem" }));
@@ -149,19 +149,19 @@ const BAD: readonly Bad[] = [
     what: "HS256 with the public key",
     token: () => issuer.token({}, { alg: "HS256", key: publicPem() }),
     code: "TOKEN_ALGORITHM_REFUSED",
-    says: /algorithm is "HS256"; accepted are RS256/,
+    says: /algorithm is "HS256"; accepted: RS256/,
   },
   {
     what: "an algorithm that the operator left out",
     token: signed({}),
     code: "TOKEN_ALGORITHM_REFUSED",
-    says: /accepted are ES256$/,
+    says: /accepted: ES256$/,
     environment: { PARLEY_AUTH_ALGORITHMS: "ES256" },
   },
   { what: "a logout token", token: signed({}, { header: { typ: "logout+jwt" } }), code: "TOKEN_MALFORMED", says: /typ is "logout\+jwt"/ },
-  { what: "another issuer", token: () => other.token(), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is "http:.*trusted are "http:/ },
+  { what: "another issuer", token: () => other.token(), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is "http:.*trusted: "http:/ },
   { what: "no issuer", token: signed({ iss: undefined }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is missing/ },
-  { what: "an issuer that is no text", token: signed({ iss: [1] as never }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is \[1\]/ },
+  { what: "an issuer that is not a string", token: signed({ iss: [1] as never }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is \[1\]/ },
   { what: "an unknown key", token: signed({}, { kid: "key-9" }), code: "TOKEN_KEY_UNKNOWN", says: /no key "key-9" for RS256/ },
   {
     what: "another's signature",
@@ -198,10 +198,10 @@ const BAD: readonly Bad[] = [
   },
   { what: "no exp", token: signed({ exp: undefined }), code: "TOKEN_CLAIM_INVALID", says: /no exp/ },
   {
-    what: "an exp that is no time",
+    what: "an exp that is not a time",
     token: signed({ exp: "soon" as never }),
     code: "TOKEN_CLAIM_INVALID",
-    says: /exp must be a time in seconds, and is "soon"/,
+    says: /exp must be a time in seconds, not "soon"/,
   },
   {
     what: "an exp in milliseconds",
@@ -210,7 +210,7 @@ const BAD: readonly Bad[] = [
     says: /exp must be a time in seconds/,
   },
   {
-    what: "a token that is valid later",
+    what: "a token that is not valid yet",
     token: () => issuer.token({ nbf: nowS() + 300 }),
     code: "TOKEN_NOT_YET_VALID",
     says: /is valid 5 min from now \(nbf\)/,
@@ -227,21 +227,21 @@ const BAD: readonly Bad[] = [
     code: "TOKEN_AUDIENCE_REFUSED",
     says: /is for "https:\/\/other.example"; expected "http:\/\/localhost:3000\/mcp"/,
   },
-  { what: "no audience", token: signed({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", says: /does not say whom it is for/ },
+  { what: "no audience", token: signed({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", says: /names no audience/ },
   {
-    what: "an audience beside this one",
+    what: "an audience in addition to this one",
     token: signed({ aud: [AUDIENCE, "https://other.example"] }),
     code: "TOKEN_AUDIENCE_REFUSED",
     says: /and nothing else/,
   },
-  { what: "an empty list of audiences", token: signed({ aud: [] }), code: "TOKEN_AUDIENCE_REFUSED", says: /does not say/ },
+  { what: "an empty list of audiences", token: signed({ aud: [] }), code: "TOKEN_AUDIENCE_REFUSED", says: /names no audience/ },
   { what: "no subject", token: signed({ sub: undefined }), code: "TOKEN_CLAIM_INVALID", says: /no sub/ },
   { what: "an empty subject", token: signed({ sub: "" }), code: "TOKEN_CLAIM_INVALID", says: /no sub/ },
   {
-    what: "a subject that is no text",
+    what: "a subject that is not a string",
     token: signed({ sub: 7 as never }),
     code: "TOKEN_CLAIM_INVALID",
-    says: /sub must be a text, and is 7/,
+    says: /sub must be a string, not 7/,
   },
   {
     what: "a subject that is too long",
@@ -249,19 +249,24 @@ const BAD: readonly Bad[] = [
     code: "TOKEN_CLAIM_INVALID",
     says: /sub is longer than 256/,
   },
-  { what: "scopes that are no texts", token: signed({ scope: 7 }), code: "TOKEN_CLAIM_INVALID", says: /scope must be texts/ },
+  {
+    what: "scopes that are not strings",
+    token: signed({ scope: 7 }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /scope must be a list of strings/,
+  },
   {
     what: "no tenant",
     token: signed({}),
     code: "TOKEN_CLAIM_INVALID",
-    says: /no claim org.id, which names the tenant/,
+    says: /no claim org.id, which should name the tenant/,
     environment: { PARLEY_AUTH_TENANT_CLAIM: "org.id" },
   },
   {
     what: "a tenant that could be a path",
     token: signed({ org: "../other" }),
     code: "TOKEN_CLAIM_INVALID",
-    says: /org must name a tenant .* and is "\.\.\/other"/,
+    says: /org must name a tenant .*, not "\.\.\/other"/,
     environment: { PARLEY_AUTH_TENANT_CLAIM: "org" },
   },
   {
@@ -272,7 +277,7 @@ const BAD: readonly Bad[] = [
     environment: { PARLEY_AUTH_PRINCIPAL: "user+client" },
   },
   {
-    what: "more groups than are taken",
+    what: "too many groups",
     token: signed({ groups: Array.from({ length: 257 }, (_, index) => `g${index}`) }),
     code: "TOKEN_CLAIM_INVALID",
     says: /groups has 257 entries; at most 256/,
@@ -286,20 +291,20 @@ describe("is refused", () => {
     const sent = await token();
     const refused = await refusalOf(() => bearer(sent));
     expect({ code: refused.code, message: refused.message }).toEqual({ code, message: expect.stringMatching(says) });
-    // What could be sent again must not stand in an answer or a log.
+    // A response or a log must not contain anything that could be replayed.
     for (const part of sent.split(".").filter((each) => each.length > 8)) {
       expect(JSON.stringify([refused.message, refused.hint, refused.data])).not.toContain(part);
     }
   });
 
-  test("at its limits it is not", async () => {
+  test("not if it is at the limits", async () => {
     const { bearer } = trusting({ PARLEY_AUTH_GROUPS_CLAIM: "groups", PARLEY_AUTH_TENANT_CLAIM: "org" });
     const groups = Array.from({ length: 256 }, (_, index) => `g${index}`);
     const caller = await bearer(await issuer.token({ sub: "x".repeat(256), groups, org: `a${"b".repeat(63)}`, aud: [AUDIENCE] }));
     expect([caller.names[0]?.length, caller.groups.length, caller.tenant.length]).toEqual([256, 256, 64]);
   });
 
-  test("one second beyond the clock skew, and not one before it", async () => {
+  test("from one second beyond the clock skew on", async () => {
     const { bearer, nowS: now } = trusting();
     await bearer(await issuer.token({ exp: now - 29 }));
     await bearer(await issuer.token({ nbf: now + 30 }));
@@ -313,7 +318,7 @@ describe("is refused", () => {
     });
   });
 
-  test("when it is known already and expires", async () => {
+  test("when it expires, even if it is cached", async () => {
     const { bearer, skip, nowS: now } = trusting({ PARLEY_AUTH_TOKENS_TTL: "1h", PARLEY_AUTH_KEYS_TTL: "1h" });
     const token = await issuer.token({ exp: now + 600 });
     await bearer(token);
@@ -325,7 +330,7 @@ describe("is refused", () => {
 });
 
 describe("a verified token", () => {
-  test("is remembered for a moment, and looked at again then", async () => {
+  test("is cached for a moment, then verified again", async () => {
     const { bearer, skip } = trusting();
     const token = await issuer.token();
     const first = await bearer(token);
@@ -338,19 +343,19 @@ describe("a verified token", () => {
     expect(await again).toEqual(first);
   });
 
-  test("is verified once for all that come with it at the same time", async () => {
+  test("is verified once for concurrent requests", async () => {
     const { bearer } = trusting();
     const token = await issuer.token();
     const callers = await Promise.all(Array.from({ length: 10 }, async () => await bearer(token)));
     expect(new Set(callers).size).toBe(1);
   });
 
-  test("is remembered beside so many others and no more", async () => {
+  test("is cached along with a limited number of others", async () => {
     const { bearer } = trusting({ PARLEY_AUTH_TOKENS_MAX: "2" });
     const [a, b, c] = (await Promise.all(["a", "b", "c"].map((sub) => issuer.token({ sub })))) as [string, string, string];
     await bearer(a);
     await bearer(b);
-    // Used again: the other one is the one that was used longest ago.
+    // Used again, so the other one is now the least recently used.
     expect(bearer(a)).not.toBeInstanceOf(Promise);
     await bearer(c);
     expect(bearer(a)).not.toBeInstanceOf(Promise);

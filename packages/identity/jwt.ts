@@ -1,5 +1,5 @@
 /**
- * JWTs, by the keys of their issuer. In this order, so that unsigned content decides nothing except which issuer's keys to use:
+ * Verifies JWTs with the keys of their issuer, in this order, so that unsigned content decides only which issuer's keys are used:
  *
  *   form ─▶ typ ─▶ algorithm ─▶ issuer ─▶ key ─▶ signature ─▶ audience ─▶ times ─▶ claims
  *
@@ -12,16 +12,16 @@ import type { KeySet } from "./key-set.ts";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
-/** Three parts; the last one is empty if nothing was signed. */
+/** Whether the token has the three parts of a JWT. The last part is empty if the token is unsigned. */
 export function isJwt(token: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
 }
 
-/** Of access tokens. A logout token is signed by the same keys, and many providers name no type. */
+/** Accepted types, if the token has one; many providers set none. Logout tokens, which are signed with the same keys, have another type. */
 const TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt", "application/at+jwt"]);
 
 export interface JwtPorts {
-  /** By the issuer's name. */
+  /** Name of an issuer → its keys. */
   readonly keys: ReadonlyMap<string, KeySet>;
   readonly now: () => number;
 }
@@ -33,16 +33,16 @@ export async function verifyJwt(token: string, settings: JwtSettings, { keys, no
   const { header, claims: unverified } = readUnverified(token);
   const { typ, alg } = header;
   if (typ !== undefined && !(typeof typ === "string" && TYPES.has(typ.toLowerCase()))) {
-    throw refuse("TOKEN_MALFORMED", `the token is no access token: its typ is ${shown(typ)}`);
+    throw refuse("TOKEN_MALFORMED", `the token is not an access token: its typ is ${shown(typ)}`);
   }
   if (typeof alg !== "string" || !settings.algorithms.includes(alg)) {
-    throw refuse("TOKEN_ALGORITHM_REFUSED", `the token's algorithm is ${shown(alg)}; accepted are ${settings.algorithms.join(", ")}`);
+    throw refuse("TOKEN_ALGORITHM_REFUSED", `the token's algorithm is ${shown(alg)}; accepted: ${settings.algorithms.join(", ")}`);
   }
   const { iss } = unverified;
   const set = typeof iss === "string" ? keys.get(iss) : undefined;
   if (typeof iss !== "string" || !set) {
     const trusted = [...keys.keys()].map((name) => JSON.stringify(name)).join(" and ");
-    throw refuse("TOKEN_ISSUER_UNKNOWN", `the token's issuer is ${shown(iss)}; trusted are ${trusted}`);
+    throw refuse("TOKEN_ISSUER_UNKNOWN", `the token's issuer is ${shown(iss)}; trusted: ${trusted}`);
   }
   const claims = await signedClaims(token, set, settings.algorithms);
   judgeAudience(claims, settings);
@@ -53,7 +53,7 @@ function readUnverified(token: string): { readonly header: Partial<CompactJWSHea
   try {
     return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
   } catch (error) {
-    throw refuse("TOKEN_MALFORMED", "the token looks like a JWT and cannot be decoded as one", error);
+    throw refuse("TOKEN_MALFORMED", "the token looks like a JWT but cannot be decoded", error);
   }
 }
 

@@ -1,12 +1,12 @@
 /**
  * The public keys of one issuer, fetched as needed:
  *
- *   none ──fetch──▶ fresh ──half of ttl: fetched again beside──▶ old ──ttl: fetched first──▶ stale ──ttl + stale──▶ none
- *                     ▲                                                                      │ the provider does not answer
- *                     └── a token names an unknown key: fetched once in a cooldown ◀─────────┘
+ *   none ──fetch──▶ fresh ──half of ttl: fetch in background──▶ old ──ttl: fetch first──▶ stale ──ttl + stale──▶ none
+ *                     ▲                                                                    │ the provider does not answer
+ *                     └── a token names an unknown key: one fetch per cooldown ◀───────────┘
  *
- * jose's own remote set forgets its keys when they are old and the provider is down, which ends all work; so only what is public about a set
- * of keys comes from jose, and when to fetch is decided here. Regardless of what callers send, a provider is asked once per cooldown.
+ * jose's own remote set drops its keys when they are old and the provider is down, which would fail every request. So jose only handles a given
+ * set of keys, and this module decides when to fetch. Whatever callers send, a provider is asked at most once per cooldown.
  */
 import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters, type FlattenedJWSInput } from "jose";
 import { type Log, ParleyError } from "@parley/core";
@@ -15,24 +15,24 @@ import { discoverKeys } from "./discover.ts";
 import { refuse, shown, span } from "./refuse.ts";
 import type { IdentitySettings, Issuer } from "./settings.ts";
 
-/** Without any keys nobody can call: they are fetched again sooner. */
+/** Cooldown while there are no keys at all. It is shorter, since no caller can be verified until the keys are there. */
 const WITHOUT_KEYS_AGAIN_MS = 1_000;
 
-/** Most keys of one issuer. */
+/** Maximum number of keys of one issuer. */
 export const KEYS_MAX = 100;
 
 type KeySetSettings = Pick<IdentitySettings, "providerTimeoutMs" | "keysTtlMs" | "keysStaleMs" | "keysCooldownMs" | "allowHttp">;
 
 export interface KeySetPorts {
   readonly log: Log;
-  /** A clock that only moves forward: how old keys are does not depend on what time it is. */
+  /** A monotonic clock: the age of keys must not change when the system time does. */
   readonly elapsedMs: () => number;
 }
 
 export interface KeySet {
-  /** The key that a token names. Throws TOKEN_KEY_UNKNOWN, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  /** Resolves to the key that a token names. Throws TOKEN_KEY_UNKNOWN, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   readonly keyOf: (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
-  /** How many keys there are, fetched now. For those who ask what is wrong. */
+  /** Fetches the keys now and resolves to their number, for diagnosis. */
   fetchNow(): Promise<number>;
 }
 
@@ -58,14 +58,14 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
       const { keys } = answer;
       if (!Array.isArray(keys) || keys.length === 0) throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are none`);
       if (keys.length > KEYS_MAX) {
-        throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are ${keys.length}, and at most ${KEYS_MAX} are taken`);
+        throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are ${keys.length}, but at most ${KEYS_MAX} are accepted`);
       }
       fetched = { find: localSet(issuer, answer as unknown as JSONWebKeySet), count: keys.length, atMs: elapsedMs() };
       failure = undefined;
       log.info({ issuer: issuer.name, keys: keys.length }, "keys of a provider fetched");
     } catch (error) {
       failure = error instanceof ParleyError ? error : refuse("PROVIDER_INVALID", `the keys of ${issuer.name} cannot be used`, error);
-      // The address may be another one by now.
+      // Discover the address again next time: it may have changed.
       url = issuer.jwksUrl;
       const left = fetched && Math.max(0, fetched.atMs + keysTtlMs + keysStaleMs - elapsedMs());
       log.warn(
@@ -79,7 +79,7 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
 
   const isUsable = (keys: Fetched | undefined): keys is Fetched => keys !== undefined && elapsedMs() - keys.atMs <= keysTtlMs + keysStaleMs;
 
-  /** One fetch at a time, and none within the cooldown of the last. */
+  /** Fetches unless a fetch is running or the last one is within the cooldown. */
   function fetchOnce(): Promise<void> {
     if (running) return running;
     const cooldownMs = isUsable(fetched) ? keysCooldownMs : Math.min(keysCooldownMs, WITHOUT_KEYS_AGAIN_MS);
@@ -87,10 +87,10 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
     return (running = fetchKeys());
   }
 
-  /** Throws why there are no keys. */
+  /** Resolves to usable keys, or throws the reason why there are none. */
   async function usable(): Promise<Fetched> {
     const ageMs = fetched ? elapsedMs() - fetched.atMs : Infinity;
-    // While the provider is known to be down, nobody waits for it who can do without.
+    // While the provider is known to be down, requests that can do without it do not wait for it.
     if (ageMs > keysTtlMs && !(failure && isUsable(fetched))) await fetchOnce();
     else if (ageMs > keysTtlMs / 2) void fetchOnce();
     if (isUsable(fetched)) return fetched;
@@ -106,7 +106,7 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
         return await known.find(header, token);
       } catch (error) {
         if (error instanceof errors.JWKSMultipleMatchingKeys) {
-          throw refuse("TOKEN_KEY_UNKNOWN", "the token names no key (kid), and its issuer has several that fit", error);
+          throw refuse("TOKEN_KEY_UNKNOWN", "the token names no key (kid), and several keys of its issuer match", error);
         }
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw refuse("TOKEN_KEY_UNKNOWN", unusable(header), error);
       }
@@ -114,8 +114,8 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
       const now = await usable();
       return await now.find(header, token).catch((error: unknown) => {
         const isMissing = error instanceof errors.JWKSNoMatchingKey;
-        // Of a provider that does not answer nobody knows what it publishes by now, and a token that may be good is not called bad.
-        if (isMissing && failure) throw refuse(failure.code, `${failure.message}; the token names a key that is not known here`, failure);
+        // While the provider does not answer, its current keys are unknown, so the token may be good and is not refused as bad.
+        if (isMissing && failure) throw refuse(failure.code, `${failure.message}; the token names a key that is not known yet`, failure);
         throw refuse(
           "TOKEN_KEY_UNKNOWN",
           isMissing ? `the issuer publishes no key ${shown(header.kid)} for ${header.alg}` : unusable(header),
@@ -139,6 +139,6 @@ function localSet(issuer: Issuer, keys: JSONWebKeySet): Fetched["find"] {
   try {
     return createLocalJWKSet(keys);
   } catch (error) {
-    throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name} are no JSON Web Key Set`, error);
+    throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name} are not a JSON Web Key Set`, error);
   }
 }

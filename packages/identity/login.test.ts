@@ -49,7 +49,7 @@ function answering(
 const TOKEN = { access_token: "token", token_type: "Bearer" };
 
 describe("a login", () => {
-  test("asks for a code that only who began it can redeem, and is who the token says", async () => {
+  test("requests a code that only the browser that began it can redeem, and identifies the token's person", async () => {
     const login = loginAt();
     const { url, state, verifier } = await login.start();
     const asked = Object.fromEntries(new URL(url).searchParams);
@@ -66,7 +66,7 @@ describe("a login", () => {
     expect(authorization).toEqual([undefined]);
   });
 
-  test("of a client with a secret says it where secrets belong", async () => {
+  test("of a client with a secret sends it in the Authorization header", async () => {
     const login = loginAt({ secret: "s3cret" });
     const { state, verifier } = await login.start();
     const { sent, authorization } = answering(TOKEN);
@@ -77,11 +77,11 @@ describe("a login", () => {
 
   test.each([
     ["refuses the code", { error: "invalid_grant", error_description: "SECRET words" }, 400, "LOGIN_REFUSED"],
-    ["answers no token", { token_type: "Bearer" }, 200, "LOGIN_REFUSED"],
-    ["answers no JSON", "<html>", 200, "LOGIN_REFUSED"],
+    ["returns no token", { token_type: "Bearer" }, 200, "LOGIN_REFUSED"],
+    ["does not return JSON", "<html>", 200, "LOGIN_REFUSED"],
     ["is broken", { error: "server_error" }, 500, "PROVIDER_UNAVAILABLE"],
-    ["sends more than it may", JSON.stringify({ ...TOKEN, more: "x".repeat(262_144) }), 200, "PROVIDER_INVALID"],
-  ])("whose provider %s says so, and repeats nothing of it", async (_what, body, status, code) => {
+    ["returns too much", JSON.stringify({ ...TOKEN, more: "x".repeat(262_144) }), 200, "PROVIDER_INVALID"],
+  ])("whose provider %s fails without repeating the response", async (_what, body, status, code) => {
     const login = loginAt();
     const { state, verifier } = await login.start();
     answering(body, status);
@@ -90,13 +90,13 @@ describe("a login", () => {
     await expect(failed).rejects.not.toThrow("SECRET");
   });
 
-  test("whose provider is away can be tried again", async () => {
+  test("whose provider is unavailable can be retried", async () => {
     const login = loginAt({ issuer: "http://127.0.0.1:9", endpoints: undefined });
     await expect(login.start()).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
     await expect(login.start()).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
   });
 
-  test("whose provider says where else is read from its metadata, which must be safe to ask", async () => {
+  test("finds endpoints in the provider's metadata, and refuses unsafe ones", async () => {
     issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
       const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: "http://evil.example/t" };
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
@@ -106,14 +106,14 @@ describe("a login", () => {
   });
 });
 
-test("logins are completed a hundred at once, and one beyond is told to come back", async () => {
+test("a hundred logins are completed at once, and one more is refused with a retry", async () => {
   const held = Promise.withResolvers<Caller>();
   const login = loginAt({}, () => held.promise);
   const { state, verifier } = await login.start();
   answering(TOKEN);
   const finish = () => login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
   const running = Array.from({ length: LOGINS_AT_ONCE_MAX }, finish);
-  // The first turn of each is over.
+  // All of them have started.
   await Promise.resolve();
   await Promise.resolve();
   await expect(finish()).rejects.toMatchObject({ code: "OVERLOADED" });

@@ -1,8 +1,8 @@
 /**
- * How people log in with a browser, to open pages: the authorization code flow with PKCE, as MCP clients do it. The browser ends with an access token for
- * this server, which is verified like one that a client sends, so that a person is the same principal either way. The token is then forgotten.
+ * Lets people log in with a browser, to open pages. Uses the authorization code flow with PKCE, as MCP clients do. The flow yields an access
+ * token for this server, which is verified like a client's token, so that a person is the same principal either way. The token is then discarded.
  *
- *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed ─▶ token judged ─▶ Caller
+ *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed ─▶ token verified ─▶ Caller
  *
  * Source: RFC 6749, 4.1; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
@@ -12,17 +12,17 @@ import type { Identity } from "./identity.ts";
 import { refuse } from "./refuse.ts";
 import type { IdentitySettings, LoginSettings } from "./settings.ts";
 
-/** What a browser keeps while its person is at the provider. */
+/** Kept by the browser while the person is at the provider. */
 export type LoginBegun = FlowBegun;
 
 export interface Login {
   /** How long a login lasts. */
   readonly ttlMs: number;
-  /** Whether browsers come over https; else it is this machine's own. */
+  /** Whether browsers reach this server over https. If not, it is only reachable on this machine. */
   readonly isSecure: boolean;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(): Promise<LoginBegun & { readonly url: string }>;
-  /** `parameters` are the callback's. Throws LOGIN_REFUSED, the errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+  /** Completes a login with the callback's `parameters`. Throws LOGIN_REFUSED, the errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
   finish(parameters: URLSearchParams, begun: LoginBegun): Promise<Caller>;
 }
 
@@ -30,7 +30,7 @@ export interface LoginPorts extends Pick<Identity, "identify"> {
   readonly log: Log;
 }
 
-/** Codes that are redeemed at once by one front end. */
+/** Maximum number of codes that one front end redeems at once. */
 export const LOGINS_AT_ONCE_MAX = 100;
 
 export function createLogin(
@@ -74,7 +74,7 @@ function isHttp(address: string): boolean {
   return address.startsWith("http:");
 }
 
-/** The provider's own words stay in the log: a forger of the callback may have written them. */
+/** The provider's own words go only to the log, since the callback may be forged. */
 function loginError(what: string, error: unknown): ParleyError {
   const failure = flowFailure(error);
   switch (failure.type) {
@@ -83,7 +83,7 @@ function loginError(what: string, error: unknown): ParleyError {
     case "refused":
       return refuse("LOGIN_REFUSED", `${what} was refused: ${failure.reason}`, error);
     case "invalid":
-      return refuse("LOGIN_REFUSED", `${what} is none: ${failure.message}`, error);
+      return refuse("LOGIN_REFUSED", `${what} failed: ${failure.message}`, error);
     case "away":
       return refuse("PROVIDER_UNAVAILABLE", `${what}: no answer`, error);
   }

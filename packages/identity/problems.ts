@@ -1,14 +1,14 @@
 import { addressRanges, isLoopback, unsafeAddress } from "./address.ts";
 import { type IdentityEnvironment, type IdentitySettings, identitySettings } from "./settings.ts";
 
-/** What does not fit in the settings, a sentence each: settings that only make sense together, and where the server listens. */
+/** Contradictions in the settings, one sentence each: settings that need each other, and settings that conflict with the listen address. */
 export function identityProblems(environment: IdentityEnvironment, host: string): readonly string[] {
   const settings = identitySettings(environment);
   if (!settings) {
     if (isLoopback(host) || environment.PARLEY_AUTH_NONE_ANYWHERE) return [];
     return [
-      `PARLEY_AUTH: with none, everybody who reaches ${host} would see and answer all questions. Set PARLEY_AUTH=required and PARLEY_AUTH_ISSUERS, ` +
-        "or PARLEY_HOST=127.0.0.1, or, where a network or a proxy keeps strangers out, PARLEY_AUTH_NONE_ANYWHERE=true",
+      `PARLEY_AUTH: with none, anyone who can reach ${host} could see and answer all questions. Set PARLEY_AUTH=required and PARLEY_AUTH_ISSUERS, ` +
+        "or PARLEY_HOST=127.0.0.1, or, if a network or a proxy keeps strangers out, PARLEY_AUTH_NONE_ANYWHERE=true",
     ];
   }
   const problems: string[] = [];
@@ -16,7 +16,7 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
   const publicUrl = environment.PARLEY_PUBLIC_URL;
   if (issuers.length === 0 && !apiKeys) {
     problems.push(
-      "PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider, or nobody could log in; or PARLEY_AUTH_API_KEYS=true, for machines alone",
+      "PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider where people log in, or PARLEY_AUTH_API_KEYS=true for machines only",
     );
   }
   if (issuers.length === 0 && introspection)
@@ -28,11 +28,11 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
       if (unsafe !== undefined) problems.push(`PARLEY_AUTH_ISSUERS: ${JSON.stringify(withoutUser(address))} ${unsafe}`);
     }
   }
-  if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is named twice");
-  const isForMachinesAlone = issuers.length === 0 && apiKeys;
-  if (audiences.length === 0 && !isForMachinesAlone) {
+  if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is listed twice");
+  const isForMachinesOnly = issuers.length === 0 && apiKeys;
+  if (audiences.length === 0 && !isForMachinesOnly) {
     problems.push(
-      "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or what the aud of tokens for this server holds; a Host header cannot decide that",
+      "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or the aud of tokens for this server; the Host header cannot be trusted to tell",
     );
   }
   if (publicUrl !== undefined && !/^https?:\/\/[^?#]+$/.test(publicUrl)) {
@@ -41,11 +41,11 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
   if (introspection) {
     const unsafe = unsafeAddress(introspection.url, allowHttp);
     if (unsafe !== undefined) problems.push(`PARLEY_AUTH_INTROSPECTION_URL: ${unsafe}`);
-    if (introspection.client === "") problems.push("PARLEY_AUTH_INTROSPECTION_CLIENT: PARLEY_AUTH_INTROSPECTION_URL needs it");
-    if (introspection.secret === "") problems.push("PARLEY_AUTH_INTROSPECTION_SECRET: PARLEY_AUTH_INTROSPECTION_URL needs it");
+    if (introspection.client === "") problems.push("PARLEY_AUTH_INTROSPECTION_CLIENT: required by PARLEY_AUTH_INTROSPECTION_URL");
+    if (introspection.secret === "") problems.push("PARLEY_AUTH_INTROSPECTION_SECRET: required by PARLEY_AUTH_INTROSPECTION_URL");
   }
   problems.push(...loginProblems(environment, settings));
-  if (proxy?.header === "authorization") problems.push("PARLEY_AUTH_PROXY_HEADER: Authorization holds access tokens");
+  if (proxy?.header === "authorization") problems.push("PARLEY_AUTH_PROXY_HEADER: must not be Authorization, which carries access tokens");
   if (proxy && (proxy.addresses.length === 0 || !addressRanges(proxy.addresses))) {
     problems.push("PARLEY_AUTH_PROXY_ADDRESSES: must be addresses or ranges, such as 10.0.0.5 or 10.0.0.0/8, separated by commas");
   }
@@ -56,15 +56,16 @@ function loginProblems(
   { PARLEY_PUBLIC_URL: publicUrl, PARLEY_LOGIN_SECRET: secret }: IdentityEnvironment,
   { login, issuers, principal, allowHttp }: IdentitySettings,
 ): string[] {
-  if (!login) return secret === undefined ? [] : ["PARLEY_LOGIN_SECRET: it needs PARLEY_LOGIN_CLIENT"];
+  if (!login) return secret === undefined ? [] : ["PARLEY_LOGIN_SECRET: requires PARLEY_LOGIN_CLIENT"];
   const problems: string[] = [];
-  if (issuers.length === 0) problems.push("PARLEY_LOGIN_CLIENT: people log in at one of PARLEY_AUTH_ISSUERS, and there is none");
-  if (publicUrl === undefined) problems.push("PARLEY_LOGIN_CLIENT: set PARLEY_PUBLIC_URL, to which the provider sends people back");
+  if (issuers.length === 0) problems.push("PARLEY_LOGIN_CLIENT: set PARLEY_AUTH_ISSUERS, since people log in at the first of them");
+  if (publicUrl === undefined)
+    problems.push("PARLEY_LOGIN_CLIENT: set PARLEY_PUBLIC_URL, the address to which the provider sends people back");
   else if (!publicUrl.startsWith("https:") && !isLoopback(new URL(publicUrl).hostname))
-    problems.push("PARLEY_LOGIN_CLIENT: PARLEY_PUBLIC_URL must be https, or cookies of those who are logged in could be read on the way");
+    problems.push("PARLEY_LOGIN_CLIENT: PARLEY_PUBLIC_URL must be https; otherwise login cookies could be read in transit");
   if (principal === "user+client") {
     problems.push(
-      "PARLEY_LOGIN_CLIENT: with PARLEY_AUTH_PRINCIPAL=user+client a browser is another principal than the client that asks, and would open no page",
+      "PARLEY_LOGIN_CLIENT: does not work with PARLEY_AUTH_PRINCIPAL=user+client: a browser is a different principal than the client that called the tool, and could open no page",
     );
   }
   for (const address of login.endpoints ? [login.endpoints.authorization, login.endpoints.token] : []) {

@@ -1,4 +1,4 @@
-/** What happens when a provider is down, slow, huge, or lies: its keys, its metadata, and what it says of opaque tokens. */
+/** Providers that are down, slow, verbose or lying: their keys, their metadata, and what they say about opaque tokens. */
 import type { ServerResponse } from "node:http";
 import { ParleyError } from "@parley/core";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -52,17 +52,22 @@ interface Broken {
   readonly answer: Answer;
   readonly code: string;
   readonly message: RegExp;
-  /** Of PARLEY_AUTH_PROVIDER_TIMEOUT, where the test waits for it. */
+  /** Value of PARLEY_AUTH_PROVIDER_TIMEOUT if the test waits for it. */
   readonly timeout?: string;
 }
 
-/** What can go wrong with any answer, regardless of the request. */
+/** Faults of a response that can occur with any request. */
 const BROKEN: readonly Broken[] = [
   { what: "is down", answer: down, code: "PROVIDER_UNAVAILABLE", message: /the answer was HTTP 500$/ },
-  { what: "hangs up", answer: (request) => void request.socket.destroy(), code: "PROVIDER_UNAVAILABLE", message: /no connection$/ },
+  {
+    what: "closes the connection",
+    answer: (request) => void request.socket.destroy(),
+    code: "PROVIDER_UNAVAILABLE",
+    message: /no connection$/,
+  },
   { what: "does not answer", timeout: "200ms", answer: silent, code: "PROVIDER_UNAVAILABLE", message: /no answer within 200 ms$/ },
   {
-    what: "never ends its answer",
+    what: "never finishes its answer",
     timeout: "200ms",
     answer: (_, response) => trickle(response),
     code: "PROVIDER_UNAVAILABLE",
@@ -78,7 +83,7 @@ const BROKEN: readonly Broken[] = [
   { what: "answers a list", answer: says("[]"), code: "PROVIDER_INVALID", message: /is not an object$/ },
   { what: "refuses", answer: (_, response) => void response.writeHead(403).end("no"), code: "PROVIDER_INVALID", message: /HTTP 403$/ },
   {
-    what: "sends elsewhere",
+    what: "redirects",
     answer: (_, response) => void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
     code: "PROVIDER_INVALID",
     message: /HTTP 302$/,
@@ -90,8 +95,8 @@ describe("a provider of keys", () => {
     ...BROKEN,
     { what: "answers something else", answer: says('{"error":"x"}'), code: "PROVIDER_INVALID", message: /there are none$/ },
     { what: "has no keys", answer: says('{"keys":[]}'), code: "PROVIDER_INVALID", message: /there are none$/ },
-    { what: "has keys that are none", answer: says('{"keys":[1]}'), code: "PROVIDER_INVALID", message: /no JSON Web Key Set$/ },
-  ])("that $what is said so, and logged", async ({ answer, code, message, timeout = "10s" }: Broken) => {
+    { what: "has invalid keys", answer: says('{"keys":[1]}'), code: "PROVIDER_INVALID", message: /not a JSON Web Key Set$/ },
+  ])("that $what is reported and logged", async ({ answer, code, message, timeout = "10s" }: Broken) => {
     issuer.answer(KEYS_PATH, answer);
     const { bearer, logged } = trusting({ PARLEY_AUTH_PROVIDER_TIMEOUT: timeout });
     const token = await issuer.token();
@@ -101,13 +106,13 @@ describe("a provider of keys", () => {
     ]);
   });
 
-  test("may have a hundred of them and no more, and an answer of 262,144 bytes and no more", async () => {
+  test("may have at most a hundred keys, in a response of at most 262,144 bytes", async () => {
     const [key] = issuer.keys;
     const many = (count: number) => JSON.stringify({ keys: [...Array<object>(count - 1).fill({ kty: "RSA", kid: "x" }), key] });
     issuer.answer(KEYS_PATH, says(many(101)));
     const token = await issuer.token();
     expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({
-      message: expect.stringContaining("there are 101, and at most 100"),
+      message: expect.stringContaining("there are 101, but at most 100"),
     });
     const hundred = many(100);
     issuer.answer(KEYS_PATH, says(hundred + " ".repeat(262_144 - hundred.length)));
@@ -120,7 +125,7 @@ describe("a provider of keys", () => {
     {
       what: "names another issuer",
       body: { issuer: "https://evil.example", jwks_uri: "https://evil.example/keys" },
-      message: /it names the issuer "https:\/\/evil.example"$/,
+      message: /the document names the issuer "https:\/\/evil.example"$/,
     },
     { what: "does not say where the keys are", body: {}, message: /its jwks_uri is missing$/ },
     {
@@ -128,7 +133,7 @@ describe("a provider of keys", () => {
       body: { jwks_uri: "http://keys.example/keys" },
       message: /its jwks_uri must be https/,
     },
-  ])("whose metadata $what is not believed", async ({ body, message }) => {
+  ])("whose metadata $what is not trusted", async ({ body, message }) => {
     for (const path of [METADATA_PATH, "/.well-known/openid-configuration"]) {
       issuer.answer(path, (_request, response) => sendJson(response, { issuer: issuer.url, ...body }));
     }
@@ -138,7 +143,7 @@ describe("a provider of keys", () => {
     expect(fetches()).toBe(0);
   });
 
-  test("is found by OAuth's metadata, by OpenID Connect's, or by the address that the operator gave", async () => {
+  test("is found through OAuth metadata, OpenID Connect metadata, or the configured address", async () => {
     const token = await issuer.token();
     expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
     issuer.answer(METADATA_PATH, (_request, response) => void response.writeHead(404).end());
@@ -150,14 +155,14 @@ describe("a provider of keys", () => {
     expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
   });
 
-  test("is asked once for all who come at the same time", async () => {
+  test("is asked once for concurrent requests", async () => {
     const { bearer } = trusting();
     const tokens = await Promise.all(Array.from({ length: 20 }, (_, index) => issuer.token({ sub: `${index}` })));
     await Promise.all(tokens.map(async (token) => await bearer(token)));
     expect(fetches()).toBe(1);
   });
 
-  test("that has rotated its keys is asked for the new one, and the old one counts as long as it is published", async () => {
+  test("that has rotated its keys is asked for the new one, and the old one is accepted as long as it is published", async () => {
     const { bearer, skip } = trusting();
     const old = await issuer.token();
     await bearer(old);
@@ -166,13 +171,13 @@ describe("a provider of keys", () => {
     expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
     expect(await bearer(await issuer.token({ sub: "carol" }, { kid: "key-2" }))).toMatchObject({ names: ["carol"] });
     expect(fetches()).toBe(2);
-    // Withdrawn: tokens that it signed are no longer accepted once the keys were fetched again and what is remembered has had its time.
+    // Once the key is no longer published, its tokens are refused as soon as the keys were fetched again and cached tokens have expired.
     await issuer.rotate(true);
     skip(11 * 60_000);
     expect(await refusalOf(() => bearer(old))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
   });
 
-  test("is asked once in a cooldown, however many tokens name unknown keys", async () => {
+  test("is asked once per cooldown, however many tokens name unknown keys", async () => {
     const { bearer, skip } = trusting();
     await bearer(await issuer.token());
     skip(30_000);
@@ -180,13 +185,13 @@ describe("a provider of keys", () => {
       Array.from({ length: 100 }, (_, index) => issuer.token({ sub: `${index}` }, { kid: `made-up-${index}` })),
     );
     const before = fetches();
-    // Ten thousand different tokens: only the signature differs, and nobody looks at it without a key.
+    // Ten thousand tokens that differ only in the signature, which is not checked without a key.
     for (let round = 0; round < 100; round += 1) {
       const refused = await Promise.all(unknown.map((token) => refusalOf(() => bearer(`${token}${round}`))));
       expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(["TOKEN_KEY_UNKNOWN"]));
     }
     expect(fetches() - before).toBe(1);
-    // The others are served meanwhile, and a new key is found after the cooldown.
+    // Other callers are served in the meantime, and a new key is found after the cooldown.
     expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
     await issuer.rotate();
     const rotated = await issuer.token({ sub: "carol" });
@@ -196,7 +201,7 @@ describe("a provider of keys", () => {
     expect(fetches() - before).toBe(2);
   });
 
-  test("that is down as a token names a new key is not taken to have none: the token may be good, and its owner is to come back", async () => {
+  test("that is down while a token names a new key leaves the token undecided, since it may be good", async () => {
     const { bearer, skip } = trusting();
     const old = await issuer.token();
     await bearer(old);
@@ -204,7 +209,7 @@ describe("a provider of keys", () => {
     const rotated = await issuer.token({ sub: "bob" });
     issuer.answer(KEYS_PATH, down);
     skip(30_000);
-    // Also within the cooldown of the failed fetch.
+    // The same within the cooldown of the failed fetch.
     for (const token of [rotated, rotated]) expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
     expect(await bearer(old)).toMatchObject({ names: ["alice"] });
     issuer.answer(KEYS_PATH, undefined);
@@ -212,7 +217,7 @@ describe("a provider of keys", () => {
     expect(await bearer(rotated)).toMatchObject({ names: ["bob"] });
   });
 
-  test("may be down for a day without anybody noticing, and no longer", async () => {
+  test("may be down for up to a day without effect on callers", async () => {
     const { bearer, skip, logged } = trusting();
     const forever = { exp: Math.floor(Date.now() / 1_000) + 1e6 };
     await bearer(await issuer.token(forever));
@@ -223,7 +228,7 @@ describe("a provider of keys", () => {
       message: "keys of a provider not fetched",
       fields: { issuer: issuer.url, problem: expect.stringContaining("HTTP 500"), usableFor: "24 h" },
     });
-    // It is not asked again with each request.
+    // Not every request asks it again.
     const tried = fetches();
     await Promise.all(["a", "b", "c"].map(async (sub) => await bearer(await issuer.token({ ...forever, sub }))));
     expect(fetches()).toBe(tried);
@@ -233,19 +238,19 @@ describe("a provider of keys", () => {
     skip(1);
     const late = await issuer.token({ ...forever, sub: "carol" });
     expect(await refusalOf(() => bearer(late))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
-    // Back again: without keys it is asked every second.
+    // When it is back, it is asked within a second, since there are no keys.
     issuer.answer(KEYS_PATH, undefined);
     skip(1_000);
     expect(await bearer(late)).toMatchObject({ names: ["carol"] });
   });
 
-  test("is asked beside the work while its keys are neither new nor old", async () => {
+  test("is asked in the background while its keys are older than half their lifetime", async () => {
     const { bearer, skip } = trusting();
     await bearer(await issuer.token());
     skip(5 * 60_000);
     await bearer(await issuer.token({ sub: "a" }));
     expect(fetches()).toBe(1);
-    // Nobody waits for it.
+    // No request waits for it.
     const held = Promise.withResolvers<void>();
     const { keys } = issuer;
     issuer.answer(KEYS_PATH, (_request, response) => void held.promise.then(() => sendJson(response, { keys })));
@@ -269,7 +274,7 @@ describe("an opaque token", () => {
   const nowS = () => Math.floor(Date.now() / 1_000);
   const asks = () => issuer.asked.filter((path) => path === INTROSPECTION_PATH).length;
 
-  test("is asked about, and the answer is remembered for a moment", async () => {
+  test("is introspected, and the result is cached for a moment", async () => {
     const { bearer, skip } = asking();
     issuer.introspected.set("opaque", active({ exp: nowS() + 60, iss: issuer.url }));
     const caller = await bearer("opaque");
@@ -284,13 +289,13 @@ describe("an opaque token", () => {
     expect(asks()).toBe(2);
   });
 
-  test("is the same person's as that person's JWT", async () => {
+  test("identifies the same person as that person's JWT", async () => {
     issuer.introspected.set("opaque", active());
     const { bearer } = asking();
     expect((await bearer("opaque")).principal).toBe((await bearer(await issuer.token())).principal);
   });
 
-  test("without an end is accepted for an hour at a time", async () => {
+  test("without an expiry is accepted for an hour at a time", async () => {
     issuer.introspected.set("opaque", active());
     const { bearer, nowS: now } = asking();
     expect((await bearer("opaque")).expiresAtMs).toBe((now + 3_630) * 1_000);
@@ -304,19 +309,19 @@ describe("an opaque token", () => {
       code: "TOKEN_AUDIENCE_REFUSED",
       message: /is for "https/,
     },
-    { what: "is for nobody", answer: active({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", message: /does not say/ },
+    { what: "has no audience", answer: active({ aud: undefined }), code: "TOKEN_AUDIENCE_REFUSED", message: /names no audience/ },
     { what: "has expired, says the provider that calls it active", answer: active({ exp: 1 }), code: "TOKEN_EXPIRED", message: /expired/ },
-    { what: "comes from elsewhere", answer: active({ iss: "https://evil.example" }), code: "TOKEN_ISSUER_UNKNOWN", message: /evil/ },
-    { what: "names nobody", answer: active({ sub: undefined }), code: "TOKEN_CLAIM_INVALID", message: /no sub/ },
+    { what: "comes from another issuer", answer: active({ iss: "https://evil.example" }), code: "TOKEN_ISSUER_UNKNOWN", message: /evil/ },
+    { what: "names no person", answer: active({ sub: undefined }), code: "TOKEN_CLAIM_INVALID", message: /no sub/ },
     { what: "is a refresh token", answer: active({ token_type: "Refresh" }), code: "TOKEN_MALFORMED", message: /"Refresh"/ },
-    { what: "is active in words", answer: active({ active: "true" }), code: "PROVIDER_INVALID", message: /does not say whether/ },
-    { what: "is not spoken of", answer: {}, code: "PROVIDER_INVALID", message: /does not say whether/ },
+    { what: "is active as a string", answer: active({ active: "true" }), code: "PROVIDER_INVALID", message: /does not say whether/ },
+    { what: "is not mentioned in the response", answer: {}, code: "PROVIDER_INVALID", message: /does not say whether/ },
   ])("that $what is refused", async ({ answer, code, message }) => {
     issuer.introspected.set("opaque", answer);
     expect(await refusalOf(() => asking().bearer("opaque"))).toEqual({ code, message: expect.stringMatching(message) });
   });
 
-  test.each(BROKEN)("whose provider $what is refused, and that is logged", async ({ answer, code, message, timeout = "10s" }) => {
+  test.each(BROKEN)("whose provider $what is refused and logged", async ({ answer, code, message, timeout = "10s" }) => {
     issuer.answer(INTROSPECTION_PATH, answer);
     const { bearer, logged } = asking({ PARLEY_AUTH_PROVIDER_TIMEOUT: timeout });
     expect(await refusalOf(() => bearer("opaque"))).toEqual({ code, message: expect.stringMatching(message) });
@@ -326,7 +331,7 @@ describe("an opaque token", () => {
     expect(JSON.stringify(logged)).not.toContain(secret);
   });
 
-  test("is one of so many that are asked about at once, and of no more", async () => {
+  test("is refused if too many are being introspected", async () => {
     issuer.answer(INTROSPECTION_PATH, silent);
     const { bearer } = asking({ PARLEY_AUTH_INTROSPECTIONS_MAX: "2", PARLEY_AUTH_PROVIDER_TIMEOUT: "200ms" });
     const refused = await Promise.all(["a", "b", "c", "a"].map((token) => refusalOf(() => bearer(token))));

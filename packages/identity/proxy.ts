@@ -1,6 +1,6 @@
 /**
- * Callers that a proxy has authenticated, by mutual TLS or a mesh's identity, and names in a header. Only a request that comes from the proxy's
- * own address may bear it: anybody can write a header.
+ * Callers that a proxy has authenticated, for example by mutual TLS or a service mesh, and names in a header. The header counts only in requests
+ * from the proxy's own address, since anyone can write a header.
  */
 import type { Caller } from "@parley/core";
 import { addressRanges } from "./address.ts";
@@ -11,22 +11,22 @@ import type { ProxySettings } from "./settings.ts";
 
 export interface Proxied {
   readonly rawHeaders: readonly string[];
-  /** Of the other end of the connection. */
+  /** Remote address of the connection. */
   readonly address: string | undefined;
 }
 
-/** Undefined where no proxy names anybody. Throws PROXY_NOT_TRUSTED, CREDENTIALS_MISPLACED, TOKEN_CLAIM_INVALID. */
+/** Returns a function that finds the caller named by a proxy; undefined if the header is missing. It throws PROXY_NOT_TRUSTED, CREDENTIALS_MISPLACED, TOKEN_CLAIM_INVALID. */
 export function proxiedCaller({ header, addresses, scopes }: ProxySettings): (request: Proxied) => Caller | undefined {
   const trusted = addressRanges(addresses);
   return ({ rawHeaders, address }) => {
     const [name, ...more] = headersNamed(rawHeaders, header);
     if (name === undefined) return undefined;
     if (address === undefined || !trusted?.has(address)) {
-      throw refuse("PROXY_NOT_TRUSTED", `the header ${header} comes from an address that is no trusted proxy's`);
+      throw refuse("PROXY_NOT_TRUSTED", `the header ${header} comes from an address that is not a trusted proxy`);
     }
-    if (more.length > 0) throw refuse("CREDENTIALS_MISPLACED", `the request has several headers ${header}: send one`);
+    if (more.length > 0) throw refuse("CREDENTIALS_MISPLACED", `the request has several ${header} headers: send only one`);
     if (name === "" || name.length > NAME_CHARS_MAX) {
-      throw refuse("TOKEN_CLAIM_INVALID", `the header ${header} must name a caller by 1 to ${NAME_CHARS_MAX} characters`);
+      throw refuse("TOKEN_CLAIM_INVALID", `the header ${header} must name a caller with 1 to ${NAME_CHARS_MAX} characters`);
     }
     const by = `proxy:${header}`;
     return Object.freeze({

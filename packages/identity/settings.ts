@@ -1,7 +1,7 @@
 import { type Duration, durationSetting, SCOPES } from "@parley/core";
 import { z } from "zod";
 
-/** Signatures by a private key. Shared secrets (HS256) are never accepted: the key set of a provider is public. */
+/** Signatures with a private key. Shared secrets (HS256) are never accepted, because a provider's key set is public. */
 const ASYMMETRIC = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const;
 
 const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
@@ -19,7 +19,7 @@ const list = () =>
 const claim = () => z.string().min(1).max(200).optional();
 const url = () => z.string().refine((text) => URL.canParse(text), "must be an address: https://host/path");
 
-/** What the environment says about who may call. The server merges this into its own settings. */
+/** Settings that say who may call. The server merges them into its own. */
 export const identityEnvironment = {
   PARLEY_AUTH: z
     .enum(["none", "required"])
@@ -129,9 +129,9 @@ const identitySchema = z.object(identityEnvironment);
 export type IdentityEnvironment = z.output<typeof identitySchema>;
 
 export interface Issuer {
-  /** As tokens name it in `iss`. */
+  /** The `iss` of its tokens. */
   readonly name: string;
-  /** Of its keys; undefined: its metadata says. */
+  /** Address of its keys; undefined: taken from its metadata. */
   readonly jwksUrl: string | undefined;
 }
 
@@ -158,18 +158,18 @@ export interface IdentitySettings {
   readonly login: LoginSettings | undefined;
 }
 
-/** How people log in by a browser. */
+/** How people log in with a browser. */
 export interface LoginSettings {
   readonly issuer: string;
   readonly client: string;
   readonly secret: string | undefined;
   readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
-  /** As the provider names them. */
+  /** With the provider's prefix. */
   readonly scopes: readonly string[];
-  /** What the token is to be for; undefined where the provider knows it by scopes or parameters. */
+  /** The resource that the token is for; undefined if the provider determines it by scopes or parameters. */
   readonly resource: string | undefined;
   readonly parameters: Readonly<Record<string, string>>;
-  /** Where the provider sends browsers back to. */
+  /** Address to which the provider sends browsers back. */
   readonly callback: string;
   readonly ttlMs: number;
 }
@@ -189,12 +189,12 @@ export interface ProxySettings {
   readonly scopes: readonly string[];
 }
 
-/** Where clients find the MCP endpoint; undefined: where they say that they found it. */
+/** Address of the MCP endpoint for clients; undefined: the address that clients use. */
 export function resourceUrl({ PARLEY_PUBLIC_URL: base }: Pick<IdentityEnvironment, "PARLEY_PUBLIC_URL">): string | undefined {
   return base === undefined ? undefined : `${base.replace(/\/+$/, "")}/mcp`;
 }
 
-/** Undefined where nobody needs to say who they are. */
+/** Undefined if callers need no identity. */
 export function identitySettings(environment: IdentityEnvironment): IdentitySettings | undefined {
   if (environment.PARLEY_AUTH === "none") return undefined;
   const resource = resourceUrl(environment);
@@ -236,7 +236,7 @@ export function identitySettings(environment: IdentityEnvironment): IdentitySett
   };
 }
 
-/** Below PARLEY_PUBLIC_URL. */
+/** Path below PARLEY_PUBLIC_URL. */
 export const LOGIN_CALLBACK_PATH = "/login/callback";
 
 function loginSettings(environment: IdentityEnvironment, audiences: readonly string[]): LoginSettings | undefined {
@@ -250,7 +250,7 @@ function loginSettings(environment: IdentityEnvironment, audiences: readonly str
     secret: environment.PARLEY_LOGIN_SECRET,
     endpoints: endpoints === undefined ? undefined : { authorization, token },
     scopes: [...new Set([`${environment.PARLEY_AUTH_SCOPE_PREFIX}${SCOPES.answer}`, ...environment.PARLEY_LOGIN_SCOPES])],
-    // A provider that knows this server by another name knows no resource of that name either.
+    // If the configured audiences do not include this address, the provider does not know it as a resource either.
     resource: resource !== undefined && audiences.includes(resource) ? resource : undefined,
     parameters: Object.fromEntries(new URLSearchParams(environment.PARLEY_LOGIN_PARAMETERS)),
     callback: `${base?.replace(/\/+$/, "") ?? ""}${LOGIN_CALLBACK_PATH}`,

@@ -82,8 +82,8 @@ const CASES: readonly Case[] = [
   },
   claims("a beginning in 5 minutes", () => ({ nbf: nowS() + 300 }), /valid 5 min from now \(nbf\) \(TOKEN_NOT_YET_VALID\)$/),
   claims("an issue in 5 minutes: clocks differ", () => ({ iat: nowS() + 300 }), /issued 5 min from now \(iat\) \(TOKEN_NOT_YET_VALID\)$/),
-  claims("no end", () => ({ exp: undefined }), /the token has no exp: it would never expire \(TOKEN_CLAIM_INVALID\)$/),
-  claims("no sub", () => ({ sub: undefined }), /the token has no sub: it names no caller \(TOKEN_CLAIM_INVALID\)$/),
+  claims("no end", () => ({ exp: undefined }), /the token has no exp, so it would never expire \(TOKEN_CLAIM_INVALID\)$/),
+  claims("no sub", () => ({ sub: undefined }), /the token has no sub, so it names no caller \(TOKEN_CLAIM_INVALID\)$/),
   claims(
     "no audience",
     () => ({ aud: undefined }),
@@ -102,7 +102,7 @@ const CASES: readonly Case[] = [
   {
     what: "a token of another issuer",
     token: () => other.token(),
-    says: /issuer is "http:\/\/127.*"; trusted are "http:\/\/127.*" \(TOKEN_ISSUER_UNKNOWN\)$/,
+    says: /issuer is "http:\/\/127.*"; trusted: "http:\/\/127.*" \(TOKEN_ISSUER_UNKNOWN\)$/,
   },
   {
     what: "alg none",

@@ -1,4 +1,4 @@
-/** One OAuth provider at which tools act in a person's name: how a person grants that, and how it is renewed. */
+/** An OAuth provider at which tools act on a person's behalf: how the person grants access, and how tokens are refreshed. */
 import { type GrantedTokens, type OauthProviders, ParleyError } from "@parley/core";
 import { createCodeFlow, type FlowBegun, flowFailure } from "../code-flow.ts";
 import { refuse } from "../refuse.ts";
@@ -9,7 +9,7 @@ export interface OauthProvider {
   readonly title: string;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(scopes: readonly string[], callback: string): Promise<FlowBegun & { readonly url: string }>;
-  /** `parameters` are the callback's. Throws GRANT_REFUSED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  /** Completes a grant with the callback's `parameters`. Throws GRANT_REFUSED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   finish(finish: FinishGrant): Promise<GrantedTokens>;
   /** Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
@@ -22,9 +22,9 @@ export interface FinishGrant {
   readonly callback: string;
 }
 
-/** How long a provider may take for one answer. */
+/** How long a provider may take to respond. */
 export const OAUTH_TIMEOUT_MS = 10_000;
-/** Tokens are kept with their task. */
+/** Maximum length of a token, since tokens are stored with their task. */
 export const TOKEN_CHARS_MAX = 16_384;
 
 export function createOauthProvider(settings: OauthProviderSettings, now: () => number, timeoutMs = OAUTH_TIMEOUT_MS): OauthProvider {
@@ -43,13 +43,13 @@ export function createOauthProvider(settings: OauthProviderSettings, now: () => 
       scope,
       token_type,
     } = response;
-    if (token_type !== "bearer") throw refuse("PROVIDER_INVALID", `${what}: its token is not a bearer's`);
+    if (token_type !== "bearer") throw refuse("PROVIDER_INVALID", `${what}: its token is not a bearer token`);
     if (accessToken.length > TOKEN_CHARS_MAX || (refreshToken?.length ?? 0) > TOKEN_CHARS_MAX)
       throw refuse("PROVIDER_INVALID", `${what}: its token has more than ${TOKEN_CHARS_MAX} characters`);
     return {
       provider: name,
       accessToken,
-      // What was asked for, where nothing is said (RFC 6749, 5.1).
+      // If the response names no scopes, those requested were granted (RFC 6749, 5.1).
       scopes:
         scope === undefined
           ? before.scopes
@@ -74,7 +74,7 @@ export function createOauthProvider(settings: OauthProviderSettings, now: () => 
       }
     },
     async refresh({ refreshToken, scopes }) {
-      if (refreshToken === undefined) throw new ParleyError("GRANT_EXPIRED", `${what}: it gave no refresh token`);
+      if (refreshToken === undefined) throw new ParleyError("GRANT_EXPIRED", `${what}: it issued no refresh token`);
       try {
         return granted(await flow.refresh(refreshToken, resource), { scopes, refreshToken });
       } catch (error) {
@@ -84,14 +84,14 @@ export function createOauthProvider(settings: OauthProviderSettings, now: () => 
   };
 }
 
-/** The library's error is no cause of ours: it holds the provider's answer. */
+/** The library's error is not attached as the cause, because it contains the provider's response. */
 function failed(what: string, refusal: "GRANT_REFUSED" | "GRANT_EXPIRED", error: unknown): ParleyError {
   const failure = flowFailure(error);
   switch (failure.type) {
     case "parley":
       return failure.error;
     case "refused":
-      return new ParleyError(refusal, `${what} refuses: ${failure.reason}`, { data: { reason: failure.reason } });
+      return new ParleyError(refusal, `${what} refused: ${failure.reason}`, { data: { reason: failure.reason } });
     case "invalid":
       return refuse("PROVIDER_INVALID", `${what}: ${failure.message}`);
     case "away":

@@ -57,24 +57,24 @@ describe("the file of OAuth providers", () => {
     ["no providers", {}, ["providers: Invalid input: expected array, received undefined"]],
     ["a misspelt key", withOne({ scope: ["a"] }), ['providers.0: Unrecognized key: "scope"']],
     [
-      "a name that is no part of an address",
+      "a name that cannot be part of a URL",
       withOne({ name: "My Calendar" }),
-      ["providers.0.name: must be 1 to 32 of a-z 0-9 -, the first no hyphen"],
+      ["providers.0.name: must be 1 to 32 of a-z 0-9 -, not starting with a hyphen"],
     ],
     [
       "neither issuer nor endpoints",
       { providers: [{ name: "a", client: "c", scopes: ["s"] }] },
-      ["providers.0.issuer (a): give `issuer`, whose metadata says the rest, or `endpoints`, or both"],
+      ["providers.0.issuer (a): set `issuer`, whose metadata names the endpoints, or `endpoints`, or both"],
     ],
     [
       "plain http",
       withOne({ issuer: "http://id.example.com" }),
-      ["providers.0.issuer (calendar): must be https (`allowHttp: true` allows http, for development)"],
+      ["providers.0.issuer (calendar): must be https (for development, `allowHttp: true` allows http)"],
     ],
     [
       "a password in an address",
       withOne({ issuer: "https://a:b@id.example.com" }),
-      ["providers.0.issuer (calendar): must not hold a password"],
+      ["providers.0.issuer (calendar): must not contain a password"],
     ],
     [
       "a secret in the file",
@@ -87,28 +87,28 @@ describe("the file of OAuth providers", () => {
       ["providers.0.secret.environment (calendar): NOBODY_SET_IT is not set"],
     ],
     [
-      "a file that is not there",
+      "a file that does not exist",
       withOne({ secret: { file: "/nowhere" } }),
       ["providers.0.secret.file (calendar): /nowhere cannot be read (ENOENT)"],
     ],
     [
       "a parameter of the flow",
       withOne({ parameters: { state: "mine" } }),
-      ["providers.0.parameters.state (calendar): is Parley's to say"],
+      ["providers.0.parameters.state (calendar): is set by Parley itself"],
     ],
-    ["two of one name", { providers: [CALENDAR, CALENDAR] }, ["providers.1.name (calendar): there is another one of that name"]],
+    ["two of one name", { providers: [CALENDAR, CALENDAR] }, ["providers.1.name (calendar): another provider has the same name"]],
     ["no scopes", withOne({ scopes: [] }), [expect.stringContaining("providers.0.scopes: Too small")]],
     [
       "a scope with a space",
       withOne({ scopes: ["a b"] }),
       [expect.stringContaining("providers.0.scopes.0: must be 1 to 256 printable characters")],
     ],
-  ])("with %s says what is wrong with it", (_what, content, problems) => {
+  ])("with %s is refused with a description of the problem", (_what, content, problems) => {
     expect(problemsOf(content)).toEqual(problems);
     expect(problemsOf(content).join()).not.toContain("hunter2");
   });
 
-  test("has at most fifty providers of a hundred scopes each", () => {
+  test("lists at most fifty providers of a hundred scopes each", () => {
     const providers = (count: number) => ({ providers: Array.from({ length: count }, (_, n) => ({ ...CALENDAR, name: `p${n}` })) });
     expect(problemsOf(providers(PROVIDERS_MAX))).toEqual([]);
     expect(problemsOf(providers(PROVIDERS_MAX + 1))).toEqual([expect.stringContaining("providers: Too big")]);
@@ -117,7 +117,7 @@ describe("the file of OAuth providers", () => {
     expect(problemsOf(scopes(SCOPES_MAX + 1))).toEqual([expect.stringContaining("providers.0.scopes: Too big")]);
   });
 
-  test("is refused at the start without what seals tokens, and without an address to come back to", () => {
+  test("is refused at startup without PARLEY_SECRET or PARLEY_PUBLIC_URL", () => {
     const PARLEY_SECRET = ["s".repeat(32)];
     expect(oauthProblems({ PARLEY_SECRET: [] })).toEqual([]);
     expect(oauthProblems({ PARLEY_OAUTH: "a.json", PARLEY_SECRET, PARLEY_PUBLIC_URL: "https://parley.example.com" })).toEqual([]);

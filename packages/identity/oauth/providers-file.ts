@@ -1,12 +1,12 @@
 /**
- * The file that lists the OAuth providers at which tools may act in a person's name (PARLEY_OAUTH):
+ * Reads the file that lists the OAuth providers at which tools may act on a person's behalf (PARLEY_OAUTH):
  *
  *   { "providers": [
  *     { "name": "github", "title": "GitHub", "client": "Iv1.…", "secret": { "file": "/run/secrets/github" }, "scopes": ["repo"],
  *       "endpoints": { "authorization": "https://github.com/login/oauth/authorize", "token": "https://github.com/login/oauth/access_token" } },
  *     { "name": "calendar", "title": "Calendar", "issuer": "https://id.example.com", "client": "parley", "scopes": ["calendar.read", "offline_access"] } ] }
  *
- * All problems are told at once. No value of a secret is ever told.
+ * All problems are reported together. The value of a secret is never shown.
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
@@ -14,22 +14,22 @@ import { unsafeAddress } from "../address.ts";
 
 export interface OauthProviderSettings {
   readonly name: string;
-  /** As people know it. */
+  /** The name that people see. */
   readonly title: string;
   readonly issuer: string | undefined;
   readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
   readonly client: string;
   readonly secret: string | undefined;
   readonly secretIn: "header" | "body";
-  /** What tools may ask for. */
+  /** Scopes that tools may ask for. */
   readonly scopes: readonly string[];
-  /** Further parameters of the authorization request, such as `access_type=offline`. */
+  /** Additional parameters of the authorization request, such as `access_type=offline`. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly resource: string | undefined;
   readonly allowHttp: boolean;
 }
 
-/** Thrown with every problem of the file, a line each. */
+/** Lists every problem of the file, one per line. */
 export class OauthFileError extends Error {
   override readonly name = "OauthFileError";
   readonly problems: readonly string[];
@@ -42,12 +42,12 @@ export class OauthFileError extends Error {
 export const PROVIDERS_MAX = 50;
 export const SCOPES_MAX = 100;
 
-/** As OAuth writes them (RFC 6749, 3.3). */
+/** The syntax of RFC 6749, 3.3. */
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "must be 1 to 256 printable characters without spaces and quotes");
-/** It is a part of an address. */
-const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/, "must be 1 to 32 of a-z 0-9 -, the first no hyphen");
+/** Part of a URL. */
+const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/, "must be 1 to 32 of a-z 0-9 -, not starting with a hyphen");
 const secret = z.union([z.strictObject({ environment: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
-  error: 'must be { "environment": "NAME" } or { "file": "/path" }: the secret itself does not belong here',
+  error: 'must be { "environment": "NAME" } or { "file": "/path" }: the secret itself must not be in this file',
 });
 
 const entry = z.strictObject({
@@ -65,7 +65,7 @@ const entry = z.strictObject({
 });
 const shape = z.strictObject({ providers: z.array(entry).min(1).max(PROVIDERS_MAX) });
 
-/** What the flow itself says. */
+/** Parameters that the flow itself sets. */
 const RESERVED = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
 
 /** Throws OauthFileError with all problems. */
@@ -87,10 +87,10 @@ export function readOauthFile(file: string, environment: Readonly<Record<string,
   const problems: string[] = [];
   const { providers } = parsed.data;
   const read = providers.map((given, index): OauthProviderSettings => {
-    const say = (where: string, what: string) => problems.push(`providers.${index}.${where} (${given.name}): ${what}`);
-    if (providers.findIndex((other) => other.name === given.name) !== index) say("name", "there is another one of that name");
+    const report = (where: string, what: string) => problems.push(`providers.${index}.${where} (${given.name}): ${what}`);
+    if (providers.findIndex((other) => other.name === given.name) !== index) report("name", "another provider has the same name");
     if (given.issuer === undefined && !given.endpoints)
-      say("issuer", "give `issuer`, whose metadata says the rest, or `endpoints`, or both");
+      report("issuer", "set `issuer`, whose metadata names the endpoints, or `endpoints`, or both");
     const addresses = {
       issuer: given.issuer,
       "endpoints.authorization": given.endpoints?.authorization,
@@ -98,12 +98,12 @@ export function readOauthFile(file: string, environment: Readonly<Record<string,
     };
     for (const [where, address] of Object.entries(addresses)) {
       const unsafe = address === undefined ? undefined : unsafeAddress(address, given.allowHttp, "`allowHttp: true`");
-      if (unsafe !== undefined) say(where, unsafe);
+      if (unsafe !== undefined) report(where, unsafe);
     }
     for (const parameter of Object.keys(given.parameters))
-      if (RESERVED.includes(parameter)) say(`parameters.${parameter}`, "is Parley's to say");
+      if (RESERVED.includes(parameter)) report(`parameters.${parameter}`, "is set by Parley itself");
     const { issuer, endpoints, resource } = given;
-    return { ...given, title: given.title ?? given.name, issuer, endpoints, resource, secret: secretOf(given.secret, environment, say) };
+    return { ...given, title: given.title ?? given.name, issuer, endpoints, resource, secret: secretOf(given.secret, environment, report) };
   });
   if (problems.length > 0) throw new OauthFileError(file, problems);
   return read;
@@ -112,20 +112,20 @@ export function readOauthFile(file: string, environment: Readonly<Record<string,
 function secretOf(
   given: z.output<typeof secret> | undefined,
   environment: Readonly<Record<string, string | undefined>>,
-  say: (where: string, what: string) => void,
+  report: (where: string, what: string) => void,
 ): string | undefined {
   if (!given) return undefined;
   if ("environment" in given) {
     const value = environment[given.environment];
-    if (value === undefined || value === "") say("secret.environment", `${given.environment} is not set`);
+    if (value === undefined || value === "") report("secret.environment", `${given.environment} is not set`);
     return value;
   }
   try {
     const value = readFileSync(given.file, "utf8").trim();
-    if (value === "") say("secret.file", `${given.file} is empty`);
+    if (value === "") report("secret.file", `${given.file} is empty`);
     return value;
   } catch (error) {
-    say("secret.file", `${given.file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`);
+    report("secret.file", `${given.file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`);
     return undefined;
   }
 }

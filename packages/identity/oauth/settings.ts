@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isLoopback } from "../address.ts";
 import { type OauthProviderSettings, readOauthFile } from "./providers-file.ts";
 
-/** Front ends and workers alike: people grant at the former, tokens are renewed in the latter. */
+/** For front ends, where people grant access, and for workers, which refresh tokens. */
 export const oauthEnvironment = {
   PARLEY_OAUTH: z
     .string()
@@ -19,10 +19,13 @@ export interface OauthEnvironment {
   readonly PARLEY_PUBLIC_URL?: string | undefined;
 }
 
-/** Below PARLEY_PUBLIC_URL, before the name of the provider: each has an address of its own, so that none can answer for another (RFC 9700, 4.4). */
+/**
+ * Path of the callback below PARLEY_PUBLIC_URL, followed by the name of the provider. Each provider has its own address, so that none can
+ * answer for another (RFC 9700, 4.4).
+ */
 export const OAUTH_CALLBACK_PATH = "/oauth/callback";
 
-/** What does not fit together, a sentence each. */
+/** Contradictions in the settings, one sentence each. */
 export function oauthProblems({
   PARLEY_OAUTH: file,
   PARLEY_SECRET: secrets,
@@ -32,15 +35,15 @@ export function oauthProblems({
   const problems: string[] = [];
   if (secrets.length === 0)
     problems.push(
-      "PARLEY_OAUTH: set PARLEY_SECRET, the same for all processes: without it tokens would be kept beside the key that seals them",
+      "PARLEY_OAUTH: set PARLEY_SECRET, the same for all processes; otherwise tokens would be stored next to the key that seals them",
     );
-  if (publicUrl === undefined) problems.push("PARLEY_OAUTH: set PARLEY_PUBLIC_URL, to which providers send people back");
+  if (publicUrl === undefined) problems.push("PARLEY_OAUTH: set PARLEY_PUBLIC_URL, the address to which providers send people back");
   else if (!publicUrl.startsWith("https:") && !isLoopback(new URL(publicUrl).hostname))
-    problems.push("PARLEY_OAUTH: PARLEY_PUBLIC_URL must be https, or codes and cookies could be read on the way");
+    problems.push("PARLEY_OAUTH: PARLEY_PUBLIC_URL must be https; otherwise codes and cookies could be read in transit");
   return problems;
 }
 
-/** Throws OauthFileError. `variables` are those that secrets may be in. */
+/** Throws OauthFileError. `variables` is the environment that secrets may be read from. */
 export function openOauthFile(
   { PARLEY_OAUTH: file }: Pick<OauthEnvironment, "PARLEY_OAUTH">,
   variables: Readonly<Record<string, string | undefined>>,
@@ -48,7 +51,7 @@ export function openOauthFile(
   return file === undefined ? [] : readOauthFile(file, variables);
 }
 
-/** What tools may ask for, for core's settings. */
+/** The scopes that tools may ask for, for core's settings. */
 export function oauthScopes(providers: readonly OauthProviderSettings[]): Readonly<Record<string, readonly string[]>> {
   return Object.fromEntries(providers.map(({ name, scopes }) => [name, scopes]));
 }
