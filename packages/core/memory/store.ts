@@ -146,6 +146,12 @@ export function createMemoryStore({
     return find(link.taskId)?.state.asks.some(({ key, digest }) => key === callKey(link.key) && digest === id) ?? false;
   }
 
+  /** Of a child that is there: made by the sender itself, or by who took the parent over from it. */
+  function stillHeld(parentId: string, token: string) {
+    const fence = { taskId: parentId, token };
+    return held(fence) ? ("exists" as const) : refusal(fence);
+  }
+
   /** What keeps the child from being made; otherwise its parent's call is open. */
   function openCall({ taskId, call: { parent: link } }: CreateRequest, given: NonNullable<CreateRequest["parent"]>) {
     const parent = link && held({ taskId: link.taskId, token: given.token });
@@ -163,7 +169,7 @@ export function createMemoryStore({
   return {
     async create(request) {
       const { taskId, call, graceMs, quotas: given, once, parent } = request;
-      if (find(taskId)) return "exists";
+      if (find(taskId)) return parent && call.parent ? stillHeld(call.parent.taskId, parent.token) : "exists";
       const known = once && keyed.get(once.key);
       if (known && find(known.known)) return known;
       const quotas = !call.parent || find(call.parent.taskId)?.isCounted === true ? given : undefined;

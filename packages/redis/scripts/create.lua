@@ -26,7 +26,12 @@ again, so a task is not made after `not_after_ms`. This is the one script that r
 local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
-if redis.call('EXISTS', task) == 1 then return { 'exists' } end
+if redis.call('EXISTS', task) == 1 then
+  -- Made by who took the parent over from a sender that was only slow: it does not hold the parent, and must not think so.
+  local parent_id = ARGV[19] and string.match(ARGV[19], '^%S+')
+  local why = parent_id and on_task(parent_id, function() return not held_state(ARGV[20]) and refusal() or nil end)
+  return { why or 'exists' }
+end
 if ARGV[12] ~= '' then
   local known = redis.call('GET', KEYS[7])
   local known_id, fingerprint = string.match(known or '', '^(%S+) (%S+)$')

@@ -102,6 +102,14 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(taskId)).calls).toBeUndefined();
     });
 
+    test("I5: sent again by a run that lost its task, which has the child by now, is refused", async () => {
+      const { taskId, token } = await family();
+      const holder = await life.takeOver({ taskId, run: 1 });
+
+      expect((await call({ taskId, token }, "hotel")).created).toBe("refused");
+      expect((await call({ taskId, token: holder }, "hotel")).created).toBe("exists");
+    });
+
     test("by a run whose task was cancelled makes none, and says so", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
