@@ -14,7 +14,9 @@ const away = () => Promise.reject(new Error("away"));
 
 /** A task that was begun a moment ago, and its lease. `over` replaces methods of the store. */
 async function held(over: (memory: TaskStore) => Partial<TaskStore> = () => ({})) {
-  const { clock, ...time } = createHandClock();
+  const { clock: hand, ...time } = createHandClock();
+  let setBackMs = 0;
+  const clock = { ...hand, now: () => hand.now() - setBackMs };
   const wakeUps = createMemoryWakeUps();
   const memory = createMemoryStore({ clock, wakeUps });
   const startMs = clock.now();
@@ -59,7 +61,7 @@ async function held(over: (memory: TaskStore) => Partial<TaskStore> = () => ({})
   const lease = leaseRun(services, { taskId: "0-1", token: "token", heldUntilMs: startMs + LEASE_MS });
   /** Whether another worker could take the task over. */
   const isFree = async () => (await memory.overdue({ partition: 0, nowMs: clock.now(), limit: 1 })).length > 0;
-  return { lease, memory, clock, time, renewedAtMs, warnings, isFree };
+  return { lease, memory, clock, time, renewedAtMs, warnings, isFree, setBack: (ms: number) => void (setBackMs = ms) };
 }
 
 describe("a run's lease", () => {
@@ -136,6 +138,21 @@ describe("a run's lease", () => {
     await time.pass(49);
     expect([lease.isHeld(), lease.signal.aborted]).toStrictEqual([true, false]);
     await time.pass(1);
+    expect([lease.isHeld(), lease.signal.aborted]).toStrictEqual([false, true]);
+  });
+
+  test("is no longer than a lease where the store's clock is set back: what the new one says counts", async () => {
+    let isAway = false;
+    const { lease, time, setBack, isFree } = await held((memory) => ({
+      renew: (request) => (isAway ? away() : memory.renew(request)),
+    }));
+    setBack(3_600_000);
+    await time.pass(RENEW_EVERY_MS);
+    isAway = true;
+    await time.pass(LEASE_MS);
+    expect(await isFree()).toBe(true);
+    // It looked for the last time at the end of its first lease.
+    await time.pass(LEASE_MS - RENEW_EVERY_MS);
     expect([lease.isHeld(), lease.signal.aborted]).toStrictEqual([false, true]);
   });
 

@@ -88,10 +88,17 @@ export function leaseRun(
     }
   }
 
+  /** Never more than a lease: the store's clock may be set back, as by a failover, and what was held by the old one is held no longer than that. */
+  function leftOfLease(): number {
+    const nowMs = clock.now();
+    heldUntilMs = Math.min(heldUntilMs, nowMs + leaseMs);
+    return heldUntilMs - nowMs;
+  }
+
   async function watchLease(): Promise<void> {
     for (;;) {
       if (stoppedBy === "cancelled") return;
-      const leftMs = heldUntilMs - clock.now();
+      const leftMs = leftOfLease();
       if (leftMs <= 0) {
         log.warn({ taskId }, "lease could not be renewed in time, run stopped");
         lose();
@@ -104,7 +111,7 @@ export function leaseRun(
 
   async function isRenewed(): Promise<boolean> {
     await renew().catch(lose);
-    return !isLost && stoppedBy === undefined && clock.now() < heldUntilMs;
+    return !isLost && stoppedBy === undefined && leftOfLease() > 0;
   }
 
   const drain = () => stopBy("draining");
@@ -120,7 +127,7 @@ export function leaseRun(
     stop: stopBy,
     isHeld() {
       if (isLost || stoppedBy !== undefined) return false;
-      return clock.now() < heldUntilMs || isRenewed();
+      return leftOfLease() > 0 || isRenewed();
     },
     async record(entries, asks = []) {
       await renewing((fenced) => store.record({ ...fenced, entries, ...(asks.length > 0 && { asks }), leaseMs }));
