@@ -14,6 +14,9 @@ export const MEMBERSHIPS_MAX = 256;
 /** Maximum length of a subject, name, group, role, scope or client. */
 export const NAME_CHARS_MAX = 256;
 
+/** The names of API keys begin so, where questions are put to somebody. */
+export const API_KEY_NAME = "api-key:";
+
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Tenant of all callers if no claim names the tenant. */
 const ONE_TENANT = "default";
@@ -92,7 +95,9 @@ function namesOf(subject: string, claims: Claims): readonly string[] {
   const email = claims["email_verified"] === true ? text("email", claims["email"]) : undefined;
   const username = text("preferred_username", claims["preferred_username"]);
   const isOwn = username !== undefined && (!username.includes("@") || username === email);
-  return [...new Set([subject, ...(email === undefined ? [] : [email]), ...(isOwn ? [username] : [])])];
+  const names = [subject, ...(email === undefined ? [] : [email]), ...(isOwn ? [username] : [])];
+  // Nor by a machine's: what is asked of `api-key:nightly` is answered with that key alone.
+  return [...new Set(names)].filter((name) => !name.startsWith(API_KEY_NAME));
 }
 
 function scopesOf(claims: Claims, prefix: string): readonly string[] {

@@ -110,6 +110,9 @@ describe("an access token", () => {
     expect(await namesOf({ preferred_username: "bob@example.com" })).toEqual(["alice"]);
     const verified = { email: "a@example.com", email_verified: true, preferred_username: "a@example.com" };
     expect(await namesOf(verified)).toEqual(["alice", "a@example.com"]);
+    // A key's name is no person's.
+    expect(await namesOf({ preferred_username: "api-key:nightly" })).toEqual(["alice"]);
+    expect(await namesOf({ sub: "api-key:nightly", preferred_username: "bob" })).toEqual(["bob"]);
   });
 });
 

@@ -22,6 +22,7 @@ let provider: Server;
 let processes: readonly (FrontEnd | Launched)[] = [];
 let url: string;
 let config: string;
+let issuer: string;
 /** Grants that the provider was asked for. */
 const grants: string[] = [];
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
   url = `${proxy.url}/mcp`;
   provider = createServer().listen(0, "127.0.0.1");
   await once(provider, "listening");
-  const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
   const oidc = createProvider({ issuer, resource: url, scopes: ["tools:call", "tasks:read", "asks:answer"], tokenSeconds: () => 600 });
   oidc.on("grant.success", (context) => void grants.push(String(context.oidc.params?.["grant_type"])));
   provider.on("request", (request, response) => void oidc.callback()(request, response));
@@ -120,4 +121,37 @@ test("a login in the browser is used by every command, renewed when it is refuse
 test("a login by a code that is typed in elsewhere", async () => {
   await login(["--device"], (page) => confirmDevice(new URL(page), "bob"));
   expect((await parley("tasks", "--json")).stdout).toBe('{"tasks":[]}\n');
+});
+
+test.each([["--device"], ["--no-browser"]])("a server that names another one's tokens as its own is given none (%s)", async (how) => {
+  const asked: string[] = [];
+  const stranger = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    const at = `http://${request.headers.host}`;
+    if (request.url?.startsWith("/.well-known/oauth-protected-resource")) {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ resource: url, authorization_servers: [issuer], scopes_supported: ["tools:call"] }));
+    } else {
+      response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${at}/.well-known/oauth-protected-resource/mcp"` });
+      response.end();
+    }
+  }).listen(0, "127.0.0.1");
+  await once(stranger, "listening");
+  const own = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/mcp`;
+  const before = grants.length;
+  const child = spawn(process.execPath, [MAIN, "login", how, "--url", own], { env: { ...process.env, XDG_CONFIG_HOME: config } });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const closed = once(child, "close");
+  const shown = until(() => /Open (http:\S+)|Log in at (http:\S+)/.exec(said)?.[0]).then(() => "asked the person to log in");
+  try {
+    expect(await Promise.race([closed.then(([code]) => code as number), shown])).toBe(1);
+    expect(said).toContain(url);
+    expect(grants.length).toBe(before);
+  } finally {
+    child.kill();
+    shown.catch(() => undefined);
+    stranger.close();
+    stranger.closeAllConnections();
+  }
 });

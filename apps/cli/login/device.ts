@@ -1,5 +1,10 @@
 /** Logging in with a code that is typed in on another device (RFC 8628): for machines without a browser. */
-import { discoverAuthorizationServerMetadata, discoverOAuthProtectedResourceMetadata, registerClient } from "@modelcontextprotocol/client";
+import {
+  checkResourceAllowed,
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
+  registerClient,
+} from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLIENT_NAME } from "./provider.ts";
@@ -21,6 +26,9 @@ export interface DeviceLogin {
 /** Throws an Error that says why there is no token. */
 export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId, show, signal }: DeviceLogin): Promise<Credentials> {
   const resource = await discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {});
+  // RFC 9728, 3.3: a server that names another one's would be given a token for that one, and could use it there.
+  if (!checkResourceAllowed({ requestedResource: url, configuredResource: resource.resource }))
+    throw new Error(`${url} says that its tokens are for ${resource.resource}: log in there, by its own address`);
   const issuer = resource.authorization_servers?.[0];
   if (issuer === undefined) throw new Error(`${url} names no provider to log in at`);
   const metadata = await discoverAuthorizationServerMetadata(issuer);
