@@ -10,7 +10,7 @@ import type { Caller, Log, ParleyError } from "@parley/core";
 import { createCodeFlow, type FlowBegun, flowFailure } from "./code-flow.ts";
 import type { Identity } from "./identity.ts";
 import { refuse } from "./refuse.ts";
-import type { IdentitySettings, LoginSettings } from "./settings.ts";
+import { type IdentitySettings, LOGIN_CALLBACK_PATH, type LoginSettings } from "./settings.ts";
 
 /** Kept by the browser while the person is at the provider. */
 export type LoginBegun = FlowBegun;
@@ -18,6 +18,8 @@ export type LoginBegun = FlowBegun;
 export interface Login {
   /** How long a login lasts. */
   readonly ttlMs: number;
+  /** Where people reach this server; the paths of its pages follow. */
+  readonly base: string;
   /** Whether browsers reach this server over https. If not, it is only reachable on this machine. */
   readonly isSecure: boolean;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
@@ -53,6 +55,7 @@ export function createLogin(
 
   return {
     ttlMs,
+    base: callback.slice(0, -LOGIN_CALLBACK_PATH.length),
     isSecure: !isHttp(callback),
     start: () => flow.start({ callback, scopes, resource, extra }),
     async finish(parameters, begun) {

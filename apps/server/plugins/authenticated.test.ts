@@ -42,6 +42,7 @@ function routesOf(server: FastifyInstance): readonly Route[] {
 }
 
 const login: Login = {
+  base: "https://parley.example.com",
   ttlMs: 1,
   isSecure: true,
   start: () => Promise.reject(new Error("nobody logs in")),

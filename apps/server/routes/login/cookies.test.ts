@@ -47,7 +47,7 @@ describe("the cookie", () => {
   test("of a login that was begun is for its state alone, lasts ten minutes, and is no session", () => {
     const { cookies, reply, request, jar } = browser();
     const begun = { state: "abcdefghijklmnop", verifier: "v", back: "/asks/0-a/key", untilMs: NOW_MS + 600_000 };
-    cookies.begin(reply, begun, NOW_MS);
+    cookies.begin(request(), reply, begun, NOW_MS);
     expect(cookies.begun(request(), begun.state, NOW_MS + 599_999)).toEqual(begun);
     expect(cookies.begun(request(), begun.state, NOW_MS + 600_000)).toBeUndefined();
     expect(cookies.begun(request(), "abcdefghijklXXXX", NOW_MS)).toBeUndefined();

@@ -22,7 +22,7 @@ interface SessionCookie {
 }
 
 export interface LoginCookies {
-  begin(reply: FastifyReply, begun: BegunCookie, nowMs: number): void;
+  begin(request: FastifyRequest, reply: FastifyReply, begun: BegunCookie, nowMs: number): void;
   /** Of the login with that state; undefined when it was not begun in this browser, or too long ago. */
   begun(request: FastifyRequest, state: string, nowMs: number): BegunCookie | undefined;
   end(reply: FastifyReply, state: string): void;
@@ -31,13 +31,20 @@ export interface LoginCookies {
   caller(request: FastifyRequest, nowMs: number): Caller | undefined;
 }
 
+/** Logins that one browser may have begun: with some forty its requests, also those that end a login, would be larger than headers may be. */
+export const LOGINS_MAX = 8;
+
 export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies {
   const cookies = sealedCookies(seal, isSecure);
   const session = cookies.name("session");
   const loginOf = (state: string) => cookies.name(`login-${state.replaceAll(/[^\w-]/g, "").slice(0, 12)}`);
 
   return {
-    begin: (reply, begun, nowMs) => void cookies.set(reply, loginOf(begun.state), begun, nowMs),
+    begin(request, reply, begun, nowMs) {
+      const others = cookies.beginning(request, cookies.name("login-"));
+      for (const name of others.slice(0, Math.max(0, others.length + 1 - LOGINS_MAX))) cookies.remove(reply, name);
+      cookies.set(reply, loginOf(begun.state), begun, nowMs);
+    },
     begun(request, state, nowMs) {
       const begun = cookies.get<BegunCookie>(request, loginOf(state), nowMs);
       return begun?.state === state ? begun : undefined;

@@ -36,7 +36,7 @@ export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors
       async logIn(request, reply) {
         const { url, ...begun } = await login.start();
         const nowMs = now();
-        cookies.begin(reply, { ...begun, back: request.url, untilMs: nowMs + LOGIN_MS }, nowMs);
+        cookies.begin(request, reply, { ...begun, back: request.url, untilMs: nowMs + LOGIN_MS }, nowMs);
         return await reply.redirect(url, 303);
       },
     }),
@@ -61,7 +61,8 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     const nowMs = clock.now();
     cookies.end(reply, state);
     cookies.logIn(reply, { caller, untilMs: nowMs + login.ttlMs }, nowMs);
-    return await reply.redirect(begun.back, 303);
+    // The page was asked for below a path that a proxy may have taken away.
+    return await reply.redirect(`${login.base}${begun.back}`, 303);
   });
 
   scope.setErrorHandler((error: Error, request, reply) => {

@@ -1,0 +1,72 @@
+/** How people who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts has a real provider, and a browser. */
+import { ParleyError } from "@parley/core";
+import type { Login } from "@parley/identity";
+import { expect, test } from "vitest";
+import { callerNamed, deploy } from "./deployment.fixture.ts";
+import { LOGINS_MAX } from "./routes/login/cookies.ts";
+import { loggedIn } from "./routes/login/route.ts";
+import { offered } from "./tools.fixture.ts";
+
+const PUBLIC = "http://localhost:3000/below";
+
+/** A provider that lets everybody in. */
+function provider(): Login {
+  let count = 0;
+  return {
+    ttlMs: 60_000,
+    base: PUBLIC,
+    isSecure: false,
+    async start() {
+      const state = `${(count += 1)}`.padStart(12, "0").padEnd(43, "s");
+      return { url: `https://id.example.com/auth?state=${state}`, state, verifier: "v".repeat(43) };
+    },
+    finish: async () => callerNamed("ann"),
+  };
+}
+
+/** A browser that keeps its cookies, in front of a proxy that serves Parley below a path. */
+async function browser() {
+  const login = provider();
+  const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));
+  const { fronts } = await deploy({
+    catalogue: offered,
+    fronts: 1,
+    login,
+    publicUrl: PUBLIC,
+    visitors: (seal) => loggedIn({ authenticate: nobody, login, seal, now: Date.now }),
+  });
+  const jar = new Map<string, string>();
+  async function get(path: string): Promise<Response> {
+    const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
+    const response = await fetch(new URL(path, fronts[0]!.url), { headers: { cookie }, redirect: "manual" });
+    for (const given of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(given) ?? [];
+      if (value === "") jar.delete(name);
+      else jar.set(name, value);
+    }
+    return response;
+  }
+  return { jar, get };
+}
+
+const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
+const stateOf = (response: Response) => new URL(response.headers.get("location") ?? "").searchParams.get("state") ?? "";
+
+test("a browser that opens many pages before it is logged in has begun eight logins at most, and ends one of them", async () => {
+  const { jar, get } = await browser();
+  let state = "";
+  for (let count = 0; count < 60; count += 1) {
+    const away = await get(PAGE);
+    expect(away.status).toBe(303);
+    state = stateOf(away);
+    expect(jar.size).toBe(Math.min(count + 1, LOGINS_MAX));
+  }
+  expect((await get(`/login/callback?code=c&state=${state}`)).status).toBe(303);
+  expect([...jar.keys()].filter((name) => name === "parley-session")).toHaveLength(1);
+});
+
+test("who comes back from the provider is sent to the page where it is, also below a path", async () => {
+  const { get } = await browser();
+  const back = await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
+  expect(back.headers.get("location")).toBe(`${PUBLIC}${PAGE}`);
+});
