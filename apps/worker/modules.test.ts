@@ -34,7 +34,7 @@ describe("modules", () => {
     expect(happened).toEqual(["start a", "stop a"]);
   });
 
-  test("that take longer than they may do not start, and do not keep a worker from its end", async () => {
+  test("that exceed their timeout fail to start, and do not keep a worker from stopping", async () => {
     const { logged, module, options } = stage();
     const forever = () => new Promise<never>(() => undefined);
     await expect(startModules([module("slow", { start: forever })], options)).rejects.toThrow(
