@@ -6,7 +6,7 @@ ARGV  key, digest (of the ask that was shown), now_ms, audit_record ('': none), 
 
 Returns 'accepted' | 'duplicate' | 'late'.
 
-Settles the race between the client's consent and the page: behind the completion there is no open ask to note anything about. ]]
+Settles the race between the client's consent and the page: once the page is completed, no open ask is left to note anything about. ]]
 local key, digest, now_ms = ARGV[1], ARGV[2], ARGV[3]
 
 local function agree()

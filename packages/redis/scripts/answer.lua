@@ -2,28 +2,27 @@
 
 KEYS  task journal feed due
       audit    stream  audit records of the partition
-ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome), outcome (sealed),
-      is_timeout ('' unless nobody answered), now_ms, ready_at_ms (when the sweep looks after a run that is due now),
-      token ('' unless the holder of the run closes an ask),
+ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome),
+      outcome (sealed), is_timeout ('' unless the deadline passed without an answer), now_ms,
+      ready_at_ms (when the sweep looks for a run that is due now), token ('' unless the holder of the run closes an ask),
       audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker; '': none);
-      and for an ask that several must accept, no other: seen (the revision at which the last of those whom the sender saw was counted, '': none),
-      acceptances (sealed, with this one; '': the answer settles the ask)
+      only for an ask that several people must accept: seen (the revision at which the last acceptance that the sender knows of was
+      counted; '': none), acceptances (sealed, including this one; '': the answer settles the ask)
 
 Returns {receipt} or {receipt, run to add}, with receipt 'accepted' | 'duplicate' | 'late' | 'unknown' | 'overtaken'.
 
-Where several must accept, the sender counts, since what people said is sealed, and this script takes the count only if nobody was counted since it
-looked: of two people at once one is overtaken, looks again and counts behind the other. So a person is never counted twice, and of N people
-exactly the last one settles the ask.
+Quorum. Acceptances are sealed, so the sender counts them. This script takes a count only if no other acceptance was recorded since the
+sender looked. Of two people who accept at once, one is overtaken, looks again and counts on top of the other. A person is therefore never
+counted twice, and of N people exactly the last one settles the ask.
 
-A worker that listens on the lane is told of the run here, in one change with the answer, and no run is to be added then. Whether it begins it
-is its own affair: one that has no room adds the run itself, and after one that dies the sweep does.
+The next run. A worker that listens on the lane receives the run here, in one change with the answer, and the caller adds none. If that
+worker has no room, it adds the run itself; if it dies, the sweep does. Without such a worker the caller adds the run. If the caller dies in
+between, the sweep finds the task overdue: a spurious run is harmless, a missing one leaves the task stuck. A duplicate therefore also
+returns the run to add while it is still due, because its first sender may have died. While a run is open none is added: park finds the
+answers that arrived and makes the task due.
 
-Otherwise the caller adds the run. If it dies in between, the sweep finds the task overdue: a spurious run is harmless, a missed one is a stuck
-task. For the same reason a duplicate whose first sender may have died gets the run to add too. While a run is open none is added: park
-sees the answers that came and makes the task due.
-
-The entry has no place yet, only the time at which it arrived: what a run settles first is the run's to say. An ask that nobody answered is
-dated at its deadline and not at the worker's look, so that it comes before an answer to another ask that came behind it. ]]
+The journal entry has no place yet, only the time of its arrival; the next run decides what settles first. A timeout is dated at the
+deadline, not at the time when the worker noticed it, so that it precedes answers to other asks that arrived after the deadline.]]
 local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local field = 'ask:' .. key
@@ -51,7 +50,7 @@ local function answer()
       end
     end
 
-    -- Removing the open ask is the claim: of racing answers only one finds it.
+    -- Removing the open ask is the claim: of several racing answers, only one finds it.
     remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)
     if ARGV[12] ~= '' then redis.call('HSET', deposits, key, ARGV[12]) end
     state.status = status_by_asks()
@@ -74,13 +73,13 @@ local function answer()
 
   local recorded = redis.call('HGET', journal, field)
   if not recorded then
-    -- A restart emptied the journal, but the ask was put: name@2#3 is of the second restart, name of none.
+    -- A restart emptied the journal, but the ask existed. The key says so: name@2#3 belongs to the second restart, name to none.
     local generation = tonumber(string.match(key, '@(%d+)') or 0)
     return { generation < state.generation and 'late' or 'unknown' }
   end
-  -- The texts may differ where the answers do not: a sealed text is another one each time.
+  -- Equal answers may have different texts, because sealing gives a new text each time. Hence the fingerprint.
   local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
-  -- Where several had accepted there is one of each, with commas.
+  -- For an ask that several people accepted, the fingerprints of all acceptances, separated by commas.
   local same = string.find(',' .. recorded_fingerprint .. ',', ',' .. fingerprint .. ',', 1, true) and (digest == '' or digest == recorded_digest)
   if not same then return { 'late' } end
 

@@ -1,18 +1,20 @@
---[[ begin.lua: takes the task for a run and draws its fence (I5).
+--[[ begin.lua: takes the task for a run and draws its fencing token (I5).
 
 KEYS  task journal feed due
 ARGV  task_id, run, token, now_ms, due_at_ms (the end of the lease)
 
 Returns {'begun', task hash, journal hash} | {'finished'} | {'stale'} | {'held'} | {'unknown'}.
 
-Two jobs can carry the same run: BullMQ forgets a job id with its job, and a stalled job is handed out again. No run open: only the next
-number is taken, so of two jobs the first wins. A run open: only its own number is taken, and only once its lease has run out, that is when
-the task is due. BullMQ hands a job out again when its lock has lapsed, which happens to a live worker too, while Redis is away or its event
-loop is starved, and the step that it is at would run twice side by side. The new token shuts the old worker out should it come back.
+Settles the race between jobs that carry the same run. BullMQ forgets a job's id together with the job, and hands out a stalled job again.
+It considers a job stalled when its lock has lapsed, which also happens to a live worker while Redis is away or its event loop is blocked;
+the step in progress would then run twice at once. Hence:
 
-A task that has ended is begun once more if it has to be compensated. A child whose parent is gone ends here: nobody waits for it.
+  no run is open   only the next number is taken, so the first of two jobs wins
+  a run is open    only its own number is taken, and only after its lease, that is, once the task is due; the new token fences off the old worker
 
-Takeovers are counted until something is recorded or parked: a task that kills each of its workers must end some time. ]]
+A finished task begins once more if it has to be compensated. A child whose parent is gone ends here, because nothing waits for it.
+
+Takeovers are counted until something is recorded or parked, so that a task that kills each of its workers ends eventually. ]]
 local task_id, run, token, now_ms, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local state = read_state(task)
@@ -28,7 +30,7 @@ if is_child() and not owed and not is_wanted() then
   end_task(state, task_id, 'cancelled', now_ms)
   return { 'finished' }
 end
--- The same token: this begin was sent twice, as a client library does after a lost connection.
+-- With the same token, this begin was sent twice, as client libraries do after a lost connection.
 if state.token and state.token ~= token then
   local lease_until_ms = redis.call('ZSCORE', due, task_id)
   if lease_until_ms and tonumber(lease_until_ms) > tonumber(now_ms) then return { 'held' } end

@@ -1,13 +1,13 @@
---[[ census.lua: looks at a slice of a partition's unfinished tasks and counts their open asks; slice after slice makes a round.
+--[[ census.lua: counts the open asks in one slice of a partition's unfinished tasks. The slices together make a round.
 
-KEYS  census census census (a hash, in the places of the three keys that every script gets), due
+KEYS  census census census (a hash, in place of the first three keys of a task), due
 ARGV  slice (about how many tasks to look at), now_ms, keep_ms, task_key_prefix (as for overdue)
 
-Returns 'counted' when this slice ended a round | 'counting'.
+Returns 'counted' if this slice ended a round, else 'counting'.
 
-The hash holds the round under way (cursor, began_at_ms, asks, oldest_at_ms) and what the last whole one found (open_asks,
-oldest_ask_at_ms, counted_at_ms: when it began). It is for those who watch: nothing is decided by it, so two censuses at once, or a slice
-that is looked at twice as the set grows, cost a wrong number for a round and nothing else. ]]
+The hash holds the current round (cursor, began_at_ms, asks, oldest_at_ms) and the result of the last complete one (open_asks,
+oldest_ask_at_ms, counted_at_ms: when it began). It serves metrics only, and nothing is decided by it. Two censuses at once, or a slice that
+is visited twice while the set grows, make one round inaccurate and have no other effect.]]
 local census = KEYS[1]
 local slice, now_ms, keep_ms, task_key_prefix = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -21,7 +21,7 @@ for i = 1, #page[2], 2 do
   local state = read_state(key)
   if state and state.status == 'input_required' then
     for _, field in ipairs(redis.call('HKEYS', key)) do
-      -- What a child asks is counted at the child.
+      -- Asks of children are counted at the children.
       if is_question(field) and not is_shown(field) then
         asks = asks + 1
         local asked_at_ms = string.match(redis.call('HGET', key, field), '^%S+ %S+ %S+ %S+ (%d+)')

@@ -1,28 +1,32 @@
 --[[ create.lua: writes a new task with its first run due.
 
 KEYS  task journal feed due
-      owner    stream  task ids of one principal in the order of their creation
-      audit    stream  audit records of the partition
-      once     string  id and fingerprint of the task that was created with an idempotency key; not looked at without one
-      wait     list    BullMQ's: runs that wait for a worker
-      prioritized      zset    BullMQ's: new runs that wait for a worker
+      owner        stream  task ids of one principal in the order of their creation
+      audit        stream  audit records of the partition
+      once         string  id and fingerprint of the task that was created with an idempotency key; unused without one
+      wait         list    BullMQ's runs that wait for a worker
+      prioritized  zset    BullMQ's new runs that wait for a worker
 ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at_ms,
-      owner_expires_at_ms ('' for a hidden task: it is in no list), owner_length_max, not_after_ms ('': whenever),
-      audit_record ('': none), audit_length_max, once ('', or the digest of an idempotency key), fingerprint (of the call),
-      lane ('': none; or where a worker listens, and the run's priority should it have no place),
-      most unfinished tasks of the owner, most bytes in them, the same of its tenant ('' for a task that is not counted);
-      and for a child: its link (as in `parent`), the token of its parent's run, the new end of that run's lease, the call as it is opened there,
-      most unfinished tasks below the root
+      owner_expires_at_ms ('' for a hidden task, which is in no list), owner_length_max, not_after_ms ('': no limit),
+      audit_record ('': none), audit_length_max, once ('' or the digest of an idempotency key), fingerprint (of the call),
+      lane ('' or the channel of a worker, and the run's priority if that worker has no room),
+      tasks_max and bytes_max of the owner, the same of its tenant (all '' for a task that is not counted);
+      only for a child: link (as in `parent`), token of its parent's run, the new end of that run's lease, the call as it is opened there,
+      family_max (unfinished tasks below the root)
 
-Returns {'known', task id, fingerprint} of the task that was created with that key before, or {'created', how many tasks of its share never ran, if it is counted, 1 if a worker was told} | {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes',
-'principal' or 'tenant'}. Of a child also {'settled'} (its parent's journal has the call), {'crowded'}, and {'cancelled'} | {'refused'} (its parent's run
-does not hold the parent). A child is made, and its parent's call opened, in one change, or neither.
+Returns
+  {'created', tasks of its share that never ran, if it is counted, 1 if a worker received the run}
+  {'known', task id, fingerprint} of the task that was created with the same idempotency key before
+  {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes', 'principal' or 'tenant'}
+  and only for a child: {'settled'} (the parent's journal has the call), {'crowded'}, {'cancelled'} | {'refused'} (the run no longer holds the
+  parent). The child is created and the parent's call opened in one change, or neither happens.
 
-Settles the race of a create that is sent twice, as a client library does after a lost connection: the second one changes nothing. If
-the caller dies before it adds the run, the sweep finds the task overdue.
+Settles the race of a create that is sent twice, as client libraries do after a lost connection: the second one changes nothing. If the
+caller dies before it adds the run, the sweep finds the task overdue.
 
-A command that waited for Redis longer than its sender did is still sent. By then the caller was told that it failed and has perhaps called
-again, so a task is not made after `not_after_ms`. This is the one script that reads the clock: nobody else is there any more to ask. ]]
+A command that waited for Redis longer than its sender did is still sent. By then the caller was told that the call failed, and may have
+called again, so no task is created after `not_after_ms`. Only this script reads the clock: the sender has stopped waiting, and nothing else
+could check.]]
 local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
@@ -35,7 +39,7 @@ end
 if ARGV[12] ~= '' then
   local known = redis.call('GET', KEYS[7])
   local known_id, fingerprint = string.match(known or '', '^(%S+) (%S+)$')
-  -- Both are forgotten together, but for who takes a task away by hand.
+  -- Both keys expire together, but an operator may have deleted the task manually.
   if known_id and redis.call('EXISTS', TASK .. known_id) == 1 then return { 'known', known_id, fingerprint } end
 end
 if not_after_ms then
@@ -106,13 +110,13 @@ if ARGV[12] ~= '' then
   write_field('once', ARGV[12])
 end
 
--- A stream and not a sorted set: 45 bytes an entry instead of 140.
+-- A stream rather than a sorted set: 45 bytes per entry instead of 140.
 if owner_expires_at_ms ~= '' then
   redis.call('XADD', owner, 'MAXLEN', '~', owner_length_max, '*', 'id', task_id)
   redis.call('PEXPIREAT', owner, owner_expires_at_ms)
 end
 
--- Ahead of nobody: while others wait for a worker, a new run waits with them.
+-- A new run overtakes no other: while runs wait in the queue, it waits with them.
 local is_told
 if ARGV[14] ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
   local lane, priority = string.match(ARGV[14], '^(%S+) (%d+)$')

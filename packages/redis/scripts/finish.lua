@@ -2,14 +2,14 @@
 
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
-      entries (count, then key and entry, or place alone, of each), owes ('', or why the task has to be compensated),
-      and of a child alone: answer (to its parent's call: `mark outcome`), untold (the answer that a parent gets which has no room for that one),
-      told_max (how much its children may tell a parent)
+      entries (count, then key and entry, or place alone, of each), owes ('' or why the task has to be compensated);
+      only for a child: answer (to its parent's call: `mark outcome`), untold (the answer if the parent has no room for that one),
+      told_max (how much its children together may tell a parent)
 
 Returns 'finished' | 'refused', or {parent, its run that is due} for the end of a child.
 
-Settles the race between a result and a cancellation: whichever script runs first clears the token, and the other is refused (I1, I5).
-From here the task lives as long as it is retained and no longer, even if it waited for longer before. ]]
+Settles the race between a result and a cancellation: the script that runs first clears the token, and the other one is refused (I1, I5).
+The retention of the task begins here, however long it waited before. ]]
 local task_id, token, now_ms, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local state = held_state(token)

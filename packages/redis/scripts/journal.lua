@@ -1,14 +1,14 @@
---[[ journal.lua: what a journal holds, without what was said in it.
+--[[ journal.lua: reads what a journal holds, without the content.
 
 KEYS  task journal feed due
 
-Returns the key of each entry and its first words in turn: place, called_at, digest, mark, and the outcome where that is a bare word.
+Returns the key of each entry and its first words in turn: place, called_at, digest, mark, and the outcome if it is a bare word.
 
-It reads only, and settles no race: an entry that is written meanwhile is in it or not. Values stay in Redis, since a journal may hold
-megabytes, and a timeline shows one line of each entry. ]]
+It only reads. An entry that is written at the same time is included or not. Values stay in Redis, because a journal may hold megabytes
+and a timeline shows one line per entry. ]]
 local lines = {}
 for _, key in ipairs(redis.call('HKEYS', journal)) do
-  -- Beside entries the hash holds arguments that are large.
+  -- The hash also holds large arguments, whose field names have no colon.
   if string.find(key, ':', 1, true) then
     local text = redis.call('HGET', journal, key)
     local words, bare = string.match(text, '^(%S+ %S+ %S+ !) (%S+)$')

@@ -1,4 +1,4 @@
---[[ note.lua: writes an audit record of what changes no task.
+--[[ note.lua: writes an audit record of an event that changes no task.
 
 KEYS  task journal feed due (of any task of the partition)
       audit    stream  audit records of the partition

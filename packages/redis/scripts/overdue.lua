@@ -1,16 +1,16 @@
---[[ overdue.lua: the runs of one partition that should have begun and did not, oldest first; of more than `limit` some.
+--[[ overdue.lua: lists the runs of one partition that should have begun and did not, oldest first; if there are more than `limit`, a selection.
 
-KEYS  due (as the fourth, like everywhere)
-ARGV  now_ms, limit, task_key_prefix (put before a task id it gives the key of the task's hash; same hash tag, same slot)
+KEYS  due due due due (only the fourth is read, as in every script)
+ARGV  now_ms, limit, task_key_prefix (followed by a task id, the key of the task's hash: same hash tag, same slot)
 
 Returns {task_id, run, task_id, run, …}.
 
-More than `limit` are mostly new tasks that wait in the queue for a worker, and stay overdue until one begins them. If the oldest alone were named,
-a sleep that ends, or a lease that runs out, would wait behind all of them. So half of those that are named became due last, and the others are a
-page of the rest that changes from sweep to sweep.
+If there are more than `limit`, most of them are new tasks that wait in the queue for a worker and stay overdue until one begins them. If only the
+oldest were listed, a sleep that ends or a lease that runs out would wait behind all of them. Half of the listed runs are therefore those that
+became due last, and the others are a page of the rest that changes from sweep to sweep.
 
-Nothing is taken out of the set but tasks that are gone: a sweep that dies after this script has lost nothing, and two sweeps at once
-name the same runs, which are the same jobs. ]]
+Only tasks that no longer exist leave the set. A sweep that dies after this script has therefore lost nothing, and two sweeps at once list
+the same runs, which are the same jobs. ]]
 local now_ms, limit, task_key_prefix = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local function overdue()

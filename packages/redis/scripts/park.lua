@@ -1,18 +1,18 @@
---[[ park.lua: ends the run and waits, for answers or for a time; or begins the task again.
+--[[ park.lua: ends the run and waits for answers or for a time, or restarts the task.
 
 KEYS  task journal feed due
-ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks after a run that is
-      due now), attempt, restart ('', or the arguments that the handler begins again with, sealed; of what follows only the fields count then),
+ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks for a run that is
+      due now), attempt, restart ('' or the arguments of the restart, sealed; of the rest only the fields count then),
       fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
-      asks (count, then key, digest, and called_at position asked_at_ms timeout_ms and the sealed rest of each)
+      asks (count, then of each: key, digest, and `called_at position asked_at_ms timeout_ms` with the sealed rest)
 
 Returns {'parked'} | {'due', run} | {'refused'}.
 
-Settles the race between a run that parks and an answer. An ask that was answered since begin is in the journal and is not opened again;
-and since that answer added no run while this one was open, the task is due at once and the caller adds the next run.
+Settles the race between a run that parks and an answer. An ask that was answered since begin is in the journal and is not opened again.
+Such an answer added no run, because this one was open, so the task is due at once and the caller adds the next run.
 
-A restart empties the journal and closes what is open. An answer that came since begin goes with them, and one that comes later is late, since
-the keys of asks name their generation. ]]
+A restart empties the journal and closes everything that is open. Answers that arrived since begin are dropped with them. Answers that
+arrive later are late, because the keys of asks contain their generation.]]
 local task_id, token, now_ms, due_at_ms, ready_at_ms, attempt = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local state = held_state(token)
@@ -22,7 +22,7 @@ local owed = is_finished(state) and owed_state()
 state.token = nil
 state.takeovers = 0
 
--- I1: a task that was cancelled under its run, or whose last run is to be tried again.
+-- I1: the task was cancelled during its run, or its compensation is to be tried again.
 if owed then
   write_entries(each_group(8, 2, function() end), now_ms)
   state.attempt = owed.is_stopping and 0 or attempt
@@ -56,7 +56,7 @@ local after = write_entries(at, now_ms)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 
--- A run that found nothing new leaves what clients see as it was, and wakes nobody.
+-- A run that changed nothing visible wakes no listener.
 if #happened > 0 then tell(state, now_ms) end
 local answered = state.answers > 0
 state.status = status_by_asks()

@@ -1,8 +1,8 @@
---[[ recorded.lua: a task with its journal, as `begin` would give them, without beginning a run.
+--[[ recorded.lua: reads a task with its journal, as `begin` would return them, without beginning a run.
 
 KEYS  task journal feed due
 
 Returns {task hash, journal hash}.
 
-It reads only. Both hashes are read in one script, so that what a run writes meanwhile is in both or in neither. ]]
+It only reads. One script reads both hashes, so what a run writes at the same time is in both or in neither. ]]
 return { redis.call('HGETALL', task), redis.call('HGETALL', journal) }

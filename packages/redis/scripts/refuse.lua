@@ -1,14 +1,14 @@
---[[ refuse.lua: notes that a reply to an open ask did not fit, so that the ask is put again.
+--[[ refuse.lua: notes that a reply to an open ask was invalid, so that the question is asked again.
 
 KEYS  task journal feed due
       audit    stream  audit records of the partition
-ARGV  key, digest (of the ask that the reply was judged by), violations (sealed), now_ms,
+ARGV  key, digest (of the ask that the reply was checked against), violations (sealed), now_ms,
       audit_record ('': none), audit_length_max
 
-Returns how often the ask was refused, this time included; nil when that ask is not open any more.
+Returns how often the ask was refused, this time included; nil if the ask is no longer open.
 
-Settles the race between a reply that does not fit and one that does: behind the answer nothing is noted, so nobody puts again what is
-settled. Sent twice it counts twice: the count bounds a client that never learns, it is no record. ]]
+Settles the race between an invalid reply and a valid one: after the answer nothing is noted, so a settled question is not asked again. A
+refusal that is sent twice counts twice. The count only limits clients that repeat invalid replies, and need not be exact.]]
 local key, digest, violations, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local state = read_state(task)

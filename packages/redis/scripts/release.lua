@@ -5,8 +5,8 @@ ARGV  task_id, token, now_ms
 
 Returns 'released' | 'refused'.
 
-The worker lives, so the next `begin` must not count a takeover: enough of those fail the task as poisoned. The due time stays at the end of the lease,
-unless an answer came meanwhile, which added no run. ]]
+The worker is alive, so the next `begin` must not count a takeover: several in a row fail the task as poisoned. The task stays due at the
+end of the lease, unless an answer arrived in the meantime, which added no run.]]
 local task_id, token, now_ms = ARGV[1], ARGV[2], ARGV[3]
 
 local state = held_state(token)

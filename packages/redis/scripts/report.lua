@@ -1,11 +1,11 @@
---[[ report.lua: what a run says while it works.
+--[[ report.lua: stores what a run reports while it works.
 
 KEYS  task journal feed due
 ARGV  token, now_ms, fields (count, then name and value of each), feed_length_max, items (count, then each, sealed)
 
 Returns 'reported' | 'cancelled' | 'refused'.
 
-Only the holder speaks for the task (I5): a worker that was replaced cannot move its progress back. ]]
+Only the holder reports for the task (I5): a worker that was replaced cannot set the progress back. ]]
 local token, now_ms = ARGV[1], ARGV[2]
 
 local state = held_state(token)

@@ -1,11 +1,12 @@
---[[ settle.lua: ends the last run of a task that had to be compensated, done or given up.
+--[[ settle.lua: ends the compensation of a task, whether it succeeded or was given up.
 
 KEYS  task journal feed due
 ARGV  task_id, token, entries (count, then key and entry, or place alone, of each)
 
 Returns 'settled' | 'refused'.
 
-Clients saw the end long ago, and see nothing of this (I1). From here on the task is forgotten as any other: at once, if its retention is over. ]]
+Clients saw the end of the task long ago and see nothing of this (I1). From now on the task expires like any other, at once if its retention
+is over.]]
 local task_id, token = ARGV[1], ARGV[2]
 
 local state = held_state(token)

@@ -1,41 +1,46 @@
---[[ task.lua: the words that the scripts share; loaded in front of each of them.
+--[[ task.lua: what the scripts of tasks share; loaded in front of each of them.
 
-What a person or a tool said is sealed: scripts put it where it belongs and never look into it. A task's hash holds
-  state        status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
-  call         what was called, as JSON, and behind a line feed what was given with it, the arguments and early replies; written by create alone
-  arguments    what the handler last began again with, in place of what was given
-  ask:<key>    an open ask (of an event the key is event:<key>, of a child that is waited for call:<key>, with the child's id as its digest): digest
-               revision called_at position asked_at_ms timeout_ms, and policy and request; the revision is the one that the task had when it was put
-  ask:<path>:<key>   what a child asks, which the root shows: ~ revision position, and the child's id and key, where the ask is
-  parent       of a child: the ids of its parent and of the root, depth, key of the call and path. The id of a child ends in ~, so nobody looks for it in vain
-  family       of a root: how many tasks below it are unfinished
-  told         of a parent: how much its children have told it since it began, or began again
-  version      the version of the tool that the task has moved to since it was made; '' for none
-  agreed:<key>    the person agreed to visit the ask's page
-  accepted:<key>  who has accepted an ask so far that several must accept: revision at which the last one was counted, and all of them
-  refused:<key>   how often replies to an open ask did not fit, when the last did not, and what was wrong with it: count revision violations
-  message, immediate, outcome   when there is one
-  owed         the task has ended, and has still to be compensated: why, and `stopping` while the run that was open then has not let go
-  once         digest of the idempotency key that the task was created with
-  problem      what went wrong, for lists, when the outcome is an error or says no
+What a person or a tool said is sealed: scripts store it and never look into it. A task's hash holds
+  state           status revision run updated_at_ms expires_at_ms retention_ms attempt generation takeovers counted [token answers]
+  call            what was called, as JSON, and after a line feed what was given with it: the arguments and early replies. Written only by create
+  arguments       the arguments of the last restart, in place of what was given
+  ask:<key>       an open ask: digest revision called_at position asked_at_ms timeout_ms, then policy and request. The revision is that of the
+                  task when the ask was opened. An event has the key event:<key>; a call of a tool has call:<key>, and the child's id as its digest
+  ask:<path>:<key>   an ask of a child, which the root shows: ~ revision position, then the child's id and the key there
+  parent          of a child: ids of its parent and of the root, depth, key of the call, path. The id of a child ends in ~, so that no other task
+                  is looked up for a parent
+  family          of a root: how many tasks below it are unfinished
+  told            of a parent: how much its children have told it since it began or restarted
+  version         the version of the tool that the task has moved to since it was created; '' for none
+  agreed:<key>    the person agreed to visit the page of the ask
+  accepted:<key>  of an ask that several people must accept: the revision at which the last acceptance was counted, then all of them
+  refused:<key>   count revision violations: how often replies to the open ask were invalid, when the last one was, and what was wrong with it
+  message, immediate, outcome   if present
+  owed            the task has ended and has to be compensated: why, then `stopping` until the run that was open at the time lets go
+  once            digest of the idempotency key that the task was created with
+  problem         for lists: what went wrong, if the outcome is an error or has isError
 
-The state is one field because a field costs 64 bytes of its own: with nine fields a parked task takes 500 bytes more. expires_at_ms is 0
-until the task ends. Counted is the bytes that quotas count of the task, 0 for one that they do not. Token and answers (how many came since begin, other than the holder's own) are there exactly while a run is open.
+The state is one field because every field costs another 64 bytes: with nine fields a parked task would take 500 bytes more.
+  - `expires_at_ms` is 0 until the task ends.
+  - `counted` is the number of bytes that quotas count for the task; 0 if they do not count it.
+  - `token` and `answers` are present exactly while a run is open. `answers` counts the answers since begin that the holder did not write.
 
-An entry of the journal is: place called_at digest mark outcome. The place is a number in the order in which effects settled for the handler,
-w and such a number for what the handler withdrew, or, as long as no run has settled it, ?at_ms.revision for what arrived and - for what
-has not. The digest is - when there is none. The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed,
-withdrawn), and - before any other. Large arguments stand with the journal, as `given` or
-`arguments`: runs alone need them, and every look at the task would carry them.
+A journal entry is: place called_at digest mark outcome.
+  - The place is a number in the order in which effects settled for the handler; w and a number if the handler withdrew the effect. Until a run
+    has settled it, ?at_ms.revision for what has arrived, and - for what has not.
+  - The digest is - if there is none.
+  - The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed, withdrawn, cancelled), and - before any other.
+Large arguments are in the journal's hash, as `given` or `arguments`: only runs need them, and every read of the task would carry them.
 
-Every script on one task gets the same first four KEYS. ]]
+Every script on a task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
--- Of a task by its id, and of the one that was created with an idempotency key. In the task's slot by the due set's name.
+-- Prefixes of keys: of a task, by its id, and of the task that was created with an idempotency key. Derived from the due set's key, they
+-- share its slot.
 local TASK = string.gsub(due, 'due$', 'task:')
 local ONCE = string.gsub(due, 'due$', 'once:')
 
--- What people left on pages, by ask key, sealed; there from an answer until the task ends or restarts. In the task's slot by its name.
+-- What people deposited on pages, by ask key, sealed. Present from the answer until the task ends or restarts.
 local deposits = task .. ':deposits'
 
 local function read_state(key)
@@ -67,14 +72,15 @@ local function write_state(state)
   redis.call('HSET', task, 'state', table.concat(words, ' '))
 end
 
--- Why the task has to be compensated, and whether the run that was open as it was cancelled has still to let go; nil for one that is owed nothing.
+-- Why the task has to be compensated, and whether the run that was open at its cancellation still has to let go; nil if it need not be
+-- compensated.
 local function owed_state()
   local owed = redis.call('HGET', task, 'owed')
   if not owed then return nil end
   return { why = string.match(owed, '^%S+'), is_stopping = string.find(owed, ' stopping', 1, true) ~= nil }
 end
 
--- The state if `token` is the one that the last begin drew, else nil (I5).
+-- The state if `token` is the token of the last begin, else nil (I5).
 local function held_state(token)
   local state = read_state(task)
   if state and state.token == token then return state end
@@ -85,7 +91,7 @@ local function is_finished(state)
   return state.status == 'completed' or state.status == 'failed' or state.status == 'cancelled'
 end
 
--- What a writer is told that does not hold the task: it was cancelled under it, or somebody else has it.
+-- The reply to a writer that does not hold the task: the task was cancelled during its run, or another worker holds it.
 local function refusal()
   local state = read_state(task)
   return state and state.status == 'cancelled' and not state.token and 'cancelled' or 'refused'
@@ -99,14 +105,14 @@ local function open_asks()
   return fields
 end
 
--- An event, or a child, is open as an ask is, for no client to answer: its task is at work.
+-- Events and calls of tools are open like asks, but no client answers them, and their task stays `working`.
 local EVENT, CALL = 'ask:event:', 'ask:call:'
 
 local function is_question(field)
   return string.sub(field, 1, 4) == 'ask:' and string.sub(field, 1, #EVENT) ~= EVENT and string.sub(field, 1, #CALL) ~= CALL
 end
 
--- Of a child: no name has a colon.
+-- Whether the ask belongs to a child and is only shown here: its key has a colon, and names have none.
 local function is_shown(field) return is_question(field) and string.find(field, ':', 5, true) ~= nil end
 
 local function status_by_asks()
@@ -116,12 +122,12 @@ local function status_by_asks()
   return 'working'
 end
 
--- What the script has changed that somebody outside may want to hear of, in the order in which it happened.
+-- The changes that this script has made and listeners may want to know, in order.
 local happened = {}
 
 local function happens(what, key) happened[#happened + 1] = key and what .. ':' .. key or what end
 
--- ── families: a task that another one called, its parent, and the root that a client called; all in one slot ──
+-- ── families: a child that another task called, its parent, and the root that a client called; all in one slot ──
 
 local function is_child() return string.sub(task, -1) == '~' end
 
@@ -132,7 +138,7 @@ local function read_link()
   return parent and { parent = parent, root = root, key = key, path = path }
 end
 
--- Tasks that are worked on within the script's own: their changes at the root are told by it.
+-- How deep on_task is nested. Changes that nested tasks make at the root are published by the script's own task.
 local nested = 0
 
 local function on_task(id, work)
@@ -146,7 +152,7 @@ local function on_task(id, work)
   return result
 end
 
--- What has changed of what the root shows: a script is about one family.
+-- Changes to what the root shows. A script concerns one family, so there is one root.
 local at_root, root_id = {}, nil
 
 local function changes_at_root(link, what, key, position)
@@ -154,7 +160,7 @@ local function changes_at_root(link, what, key, position)
   at_root[#at_root + 1] = { what = what, key = link.path .. ':' .. key, id = own_id(), own = key, position = position }
 end
 
--- What a child has stopped to ask is gone from the root at once, since who works on the root goes by it.
+-- An ask that a child has closed leaves the root at once, because scripts on the root go by its fields.
 local function hide_at_root(link, what, key)
   redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key)
   changes_at_root(link, what, key)
@@ -162,7 +168,8 @@ end
 
 local cancel_child
 
--- An ask leaves with what is noted about it. `why` is what then has happened to it. False when it was not open. With a call its child is cancelled.
+-- Removes an open ask with everything noted about it, and returns false if it was not open. `why` says what happened to it. The child of a
+-- call is cancelled.
 local function remove_ask(key, why, now_ms)
   local field = 'ask:' .. key
   local child_id = string.sub(field, 1, #CALL) == CALL and string.match(redis.call('HGET', task, field) or '', '^%S+')
@@ -178,8 +185,8 @@ local function remove_ask(key, why, now_ms)
   return true
 end
 
--- One that was answered since begin is in the journal and is not opened again; one that is open already stays as it was put: its deadline does not
--- move.
+-- An ask that was answered since begin is in the journal and is not opened again. One that is already open stays as it is, so its deadline
+-- does not move.
 local function open_ask(state, key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
@@ -191,7 +198,7 @@ local function open_ask(state, key, digest, ask)
   end
 end
 
--- At the end of a task its open asks become entries, so that a late answer is told from an unknown one.
+-- At the end of a task its open asks become entries, so that a late answer can be distinguished from an unknown one.
 local function close_asks(now_ms)
   for _, field in ipairs(open_asks()) do
     if is_shown(field) then
@@ -204,9 +211,9 @@ local function close_asks(now_ms)
   end
 end
 
--- Here, and nowhere else, the outside hears of a task: once for each script that changed what can be seen, with what happened, under a revision
--- that is one more than the last. What has to hear of every change, such as a webhook or an audit, is fed from here (docs/adr/0011-one-place-that-tells.md).
--- The channel has the name of the task's hash. A wake-up can be lost; who is woken reads.
+-- Publishes the changes of a task. This is the only place that does so: once per script that changed anything visible, with the list of
+-- changes, and with a revision that is one higher than the last. Consumers of every change, such as a webhook or an audit, are fed from
+-- here (docs/adr/0011-one-place-that-tells.md). The channel has the name of the task's hash. Wake-ups can be lost; listeners read the task.
 local function tell(state, now_ms)
   if nested == 0 and #at_root > 0 and not is_child() then
     for _, change in ipairs(at_root) do happens(change.what, change.key) end
@@ -236,11 +243,11 @@ local function tell(state, now_ms)
   end)
 end
 
--- Writes an audit record, unless it is ''. Records of a partition are numbered without a gap, so that one that is taken away is missed: the
--- number is the id in the stream. Its chain of hashes is made where it leaves Redis (docs/adr/0013-the-chain-is-made-outside.md).
+-- Writes an audit record, unless it is ''. The records of a partition are numbered without gaps, so that a missing one is noticed; the
+-- number is the id in the stream. The chain of hashes is made where the records leave Redis (docs/adr/0013-the-chain-is-made-outside.md).
 --
--- Somebody may have taken away the newest one, or all. Redis refuses to give a number again, and the change that the record is about has been made by
--- then: the next number is the one behind the last that Redis gave, and the gap tells what happened.
+-- The newest record, or all of them, may have been deleted. Redis refuses to assign a number again, and by then the recorded change has been made.
+-- The record then takes the number after the last one that Redis assigned, and the gap shows what happened.
 local function audit(stream, record, length_max, now_ms, verdict)
   if record == '' then return end
   local function add(command, number)
@@ -258,9 +265,9 @@ local function audit(stream, record, length_max, now_ms, verdict)
   end
 end
 
--- What the unfinished tasks of an owner, and of its tenant, take in this partition: hashes with `tasks`, `bytes` (what callers gave) and `waiting`
--- (tasks that never ran), there as long as there are such tasks. Only tasks of callers that can be told apart are counted. The keys are in the
--- task's slot by the due set's name, and known by the facts of the call.
+-- What the unfinished tasks of an owner and of its tenant use in this partition: hashes with `tasks`, `bytes` (given by callers) and
+-- `waiting` (tasks that never ran). They exist while there are such tasks. Only tasks of identified callers are counted. The keys follow
+-- from the facts of the call and, derived from the due set's key, share the task's slot.
 local USAGE = string.gsub(due, 'due$', 'usage:')
 
 local function usage_keys(facts)
@@ -270,7 +277,7 @@ local function usage_keys(facts)
   return { principal = USAGE .. 'principal:' .. principal, tenant = USAGE .. 'tenant:' .. tenant, has_tenant = tenant ~= 'default' }
 end
 
--- Without what was given inline. JSON has no line feeds of its own.
+-- The facts without what was given inline after them. The JSON itself contains no line feed.
 local function call_facts()
   return string.match(redis.call('HGET', task, 'call'), '^[^\n]*')
 end
@@ -278,14 +285,15 @@ end
 local function use_less(facts, field, by)
   local keys = usage_keys(facts)
   for _, key in ipairs({ keys.principal, keys.tenant }) do
-    -- One that was deleted begins anew: what was counted in it is not taken off what came later.
+    -- A hash that was deleted in the meantime starts from zero: tasks counted before must not be subtracted from later ones.
     local left = tonumber(redis.call('HGET', key, field) or 0)
     if left > 0 then redis.call('HSET', key, field, math.max(0, left - by)) end
     if field == 'tasks' and left <= by then redis.call('DEL', key) end
   end
 end
 
--- At the end of a task. As much is taken off as was counted: a restart may have emptied the journal, and what was given with it.
+-- At the end of a task, subtracts as much as was counted. The arguments cannot be measured again: a restart may have emptied the journal
+-- with them.
 local function stop_counting(state)
   if state.counted == '0' then return end
   local facts = call_facts()
@@ -294,9 +302,9 @@ local function stop_counting(state)
   use_less(facts, 'tasks', 1)
 end
 
--- The retention begins with the end. All keys of a task expire together, those too that this script has just made, and none of them before
--- the end: a task that waits is never forgotten, however long nobody looks after it (I7). Nothing is written behind the expiry: where the
--- retention is over already the keys are gone at once, and a field written then would make a key that stays forever.
+-- The retention begins with the end. All keys of a task expire together, including those that this script has just made, and none expires
+-- before the end: a waiting task is kept however long no worker runs (I7). Nothing is written after the expiry is set: if the retention is
+-- already over, the keys vanish at once, and a field that is written then would create a key that never expires.
 local function forget_task(state, task_id)
   redis.call('ZREM', due, task_id)
   local once = redis.call('HGET', task, 'once')
@@ -306,8 +314,8 @@ local function forget_task(state, task_id)
   redis.call('PEXPIREAT', feed, state.expires_at_ms)
 end
 
--- With `owes` the task stays due, and is not forgotten, until its last run has undone what was done. A run that is open as its task is cancelled
--- keeps its hold: it notes what it has in flight and parks, or its lease runs out.
+-- With `owes` the task stays due and does not expire until its compensation has ended. A run that is open when its task is cancelled keeps
+-- its hold: it records what it has in flight and parks, or its lease runs out.
 local function end_task(state, task_id, status, now_ms, owes)
   close_asks(now_ms)
   if is_child() then
@@ -338,19 +346,19 @@ end
 
 local COMPENSATES = 2
 
--- Its parent has ended, or has given the call up.
+-- The parent has ended, or has withdrawn the call.
 function cancel_child(id, now_ms)
   on_task(id, function()
     local state = read_state(task)
     if not state or is_finished(state) then return end
     local compensates = math.floor(cjson.decode(call_facts())[5] / COMPENSATES) % 2 == 1
-    -- What never ran has done nothing.
+    -- A task that never ran has done nothing to compensate.
     end_task(state, id, 'cancelled', now_ms, compensates and state.run > 0 and 'cancelled' or nil)
   end)
 end
 
--- The end of a child is the answer to its parent's call, as `mark outcome`; or `untold`, where all that children have told it would be more than told_max.
--- Returns the parent and its run that is due, unless there is none to add.
+-- The end of a child is the answer to its parent's call, as `mark outcome`. If the answers of all children together would exceed told_max,
+-- the parent receives `untold` instead. Returns the parent and its run that is due, or nil if there is no run to add.
 local function answer_parent(answer, now_ms, untold, told_max)
   local link, id = read_link(), own_id()
   if not link then return nil end
@@ -380,24 +388,24 @@ local function answer_parent(answer, now_ms, untold, told_max)
   end)
 end
 
--- Whether the parent waits for the child: one that was taken away by hand does not.
+-- Whether the parent waits for the child. It does not if an operator deleted it manually.
 local function is_wanted()
   local link = read_link()
   local call = link and redis.call('HGET', TASK .. link.parent, CALL .. link.key)
   return call and string.match(call, '^%S+') == own_id()
 end
 
--- In characters: about what a task takes without them.
+-- In characters: about the size of a task without them.
 local GIVEN_INLINE_MAX = 1024
 
--- What the handler begins again with. Only for an empty journal.
+-- Stores the arguments of a restart. The journal must be empty.
 local function write_arguments(text)
   local is_large = #text > GIVEN_INLINE_MAX
   if is_large then redis.call('HDEL', task, 'arguments') end
   redis.call('HSET', is_large and journal or task, 'arguments', text)
 end
 
--- Lists in ARGV: a count, then that many groups of `width`. Returns the index behind the list.
+-- Reads a list in ARGV: a count, then that many groups of `width`. Returns the index after the list.
 local function each_group(at, width, take)
   local first = at + 1
   local after = first + tonumber(ARGV[at]) * width
@@ -409,10 +417,10 @@ local function write_field(field, value) redis.call('HSET', task, field, value) 
 
 local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 
--- Writes the entries that ARGV lists from `at`: key and text of each, the text being an entry, or its place alone where the writer knows that
--- the journal holds the rest. An entry that is there keeps what it holds, and takes the place only if it has none: what was replayed once is
--- replayed forever. Only what has not come to anything yet (-), a sleep or a step that has begun, is replaced by its outcome. An ask that is
--- written as withdrawn is closed, which the caller must tell. Returns the index behind the list.
+-- Writes the entries that ARGV lists from `at`: a key and a text each. The text is an entry, or only its place if the writer knows that the
+-- journal holds the rest. An existing entry keeps its outcome and takes a place only if it has none, so that every replay sees the same.
+-- Only an entry without an outcome (-), of a sleep or of a step that has begun, is replaced. An ask that is written as withdrawn is closed,
+-- which the caller has to publish. Returns the index after the list.
 local function write_entries(at, now_ms)
   return each_group(at, 2, function(key, text)
     local place = string.match(text, '^%S+')

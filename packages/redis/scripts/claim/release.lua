@@ -1,4 +1,4 @@
---[[ release.lua: gives a claim up, unless it is somebody else's by now.
+--[[ release.lua: releases a claim, unless another holder has it by now.
 
 KEYS  claim   string   the holder
 ARGV  holder ]]

@@ -1,11 +1,11 @@
---[[ swap.lua: changes one field of a hash if it still holds what the caller saw.
+--[[ swap.lua: changes one field of a hash if it still has the value that the caller saw.
 
 KEYS  content  hash  data keys, wrapped
-ARGV  field, expected ('': not there), value ('': removes the field)
+ARGV  field, expected ('': absent), value ('': removes the field)
 
-Returns 1 | 0, where 0 says that the field holds something else.
+Returns 1, or 0 if the field has another value.
 
-Settles the race of two processes that begin a tenant's next epoch, wrap its keys anew, or erase it. ]]
+Settles the race of processes that start a tenant's next epoch, wrap its keys anew or erase it at the same time. ]]
 local content = KEYS[1]
 local field, expected, value = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,10 +1,10 @@
---[[ What the scripts of a tool's limit share.
+--[[ limit.lua: what the scripts of a tool's limit share; loaded in front of each of them.
 
-KEYS  held   zset   task -> until when its slot is leased
-      line   zset   task that waits -> when it was made, and 1e13 more for one that has not begun: those that have begun come first
-      facts  hash   task that waits -> "run until_ms"; ':bucket' -> "tokens at_ms"
+KEYS  held   zset   task -> time until which its slot is leased
+      line   zset   waiting task -> when it was created, plus 1e13 if it has not begun: tasks that have begun come first
+      facts  hash   waiting task -> "run until_ms"; ':bucket' -> "tokens at_ms"
 
-A task is in `line` and in `facts`, or in neither. ]]
+A task is in both `line` and `facts`, or in neither. ]]
 local held, line, facts = KEYS[1], KEYS[2], KEYS[3]
 local NEW = 1e13
 
@@ -13,7 +13,7 @@ local function leave(task_id)
   redis.call('HDEL', facts, task_id)
 end
 
---[[ Takes those out of the front of the line that should have come and did not. Those behind are dropped when they are near. ]]
+-- Removes tasks near the front of the line that did not take their slot in time. Tasks further back are removed when they get near.
 local function drop_absent(now_ms, except)
   for _, task_id in ipairs(redis.call('ZRANGE', line, 0, 99)) do
     local until_ms = string.match(redis.call('HGET', facts, task_id) or '', ' (%d+)$')
@@ -34,7 +34,7 @@ local function free_slots(now_ms, concurrency)
   return concurrency - redis.call('ZCARD', held)
 end
 
---[[ Long enough for the bucket to be full, and for everybody in line to have come or to be gone. ]]
+-- Keeps the keys until the bucket would be full, and until every task in line has either come or is considered absent.
 local function keep_for(ms)
   for _, key in ipairs({ held, line, facts }) do
     if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end

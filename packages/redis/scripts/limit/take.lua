@@ -1,13 +1,14 @@
 --[[ take.lua: takes a slot of a tool's limit for a run, or a place in its line.
 
 KEYS  held line facts (see limit.lua)
-ARGV  task_id, next_run, created_at_ms, is_new (1: counts for the rate), now_ms, lease_ms, concurrency (0: any), count (0: any) and window_ms of
-      the rate, in_line_max, retry_max_ms, patience_ms
+ARGV  task_id, next_run, created_at_ms, is_new (1: counts towards the rate), now_ms, lease_ms, concurrency (0: unlimited),
+      count (0: unlimited) and window_ms of the rate, in_line_max, retry_max_ms, patience_ms
 
 Returns {'taken'} | {'wait', 'concurrency' | 'rate', retry_ms}.
 
-Settles who of many workers gets the last slot. A run may take one only if there is one more than tasks stand before it, so nobody overtakes; a task that
-has begun waits for no token, and so not for those before which it stands that do. Twice is once, since clients send a script again. ]]
+Settles which of many workers gets the last slot. A run takes one only if more slots are free than tasks are ahead of it, so no run
+overtakes another. A task that has begun waits for no token, and therefore not for tasks in front of it that do. A command that is sent
+again changes nothing.]]
 local task_id, run, created_at_ms, is_new = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local now_ms, lease_ms, concurrency = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local count, window_ms = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -41,7 +42,7 @@ if free > ahead and lacks <= 0 then
 end
 
 local slot_ms, rate_ms = 0, 0
--- A slot that is given back tells the next in line. This is for one whose worker died, and the farther back, the less it can matter.
+-- Usually give.lua wakes the next in line. This wait covers slots whose worker died, and the further back a task is, the longer it may be.
 if free <= ahead then slot_ms = lease_ms * (1 + math.floor((ahead - free) / concurrency)) end
 if lacks > 0 then rate_ms = math.ceil(lacks * window_ms / count) end
 local retry_ms = math.min(retry_max_ms, math.max(slot_ms, rate_ms))

@@ -1,11 +1,11 @@
---[[ take.lua: takes from a bucket that fills with time.
+--[[ take.lua: takes tokens from a bucket that fills with time.
 
-KEYS  bucket   hash: what is counted → "tokens at_ms"; gone once it would be full
-ARGV  what is counted, now_ms, tokens per second, most tokens in the bucket, tokens wanted, how many of them at least
+KEYS  bucket   hash: what is counted -> "tokens at_ms"; expires when it would be full
+ARGV  what (is counted), now_ms, per_second (tokens), most (tokens in the bucket), wanted (tokens), least (tokens)
 
-Returns {tokens taken, milliseconds until there is enough for the least}: all that is wanted, or what there is if that is the least, or none.
+Returns {tokens taken, milliseconds until `least` are available}: all that are wanted, or fewer if at least `least` are there, or none.
 
-A clock that is behind takes nothing back. ]]
+A clock that is behind removes no tokens. ]]
 local bucket, what, now_ms = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local per_second, most, wanted, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
@@ -20,7 +20,7 @@ if taken < least then
   taken = 0
 end
 redis.call('HSET', bucket, what, string.format('%.3f %.0f', tokens - taken, math.max(now_ms, at_ms)))
--- Other counts may be in there that fill more slowly: each take keeps the bucket for as long as its own needs.
+-- The hash may hold other counts that fill more slowly, so a take may only extend its expiry.
 local full_ms = math.ceil(most * 1000 / per_second)
 if redis.call('PTTL', bucket) < full_ms then redis.call('PEXPIRE', bucket, full_ms) end
 return { taken, wait_ms }

@@ -1,11 +1,11 @@
---[[ add.lua: adds one field of a kind of which a session has at most so many.
+--[[ add.lua: adds one field of a kind that a session may have only so many of.
 
 KEYS  session
-ARGV  kind ('uri:', 'task:' or 'call:'), name, most, value ('' for what is only there or not: adding it wakes the watchers)
+ARGV  kind ('uri:', 'task:' or 'call:'), name, most, value ('' for a field whose presence is all that counts: adding it wakes the watchers)
 
-Returns 'added' (also when it was there) | 'full' | 'gone'.
+Returns 'added' (also if the field existed) | 'full' | 'gone'.
 
-Settles the race of two that take the last place, and the race with close. ]]
+Settles the race of two requests for the last free field, and the race with the end of the session. ]]
 local kind, name, most, value = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 if not is_open() then return 'gone' end
@@ -14,7 +14,7 @@ if redis.call('HEXISTS', session, field) == 1 then
   if value ~= '' then redis.call('HSET', session, field, value) end
   return 'added'
 end
--- Fields are counted only where there could be too many of this kind: few sessions ever have so many of all kinds together.
+-- Fields are counted only if there could be too many of this kind. Few sessions ever have that many fields of all kinds together.
 if redis.call('HLEN', session) > most then
   local count = 0
   for _, each in ipairs(redis.call('HKEYS', session)) do

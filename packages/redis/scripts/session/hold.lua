@@ -1,13 +1,13 @@
---[[ hold.lua: makes `token` the holder of a stream, even if another held it before.
+--[[ hold.lua: makes `token` the holder of a stream, even if another one holds it.
 
 KEYS  session
 ARGV  stream, token, now_ms, lease_until_ms, after (the number of the last event that the stream's client has read), most
 
 Returns {'held', ask, refusals, ask, refusals, …} with the questions that are on the stream | {'full'} | {'gone'}.
 
-Settles the race of two connections for one stream: the later one has it, and the earlier is woken and finds that it lost. What was put on the
-stream behind `after` did not arrive. It is taken off the stream here, once for all: a later connection cannot tell any more what this one
-found unread. Holds of the dead go when there are too many. ]]
+Settles the race of two connections for one stream: the later one has it, and the earlier one is woken and finds that it lost the stream.
+Questions that were asked after the event `after` did not arrive. They are removed from the stream here, once, because a later connection
+could no longer tell what this one had not read. Expired holds are removed when there are too many. ]]
 local stream, token, now_ms, lease_until_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local after, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 

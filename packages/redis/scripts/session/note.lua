@@ -5,7 +5,7 @@ ARGV  field, value
 
 Returns 'noted' | 'gone'.
 
-Settles the race with close: a field that comes after it is dropped. ]]
+Settles the race with the end of the session: a field that comes later is dropped. ]]
 if not is_open() then return 'gone' end
 redis.call('HSET', session, ARGV[1], ARGV[2])
 return 'noted'

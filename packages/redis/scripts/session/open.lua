@@ -1,11 +1,11 @@
 --[[ open.lua: writes a session with its expiry.
 
 KEYS  session
-ARGV  session (JSON), level ('' for none), ttl_ms
+ARGV  session (JSON), level ('': none), ttl_ms
 
 Returns 'opened'.
 
-One script, so that a front end that dies in the middle leaves no hash without an expiry. ]]
+A single script, so that a front end that dies in the middle leaves no hash without an expiry. ]]
 local facts, level, ttl_ms = ARGV[1], ARGV[2], ARGV[3]
 
 redis.call('HSET', session, 'session', facts)

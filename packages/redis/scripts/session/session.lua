@@ -1,24 +1,24 @@
---[[ session.lua: the words that the session scripts share; loaded in front of each of them.
+--[[ session.lua: what the session scripts share; loaded in front of each of them.
 
-A session is one hash with one expiry, set when it is opened and moved only by touch:
-  session               principal, version, capabilities, client, as JSON; there as long as the session is
+A session is one hash with one expiry, which is set when the session is opened and extended only by touch:
+  session               principal, version, capabilities, client, as JSON; present as long as the session exists
   level                 the log level that the client set
-  uri:<uri>             a resource that it subscribed to
-  task:<task id>        a task that its standalone stream tells about
-  call:<request id>     task that carries a request under way
+  uri:<uri>             a resource that the client subscribed to
+  task:<task id>        a task that the standalone stream reports on
+  call:<request id>     the task that carries a request in progress
   stream:<name>         token lease_until_ms, while the stream is held
-  asked:<task id>:<key> event refusals stream: where the question is put, as which event, and how often it had been refused then
+  asked:<task id>:<key> event refusals stream: the stream on which the question is asked, as which event, and how often it had been refused by then
 
-A plain HSET that comes after the session was closed or has expired would make a hash without an expiry, which nobody ever deletes. So
-a field is only ever added by a script that looks first. Removing a field creates nothing, and needs no look. ]]
+A plain HSET after the session has ended or expired would create a hash without an expiry, which would never be deleted. Fields are
+therefore added only by scripts that check first. Removing a field creates nothing and needs no check.]]
 local session = KEYS[1]
 
 local function is_open() return redis.call('HEXISTS', session, 'session') == 1 end
 
--- Wakes those who watch the session. The channel has the name of the hash.
+-- Wakes the watchers of the session. The channel has the name of the hash.
 local function tell() redis.call(PUBLISH, session, '') end
 
--- Token and end of the lease of a stream that is held, or was until its holder died.
+-- The token and the end of the lease of a stream that is held, or was held until its holder died.
 local function hold_of(stream)
   local hold = redis.call('HGET', session, 'stream:' .. stream)
   if not hold then return nil end
@@ -26,7 +26,7 @@ local function hold_of(stream)
   return token, tonumber(until_ms)
 end
 
--- Event, refusals and stream of a question that was put.
+-- The event, refusals and stream of a question that was asked.
 local function claim_of(ask)
   local claim = redis.call('HGET', session, 'asked:' .. ask)
   if not claim then return nil end

@@ -1,12 +1,12 @@
---[[ touch.lua: reads a session and keeps it for another while.
+--[[ touch.lua: reads a session and extends its expiry.
 
 KEYS  session
 ARGV  ttl_ms
 
-Returns {session, level}; both nil when the session is gone.
+Returns {session, level}; both nil if the session is gone.
 
-No race is settled here: PEXPIRE revives nothing. Every request of a session begins with this, and as one command it takes half of what the
-two take of a front end. ]]
+No race is settled here, because PEXPIRE revives nothing. Every request of a session begins with this script; as one command it costs a
+front end half of what two commands would.]]
 local found = redis.call('HMGET', session, 'session', 'level')
 redis.call('PEXPIRE', session, ARGV[1])
 return found
