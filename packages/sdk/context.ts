@@ -1,8 +1,8 @@
 /**
- * `ctx`: what a tool can do besides computing. Typed, over core's untyped `Effects`.
+ * `ctx`: everything that a tool can do besides computing. A typed layer over core's untyped `Effects`.
  *
- * A tool runs from its start after every wait; what was done before returns at once from the journal. So between effects a tool must come to
- * the same decisions again: take time, chance and everything from outside through `ctx`.
+ * After every wait the handler runs again from its start, and everything it did before returns at once from the journal. Between effects the
+ * handler must therefore make the same decisions again: read the time, random values and everything from outside through `ctx`.
  */
 import type {
   Announcement,
@@ -37,54 +37,55 @@ import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Checked, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
 import type { Secret } from "./secret.ts";
 
-/** What a form's answer holds when its schema is plain JSON Schema. */
+/** The content of a form's answer if its schema is plain JSON Schema. */
 export type FormContent = { [field: string]: string | number | boolean | string[] };
 
-/** A form: a flat object of texts, numbers, booleans, choices and lists of choices, as a Standard Schema or JSON Schema. */
+/** A form: a flat object of strings, numbers, booleans, choices and lists of choices, as a Standard Schema or JSON Schema. */
 export interface FormAsk<S extends Schema | JsonObject> {
   /** What the person reads. */
   readonly message: string;
   readonly schema: S;
-  /** How long the question stays open: `"2 days"`. The deployment's default is a week. */
+  /** How long the question stays open, such as `"2 days"`. The default of the deployment is a week unless it sets another. */
   readonly timeout?: Duration;
   /**
-   * What the question becomes when nobody answers: `"cancel"` (the default: `elicit` throws TimedOut), `"decline"`, `"fail"` (the task fails), or
-   * an answer in the person's place.
+   * What happens when the time is over: `"cancel"` (the default: `elicit` throws TimedOut), `"decline"` (it throws Declined), `"fail"` (the task
+   * fails), or a default that is taken as the answer.
    */
   readonly onTimeout?: "cancel" | "decline" | "fail" | { readonly default: S extends Schema ? InputOf<S> : FormContent };
-  /** Aborting it withdraws the question: nobody is shown it any more, an answer that still comes is late, and `elicit` throws Withdrawn. */
+  /** Aborting it withdraws the question: clients stop showing it, an answer that still arrives is late, and `elicit` throws Withdrawn. */
   readonly signal?: AbortSignal;
   /**
-   * Who may answer, all of the caller's tenant: `"caller"` (the default), `"tenant"` for everybody, or people, groups and roles as the identity
-   * provider names them. What is put to others waits for one of them, and the caller's client shows that it waits.
+   * Who may answer: `"caller"` (the default), `"tenant"` for everyone in the caller's tenant, or people, groups and roles of that tenant as the
+   * identity provider names them. If others are asked, the caller's client shows that the task waits for them.
    */
   readonly to?: "caller" | Audience["to"];
-  /** `"caller"`: the caller may not answer, even if `to` names them. For a second pair of eyes. */
+  /** `"caller"`: the caller may not answer, even if `to` includes them. For approvals by a second person. */
   readonly not?: Audience["not"];
-  /** One answer settles it: see QuorumAsk. */
+  /** Without a quorum one answer settles the question; see QuorumAsk. */
   readonly quorum?: undefined;
-  /** How a page may show the question: for clients that look into `_meta` for it, and none need to. */
+  /** How a client may display the question. Sent in `_meta`; clients are free to ignore it. */
   readonly hints?: JsonObject;
 }
 
-/** A form that several people must accept. Nobody's default is taken for theirs. */
+/** A form that several people must accept. It takes no default, which would count people who have not accepted. */
 export interface QuorumAsk<S extends Schema | JsonObject> extends Omit<FormAsk<S>, "quorum" | "onTimeout"> {
   /**
-   * How many different people of `to` must accept, at most 20: `elicit` then returns what each of them said, in the order in which they accepted, and `ask` has it as
-   * `content`. The first who declines or dismisses the question ends it for all. Until then a person may answer again: their last word counts.
-   * A person counts once, by whichever client they answer. INVALID_ASK where callers are not identified.
+   * How many different people of `to` must accept, at most 20. `elicit` then returns what each of them answered, in the order in which they accepted;
+   * `ask` returns it as `content`. The first person who declines or dismisses the question ends it for all. Until then people may
+   * answer again, and their last answer counts. Each person counts once, whichever client they use. Throws INVALID_ASK if callers are not
+   * identified.
    */
   readonly quorum: number;
   readonly onTimeout?: "cancel" | "decline" | "fail";
 }
 
-/** What one of the people said who accepted. */
+/** The answer of one of the people who accepted. */
 export interface Accepted<T> extends Person {
   readonly content: T;
   readonly at: Date;
 }
 
-/** A page that the person visits, for what must not pass through the client: secrets, payments, consent. */
+/** A page that the person visits, for data that must not pass through the client: secrets, payments, consent. */
 export interface UrlAsk {
   readonly message: string;
   readonly url: string | URL;
@@ -95,13 +96,13 @@ export interface UrlAsk {
   readonly to?: "caller" | Audience["to"];
   readonly not?: Audience["not"];
   readonly hints?: JsonObject;
-  /** An event says when the person is done there: what a client says is only that they agreed to go. `ctx.url` waits for both. */
+  /** An event reports that the person has finished there. The client only reports that they agreed to go. `ctx.url` waits for both. */
   readonly completedBy?: "event";
-  /** As for `ctx.url`, which returns what the person came back with. */
+  /** As for `ctx.url`, which returns the query that the person came back with. */
   readonly returnTo?: string;
 }
 
-/** The answer's type for a schema: what a Standard Schema gives out, or plain content for JSON Schema. */
+/** The type of an answer: the output of a Standard Schema, or plain content for JSON Schema. */
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
 
 /** What became of a question, as `ctx.ask` returns it. */
@@ -109,18 +110,18 @@ export type AskResult<T> =
   | { readonly action: "accept"; readonly content: T }
   | { readonly action: "decline" }
   | { readonly action: "cancel" }
-  /** `accepted`: how many had by then, of the `quorum` that must; absent where one answer settles the question. */
+  /** `accepted`: how many of the required `quorum` had accepted by then. Both are absent if one answer settles the question. */
   | { readonly action: "timeout"; readonly accepted?: number; readonly quorum?: number }
   /** Its `signal` was aborted. */
   | { readonly action: "withdrawn" };
 
 /** Options of `ctx.step`. */
 export interface StepOptions {
-  /** Tries in all; 1 by default. */
+  /** Number of attempts; 1 by default. */
   readonly attempts?: number;
-  /** Wait before the second try, doubled each time; a second by default. */
+  /** Wait before the second attempt, doubled for each further one; `"1s"` by default. */
   readonly backoff?: Duration;
-  /** How long one try may take. */
+  /** Time limit of one attempt; none by default. */
   readonly timeout?: Duration;
 }
 
@@ -137,75 +138,83 @@ export interface SleepOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Somebody who answered. No name of a person: what that principal is called, the identity provider and the audit know. */
+/** A person who answered, by their principal. Their name is known to the identity provider and the audit. */
 export interface Person {
   /** As in `ctx.principal`, and in the audit. */
   readonly principal: string;
-  /** It is the caller, who owns the task. */
+  /** Whether this is the caller, who owns the task. */
   readonly isCaller: boolean;
 }
 
-/** Who answered a question: of one that has a quorum, the one who settled it. */
+/** Who answered a question. With a quorum, the person whose answer settled it. */
 export interface AnsweredBy extends Person {
-  /** Of a question that has a quorum: everybody who had accepted, in that order, also where somebody then declined. */
+  /** With a quorum: everyone who had accepted, in that order, even if another person then declined. */
   readonly accepted?: readonly Person[];
 }
 
-/** What a handler can do besides computing: the second argument of `run`. */
+/** Everything that a handler can do besides computing: the second argument of `run`. */
 export interface Context extends Shorthands {
   readonly taskId: string;
-  /** The caller. */
+  /** The caller's principal. */
   readonly principal: string;
-  /** What the client can be asked for. */
+  /** What the client declared that it can be asked for. */
   readonly capabilities: ClientCapabilities;
   /**
-   * Aborted when the run ends, as are the signals of steps. Its `reason` is a RunStopped that says `why`: `cancelled` by the client, `timeout`, `failed`
-   * (another branch), `ended`, `draining` (the worker), `lost` (another worker has the task).
+   * Aborted when the run ends, like the signals of steps. Its `reason` is a RunStopped whose `why` is `cancelled` (by the client), `timeout`
+   * (`runTimeout`), `failed` (another branch failed), `ended` (the handler returned), `draining` (the worker shuts down) or `lost` (another
+   * worker has the task).
    */
   readonly signal: AbortSignal;
-  /** The same on every run of this task: hand it to services that take one. Steps get one each, see `step`. */
+  /** The same in every run of this task, for services that take an idempotency key. Each step has one of its own, see `step`. */
   readonly idempotencyKey: string;
 
   /**
-   * Asks the person and waits, for as long as it takes, without holding a worker. Returns the answer as the schema says.
-   * Throws Declined, Cancelled, TimedOut or Withdrawn; ParleyError INVALID_ASK when MCP does not allow the question, INVALID_ANSWER when ten answers
-   * in a row fit the form but not the schema, CAPABILITY_REQUIRED when the client cannot be asked it. Where the deployment says so, such a
-   * question takes the default that it has for its timeout.
+   * Asks the person and waits for the answer, without holding a worker. Returns the answer as the schema's output.
+   *
+   *   const { partySize } = await ctx.elicit("party-size", {
+   *     message: "How many people will be dining?",
+   *     schema: z.object({ partySize: z.number().int().min(1).max(20) }),
+   *     timeout: "2 days",
+   *   });
+   *
+   * Throws Declined, Cancelled, TimedOut or Withdrawn. Throws ParleyError INVALID_ASK if MCP does not allow the question, INVALID_ANSWER if ten
+   * answers in a row match the form but not the schema, and CAPABILITY_REQUIRED if the client cannot be asked; deployments can choose to take
+   * the `onTimeout` default in that case.
    */
   elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
-  /** The same of several people: as many as `quorum` says must accept. Throws TimedOut with how many had. */
+  /** Asks several people, of whom `quorum` must accept. Its TimedOut says how many had accepted. */
   elicit<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<readonly Accepted<ContentOf<S>>[]>;
-  /** Sends the person to a page. Resolves when they agreed to go there: whether they finished there, the page's own service knows. */
+  /** Sends the person to a page. Resolves when they agree to go there; only the page's own service knows whether they finished. */
   elicit(name: string, ask: UrlAsk): Promise<void>;
 
   /**
-   * Asks for a secret (a password, a key) on a page that Parley serves: it never passes through the client, the model, logs or the journal. Throws as
-   * `elicit`, for forms.
+   * Asks for a secret (a password, a key) on a page that Parley serves. The secret never passes through the client, the model, logs or the journal.
+   * Throws like `elicit` for forms.
    */
   secret(name: string, ask: PageAsk): Promise<Secret>;
   /**
-   * Asks to act in the person's name at an OAuth provider, on a page that Parley serves: they log in there and consent. Resolves when they have come
-   * back with it. Tokens never pass through the client, the model, logs or the journal. Throws as `elicit`, for forms; INVALID_ASK for a provider or scopes that
-   * the deployment is not set up for, OAUTH_UNAVAILABLE where it is set up for none (PARLEY_OAUTH).
+   * Asks for permission to act on the person's behalf at an OAuth provider: on a page that Parley serves, they log in there and consent. Resolves when
+   * they return with their consent. Tokens never pass through the client, the model, logs or the journal. Throws like `elicit` for forms;
+   * INVALID_ASK for a provider or scopes that the deployment does not allow, OAUTH_UNAVAILABLE if it has no providers (PARLEY_OAUTH).
    */
   oauth(name: string, ask: OauthAsk): Promise<Grant>;
   /**
-   * Asks for a file on a page that Parley serves, or for up to `count` of them. Throws as `elicit`, for forms; FILES_UNAVAILABLE where the deployment
-   * keeps none (PARLEY_FILES). What comes back is a reference; `openFile` has the content.
+   * Asks for a file, or for up to `count` files, on a page that Parley serves. Returns references; `openFile` returns the content. Throws like
+   * `elicit` for forms; FILES_UNAVAILABLE if the deployment keeps no files (PARLEY_FILES).
    */
   file(name: string, ask: FilesAsk & { readonly count?: undefined }): Promise<FileRef>;
   file(name: string, ask: FilesAsk & { readonly count: number }): Promise<readonly FileRef[]>;
-  /** The content of a file that was uploaded for this task: for steps. Throws ParleyError FILE_GONE. */
+  /** The content of a file that was uploaded for this task. To be called in steps. Rejects with ParleyError FILE_GONE. */
   openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
 
-  /** As `elicit`, for those who want to branch: returns what became of the question. Throws ParleyErrors as `elicit` does. */
+  /** Like `elicit`, but returns the outcome of the question instead of throwing on a refusal. Throws the same ParleyErrors. */
   ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
   ask<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<AskResult<readonly Accepted<ContentOf<S>>[]>>;
   ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
 
   /**
-   * Who answered the question of that name (within its `branch`) last: of the people, groups or roles that it was put to, the one who did. Undefined when
-   * nobody has, also where a default or a deadline answered in their place. The same in every run. Where callers are not identified, it is always the caller.
+   * The person who gave the last answer to the question of that name (within its `branch`). Undefined if no person answered, for example because a
+   * default or the deadline did. The same in every run. If callers are not identified, it is always the caller.
    *
    *   await ctx.confirm("approve", { message: `Pay ${amount} €?`, to: { groups: ["finance"] }, not: "caller" });
    *   const approver = ctx.answeredBy("approve")?.principal;
@@ -213,105 +222,110 @@ export interface Context extends Shorthands {
   answeredBy(name: string): AnsweredBy | undefined;
 
   /**
-   * Does `work` once for the life of the task and records its result. A worker that dies before the record does it again: hand
-   * `idempotencyKey` to the service that is called. Throws StepFailed when every try failed.
+   * Runs `work` once in the life of the task and records its result, which must be plain data.
+   *
+   *   const table = await ctx.step("hold-table", ({ idempotencyKey }) => bookings.hold(date, time, idempotencyKey));
+   *
+   * If the worker dies before the result is recorded, the step runs again with the same `idempotencyKey`: pass it to the service that you call.
+   * Throws StepFailed when every attempt failed, and the ToolError that `work` threw.
    */
   step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
 
   /**
-   * Waits for what another system tells of (a payment, a build, a callback), by an address that the tool hands it in a step:
+   * Waits for an event that another system reports (a payment, a build, a callback) at an address that the tool passes on in a step:
    *
    *   const paid = ctx.event("paid", { schema: z.object({ amount: z.number() }), timeout: "1 day" });
    *   await ctx.step("checkout", () => payments.create({ order, callback: paid.url }));
    *   const { amount } = await paid.received();
    *
-   * The event is open before the step begins. It is taken once: the same body again is a repetition, another one comes late. The address is the
-   * credential; it is never recorded nor shown to the client, and a tool that tries is stopped with EVENT_TOKEN_MISPLACED. Throws EVENTS_UNAVAILABLE
-   * where the deployment has no address (PARLEY_PUBLIC_URL), and INVALID_ASK for a schema that cannot be checked.
+   * The event is open before the step begins, and is accepted once: the same body again is a duplicate, a different one is late. The address is
+   * the credential. It is never recorded or shown to the client, and a tool that tries to is stopped with EVENT_TOKEN_MISPLACED. Throws
+   * EVENTS_UNAVAILABLE if the deployment has no public address (PARLEY_PUBLIC_URL), and INVALID_ASK for a schema that cannot be checked.
    */
   event<const S extends Schema | JsonObject = JsonObject>(name: string, options?: EventOptions<S>): TaskEvent<BodyOf<S>>;
 
   /**
-   * Calls another tool as a task of its own, and waits for its result without a worker. The child has its own journal, belongs to the same caller, and
-   * ends with this task if it has not ended before. What it asks is shown with this task's questions, as `<key>:<name>`.
+   * Calls another tool as a task of its own, and waits for its result without holding a worker. The child has its own journal and the same caller,
+   * and is cancelled if this task ends first. Its questions are shown with those of this task, as `<key>:<name>`.
    *
    *   const { hotel } = await ctx.call(bookHotel, { city }, { key: "hotel", timeout: "2 days" });
    *
-   * Gives what the tool's `output` says, or its text. By name (`ctx.call("book_hotel", …)`) the types are not known. Throws ChildFailed, TimedOut,
-   * Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND where this worker does not serve it, QUOTA_EXCEEDED, CHILD_REFUSED, and JOURNAL_FULL
-   * where what all children came to is more than the task may record.
+   * Returns the value that the tool's `output` describes, or its text. Calls by name (`ctx.call("book_hotel", …)`) are not typed. Throws ChildFailed,
+   * TimedOut or Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND if this worker does not serve the tool, QUOTA_EXCEEDED,
+   * CHILD_REFUSED, and JOURNAL_FULL if the results of all children exceed what the task may record.
    */
   call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options?: CallOptions): Promise<ResultOf<T>>;
 
-  /** Waits; beyond about a second without a worker. */
+  /** Waits for a duration such as `"10 minutes"`. Waits of more than about a second hold no worker. */
   sleep(name: string, duration: Duration, options?: SleepOptions): Promise<void>;
-  /** Waits until then, which is read as a Date is: `"2026-12-24T18:00:00Z"`. A time that is over ends the sleep at once. Records the time. */
+  /** Waits until a time, given as for `new Date()`: `"2026-12-24T18:00:00Z"`. Resolves at once if it has passed. The time is recorded. */
   sleepUntil(name: string, time: Date | string | number, options?: SleepOptions): Promise<void>;
-  /** The time, recorded. */
+  /** The current time, recorded: the same in every run of the task. */
   now(name?: string): Date;
   /** A number in [0, 1), the same in every run of the task. */
   random(name?: string): number;
-  /** A random UUID, the same in every run of the task, that no caller can guess. */
+  /** A random UUID, the same in every run of the task. Callers cannot guess it. */
   uuid(name?: string): string;
 
   /**
-   * Whether the task takes the new way of a change to this handler: true for a task that comes to this point for the first time, false for one
-   * that passed it before the change. Recorded: each later run of the task decides the same, and so does each call of that name (within its
-   * `branch`). Once no task needs the old way, `deprecatePatch` takes its place.
+   * Whether the task takes the new code path of a change to this handler: true for a task that reaches this point for the first time, false for one
+   * that passed it before the change. The decision is recorded, so every later run and every further call of that name (within its `branch`)
+   * decides the same. Once no task needs the old path, replace the call by `deprecatePatch`.
    *
    *   if (ctx.patched("fraud-check")) await ctx.step("check", () => fraud.check(order));
    */
   patched(name: string): boolean;
   /**
-   * Stands where `patched` stood, once its old way was removed: tasks that decided for the new way find their decision, one that decided for
-   * the old one fails with REPLAY_DIVERGED. Remove it when every task has ended that came by `patched`.
+   * Replaces `patched` after its old code path was removed. Tasks that took the new path find their decision; a task that took the old one fails
+   * with REPLAY_DIVERGED. Remove the call when all tasks that called `patched` have ended.
    */
   deprecatePatch(name: string): void;
 
   /**
-   * Runs `work` with the names of its steps, questions and sleeps scoped to `key`: `alice/approve`. For concurrent branches that await something
-   * outside `ctx` before they use a name that another branch uses too; without it such a name ends the task with AMBIGUOUS_EFFECT.
+   * Runs `work` with the names of its steps, questions and sleeps prefixed by `key`: `alice/approve`. For concurrent branches that await something
+   * outside `ctx` before they use a name that another branch uses too. Without a branch, such a name ends the task with AMBIGUOUS_EFFECT.
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
   /**
-   * Begins again from the start as the same task, with these arguments and nothing recorded: how a loop runs forever. Never returns;
-   * `return await ctx.restart({ … })` reads best. What the next round has to know goes into the arguments.
+   * Starts the same task again with these arguments and an empty journal, so that a loop can run forever. Pass everything that the next round needs in
+   * the arguments. Never returns: write `return await ctx.restart({ … })`.
    */
   restart(args: JsonObject): Promise<never>;
 
-  /** Tells a client that wants to know how far the tool is. */
+  /** Reports progress to clients that asked for it. */
   progress(progress: number, total?: number, message?: string): void;
-  /** What the tool is doing, as a sentence: the task's status message. */
+  /** Sets the task's status message: a sentence that says what the tool is doing. */
   status(message: string): void;
+  /** Sends a log message to the client, at level `info` unless given. */
   log(message: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
   /**
-   * Adds to the task's feed what MCP has no notification for, such as a toast: for pages and terminals that show the feed. `data` is a plain
-   * object; what is too long of it is cut. What belongs to the result goes into the result.
+   * Adds an item to the task's feed that MCP has no notification for, such as a toast. Pages and terminals that show the feed display it. `data` is a
+   * plain object; long texts in it are cut. Data that belongs to the result should be returned as the result.
    */
   emit(kind: EmitKind, data: object): void;
   /**
-   * Lets the client's connection go while the tool works on: a client that can come back for the rest is told to, and others wait as before.
-   * For tools that are busy for minutes: a question lets the worker go by itself, not the connection.
+   * Releases the client's connection while the tool continues to work: a client that can return for the rest is told to, and other clients keep
+   * waiting. For tools that work for minutes; a question releases the worker, but not the connection.
    */
   releaseCall(): void;
-  /** Text that the model may read while the task waits. */
+  /** Sets a text that the model may read while the task waits. */
   immediateResponse(text: string): void;
-  /** Tells every client that a list or a resource has changed. */
+  /** Notifies every client that a list or a resource has changed. */
   announce(announcement: Announcement): void;
 
-  /** Has the client's model complete something. Throws Declined, Cancelled or TimedOut; ParleyError CAPABILITY_REQUIRED. */
+  /** Asks the client's model for a completion. Throws Declined, Cancelled or TimedOut; ParleyError CAPABILITY_REQUIRED. */
   sample(name: string, request: SamplingRequest, options?: WaitOptions): Promise<SamplingReply>;
   /** The folders that the client works in. Throws Declined, Cancelled or TimedOut; ParleyError CAPABILITY_REQUIRED. */
   roots(name?: string, options?: WaitOptions): Promise<readonly Root[]>;
 }
 
-/** What becomes of a question that the client can be asked. */
+/** The outcome of a question that the client can be asked. */
 type PutAnswer = Exclude<Settled, { action: "unavailable" }>;
 
 type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 
-/** How often a form is put before the tool is told that no answer fits: a client that answers by machine answers forever. */
+/** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
 const ROUNDS_MAX = 10;
 
 export function createContext(effects: Effects): Context {
@@ -321,7 +335,7 @@ export function createContext(effects: Effects): Context {
 
   async function putForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
-    // Nothing is awaited before the ask unless it must be: questions stand in the order in which they are put.
+    // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {

@@ -1,6 +1,4 @@
-/**
- * `defineTool`: from what an author writes to what core runs and dialects list.
- */
+/** `defineTool`: turns an author's definition into the tool that core runs and dialects list. */
 import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, Limit, RunSettings, Tool } from "@parley/core";
 import { DEFAULT_TENANT, type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type CompensationContext, compensationContext } from "./compensation.ts";
@@ -18,16 +16,16 @@ import { validateShape } from "./validate-json.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
 import { withoutDropped } from "./without-dropped.ts";
 
-/** What a client may know of a tool before it is called (MCP, `ToolAnnotations`). Hints, and no promises. */
+/** What a client may know about a tool before calling it (MCP, `ToolAnnotations`). These are hints, not guarantees. */
 export interface ToolAnnotations {
   readonly title?: string;
-  /** Does not change anything. */
+  /** The tool changes nothing. */
   readonly readOnlyHint?: boolean;
-  /** May delete or overwrite. */
+  /** The tool may delete or overwrite data. */
   readonly destructiveHint?: boolean;
-  /** Calling it twice with the same arguments does no more than once. */
+  /** A second call with the same arguments has no further effect. */
   readonly idempotentHint?: boolean;
-  /** Deals with the world outside. */
+  /** The tool interacts with external systems. */
   readonly openWorldHint?: boolean;
 }
 
@@ -39,30 +37,30 @@ export interface Icon {
   readonly theme?: "light" | "dark";
 }
 
-/** How a tool's runs are tried again, bounded and kept. */
+/** Attempts, time limit and retention of a tool's runs. */
 export interface RunOptions {
-  /** How often the handler is started, in all, while it throws something that is not a ToolError; 1 by default. */
+  /** How many times the handler is tried while it throws errors other than ToolError; 1 by default. */
   readonly attempts?: number;
-  /** Wait before the second start, doubled each time; a second by default. */
+  /** Wait before the second attempt, doubled for each further one; `"1s"` by default. */
   readonly backoff?: Duration;
-  /** The longest that one run may work, 5 minutes by default. Waiting for people and sleeping does not count. */
+  /** Time limit of one run, 5 minutes by default. Waiting for people and sleeping does not count. */
   readonly runTimeout?: Duration;
-  /** How long the finished task can be read, a day by default. */
+  /** How long the task can be read after its end; a day by default. */
   readonly retention?: Duration;
 }
 
 /**
- * Kept by the deployment for all workers together. A task beyond the limit waits for its turn, the older first, without a worker, and its status says
- * so. What asks a person or sleeps holds no slot meanwhile.
+ * A limit that holds for all workers of the deployment together. Tasks beyond it wait for their turn, oldest first, without holding a worker, and
+ * their status says so. A task that asks a person or sleeps holds no slot in the meantime.
  */
 export interface ToolLimit<I extends Schema> {
-  /** Runs at work at once, from 1 to 10,000. */
+  /** Maximum number of runs at work at once, from 1 to 10,000. */
   readonly concurrency?: number;
-  /** Tasks that begin: `"100/m"`, with s, m, h or d. As many may begin at once, and then as they come free again. */
+  /** Maximum number of tasks that begin in a period, such as `"100/m"`; the unit is s, m, h or d. All of them may begin at once. */
   readonly rate?: `${number}/${"s" | "m" | "h" | "d"}`;
   /**
-   * Whose limit it is: one for each text that it gives, of at most 256 characters. Without it there is one for the tool. It is called before each run,
-   * so it reads nothing but the arguments and the caller.
+   * Returns a key of at most 256 characters: each key has a limit of its own. Without `per` there is one limit for the tool. It is called before
+   * each run, so it must depend only on the arguments and the caller.
    */
   per?(args: OutputOf<I>, caller: { readonly principal: string; readonly tenant: string }): string;
 }
@@ -71,58 +69,59 @@ interface ToolFacts<I extends Schema> extends RunOptions {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /. */
   readonly name: string;
   /**
-   * Of this code: a task keeps the version that it was made with, and runs on workers that serve it. 1 to 32 of A-Z a-z 0-9 _ - . and +; numbers
-   * in it count as numbers, so that `"10"` is newer than `"9"`. A module may export several versions of one name. See docs/changing-tools.md.
+   * The version of this code. A task keeps the version that it was created with, and runs on workers that serve it. 1 to 32 of A-Z a-z 0-9 _ - . and
+   * +; numbers are compared as numbers, so `"10"` is newer than `"9"`. A module may export several versions of one tool. See
+   * docs/changing-tools.md.
    */
   readonly version?: string;
   readonly title?: string;
   /** What the tool does and when to use it, for the model. */
   readonly description?: string;
   /**
-   * The arguments: an object, as any Standard Schema that can say its JSON Schema, or `jsonSchema({ … })`. Absent: the tool takes none. What the
-   * schema drops is not stored.
+   * The schema of the arguments, an object: any Standard Schema that can produce its JSON Schema, or `jsonSchema({ … })`. Without it the tool takes
+   * no arguments. Properties that the schema drops are not stored.
    */
   readonly input?: I;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
-  /** Whether callers that speak tasks get a handle: `"optional"` by default; `"never"` answers in the reply; `"required"` refuses others. */
+  /** Whether clients that support tasks get a handle: `"optional"` (the default), `"never"` (the reply holds the result), `"required"` (other clients are refused). */
   readonly task?: "never" | "optional" | "required";
-  /** Put what the tool asks at its very start in the reply to the call, and hand out the task after that answer. */
+  /** Sends the tool's first question in the reply to the call, and hands out the task after its answer. */
   readonly askFirst?: boolean;
   /**
-   * Take answers that come with the call itself (`inputResponses` without a `requestState`), matched by the names of the questions. The person
-   * was not shown what this call asks, so use it only for questions that are the same in every call and whose answers do no harm. By default
-   * such answers are ignored, and the tool asks. Cannot be combined with `destructiveHint`.
+   * Accepts answers that come with the call itself (`inputResponses` without a `requestState`), matched by the names of the questions. The person has
+   * not seen the questions of this call, so use it only for questions that are the same in every call and whose answers do no harm. By default
+   * such answers are ignored and the tool asks. Cannot be combined with `destructiveHint`.
    */
   readonly earlyReplies?: boolean;
-  /** What the client must have declared: calls of others are refused. */
+  /** Capabilities that the client must have declared. Calls from other clients are refused. */
   readonly needs?: ClientCapabilities;
   /**
-   * Scopes that a caller's access token must have beside `tools:call`: `["payments:approve"]`. A caller without them is told which to ask for.
-   * Only where the server requires access tokens.
+   * Scopes that the caller's access token needs in addition to `tools:call`, such as `["payments:approve"]`. The refusal names the missing ones.
+   * Applies only if the server requires access tokens.
    */
   readonly scopes?: readonly string[];
-  /** How many of its runs are at work at once, and how many of its tasks begin in a time, in all workers together. See `ToolLimit`. */
+  /** Limits how many runs are at work at once and how many tasks begin in a period, over all workers. See `ToolLimit`. */
   readonly limit?: ToolLimit<I>;
   /**
-   * Undoes what the tool did, once its task has ended without its result: cancelled by its client, out of time, or since `run` threw, also a ToolError
-   * or a question that nobody answered. Runs once to its end, on any
-   * worker, after what was in flight has stopped; it is tried again when it throws (PARLEY_COMPENSATION_ATTEMPTS). The task's end is seen by clients at
-   * once and does not wait for it. A ToolError is final: the log says that the compensation was given up.
+   * Undoes what the tool did after its task ended without a result: it was cancelled, ran out of time, or `run` threw, including a ToolError or an
+   * unanswered question. Runs once to its end, on any worker, after the work in flight has stopped. Clients see the end of the task at once
+   * and do not wait for the compensation. If `compensate` throws, it is tried again (PARLEY_COMPENSATION_ATTEMPTS); a ToolError is final, and the
+   * log reports that the compensation was given up.
    */
   compensate?(args: OutputOf<I>, ctx: CompensationContext): void | Promise<void>;
 }
 
-/** A tool that answers with text or content. */
+/** A tool that returns text or content. */
 export interface ToolDefinition<I extends Schema> extends ToolFacts<I> {
   readonly output?: never;
   run(args: OutputOf<I>, ctx: Context): ToolReturn | Promise<ToolReturn | void> | AnyToolGenerator;
 }
 
-/** A tool that answers with data. */
+/** A tool that returns structured data. */
 export interface DataToolDefinition<I extends Schema, O extends Schema> extends ToolFacts<I> {
-  /** What `run` returns: checked, sent as `structuredContent`, and as text for clients that do not read that. */
+  /** The schema of the value that `run` returns. The value is checked and sent as `structuredContent`, and as text for clients that do not read that. */
   readonly output: O;
   run(args: OutputOf<I>, ctx: Context): DataReturn<O> | Promise<DataReturn<O>> | AnyToolGenerator<DataReturn<O>>;
 }
