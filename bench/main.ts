@@ -98,7 +98,7 @@ async function leave(left: Stage): Promise<undefined> {
   await left.close();
 }
 
-/** How much of the machine others had, so that a reader can tell a quiet run from a loud one. */
+/** The share of the machine that other processes used, so that readers can tell a quiet run from a noisy one. */
 function noiseOfRun(): string {
   const seconds = (performance.now() - startedAt.ms) / 1_000;
   const { user, system } = process.cpuUsage();
@@ -106,7 +106,7 @@ function noiseOfRun(): string {
   const now = machineCpu();
   const others = Math.max(0, now.busyMs - startedAt.cpu.busyMs - ours) / (now.allMs - startedAt.cpu.allMs);
   const share = others < 0.01 ? "less than 1" : `about ${Math.round(others * 100)}`;
-  return `The run took ${Math.round(seconds)} s; load average at its start ${loadAtStart.join(", ")}; meanwhile processes that were not the run's own had ${share} % of the machine's CPU time.`;
+  return `The run took ${Math.round(seconds)} s. The load average at its start was ${loadAtStart.join(", ")}. Processes outside the run used ${share} % of the machine's CPU time.`;
 }
 
 /** Of all cores since the machine started. */

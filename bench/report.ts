@@ -45,18 +45,20 @@ export function writeReport({ rows, machine, noise, directory }: Report): void {
 
 Written by \`npm run bench\` on ${date}: ${machine}. ${noise}
 
-Front ends, worker, floor and peers share one core and work in turn; the load has the other core, Redis (without persistence) runs where the
-system puts it. Each figure is the median of three rounds in which floor, peers and Parley follow one another; absolute figures move from run to run and
-from machine to machine, **ratios in one run** are what counts.
+Front ends, the worker, the floor and the peers share one core and run in turn. The load generator has the other core. Redis runs without persistence,
+on whichever core the system chooses.
 
-- *Floor*: what the parts do with nothing of ours in between. Fastify and one HGETALL; Fastify, one HSET and one BullMQ job; the two BullMQ jobs that
-  each lifecycle is; PUBLISH → message.
-- *SDK v1*: the TypeScript SDK 1.32 with its tasks in memory, the same tool, measured in this run. It looks for news every 20 ms here; by default
-  each second. Nothing of it survives its process.
+Each figure is the median of three rounds in which the floor, the peers and Parley follow one another. Absolute figures differ between runs and
+machines; compare **ratios within one run**.
+
+- *Floor*: what the parts do without Parley's code in between. Depending on the row: Fastify and one HGETALL; Fastify, one HSET and one BullMQ job;
+  the two BullMQ jobs of a lifecycle; PUBLISH → message.
+- *SDK v1*: the TypeScript SDK 1.32 with its tasks in memory and the same tool, measured in this run. It polls every 20 ms here instead of its
+  default of one second. Its tasks do not survive its process.
 - *FastMCP + Docket*: FastMCP 4.1 with fastmcp-tasks on a Redis of its own, front end and worker in one process, measured in this run by the same
-  client; the only other server whose tasks outlive a process.
+  client. It is the only other server whose tasks survive a process.
 
-${judged.length - missed.length} of ${judged.length} targets are reached.${missed.length > 0 ? ` Missed:\n\n${told}` : ""}
+${judged.length - missed.length} of ${judged.length} targets are met.${missed.length > 0 ? ` Missed:\n\n${told}` : ""}
 
 ${tableOf(rows)}
 
@@ -71,18 +73,18 @@ ${keptSections(results)}`,
   );
 }
 
-/** Written by hand from `bench/profile.ts`, of two versions in turns. */
+/** Written manually from `bench/profile.ts`, run on two versions in turn. */
 const PROFILE_HEADING = "## What a lifecycle asks of Redis, before and after the lane";
 const GATEWAY_HEADING = "## The gateway";
 
-/** What a whole run does not measure: it stands behind what it does. */
+/** The sections that a full run does not measure. They follow those that it does. */
 function keptSections(results: URL): string {
   const text = readFileSync(results, "utf8");
   const starts = [PROFILE_HEADING, GATEWAY_HEADING].map((heading) => text.indexOf(`\n${heading}\n`)).filter((start) => start !== -1);
   return starts.length === 0 ? "" : text.slice(Math.min(...starts));
 }
 
-/** The section that `npm run bench:gateway` has written, from its heading to the end of the file. */
+/** The section that `npm run bench:gateway` wrote, from its heading to the end of the file. */
 function gatewaySection(results: URL): string {
   const text = readFileSync(results, "utf8");
   const start = text.indexOf(`\n${GATEWAY_HEADING}\n`);
@@ -101,7 +103,7 @@ export function writeGatewaySection({ lines, machine, directory }: GatewaySectio
   const others = readFileSync(results, "utf8").slice(0, section === "" ? undefined : -section.length);
   const date = new Date().toISOString().slice(0, 10);
   const setting =
-    "Front end and worker share one core, the upstream and the load the other; Redis without persistence runs where the system puts it.";
+    "The front end and the worker share one core, the upstream and the load generator the other. Redis runs without persistence, on whichever core the system chooses.";
   writeFileSync(
     results,
     `${others}\n${GATEWAY_HEADING}\n\nWritten by \`npm run bench:gateway\` on ${date}: ${machine}. ${setting}\n\n${lines.join("\n").trim()}\n`,

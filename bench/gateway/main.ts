@@ -36,7 +36,7 @@ for (const [name, measure] of Object.entries(parts)) {
   if (values.only !== undefined && values.only !== name) continue;
   const loads = loadavg().map((load) => load.toFixed(2));
   process.stderr.write(`${name} … (load ${loads.join(", ")})\n`);
-  lines.push(...(await measure()), "", `Load average at its start: ${loads.join(", ")}.`, "");
+  lines.push(...(await measure()), "", `Load average at the start: ${loads.join(", ")}.`, "");
 }
 process.stdout.write(`${lines.join("\n")}\n`);
 if (values.only === undefined && !values.quick) {
@@ -51,7 +51,7 @@ async function latency(): Promise<string[]> {
     { what: "call with an elicitation", goalMs: 5, ...(await callLatency(deployment, "ask", some(1_000))) },
   ]);
   return [
-    "A client of 2025-11-25 that holds its call and answers at once, directly at a classic upstream, at a tool of Parley's own that does the same, and through the gateway, ten calls of each in turn:",
+    "A client of 2025-11-25 holds its call and answers at once: directly at a classic upstream, at a Parley tool that does the same, and through the gateway. Ten calls of each in turn:",
     "",
     "| | | p50 (p99) | added to direct, p50 | … to Parley's own | goal | reached |",
     "|---|---|---|---|---|---|---|",
@@ -75,7 +75,7 @@ async function cost(): Promise<string[]> {
     ["call with an elicitation", await callCosts(deployment, "ask", some(1_000))] as const,
   ]);
   return [
-    "What the same calls cost, each alone and sessions of later calls included, in milliseconds of CPU:",
+    "CPU time of the same calls in milliseconds, each measured alone, sessions of later calls included:",
     "",
     "| | | front end | worker | upstream | Redis | commands of Redis | HTTP requests at the upstream |",
     "|---|---|---|---|---|---|---|---|",
@@ -99,9 +99,9 @@ async function held(): Promise<string[]> {
     "|---|---|",
     `| live heap of the worker per call | ${kb(found.heapPerCall)} |`,
     `| resident memory of the worker per call | ${kb(found.residentPerCall)} |`,
-    `| live heap before, and after all have ended | ${kb(found.heapBefore)}, ${kb(found.heapAfter)} |`,
-    `| entries in Redis that say who holds a call, meanwhile and afterwards | ${count(found.holderKeysHeld)}, ${found.holderKeysAfter} |`,
-    `| sessions at the upstream more than before, afterwards | ${found.sessionsAfter} |`,
+    `| live heap before the calls, and after all have ended | ${kb(found.heapBefore)}, ${kb(found.heapAfter)} |`,
+    `| entries in Redis that name the holder of a call, during the calls and afterwards | ${count(found.holderKeysHeld)}, ${found.holderKeysAfter} |`,
+    `| sessions at the upstream afterwards, beyond those before | ${found.sessionsAfter} |`,
   ];
 }
 
@@ -113,7 +113,7 @@ async function overlap(): Promise<string[]> {
     const env = { PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_PUBLIC_URL: PUBLIC_URL };
     const { answers, strays } = await withGateway(env, ({ url }) => overlappingCalls({ url, tokens, calls: 200, rounds: some(50) }));
     return [
-      `200 overlapping calls of ${PEOPLE} people on one upstream, answered in random order, ${some(50)} rounds: ${answers.toLocaleString("en")} answers, ${strays} of them at another question than their own.`,
+      `200 overlapping calls of ${PEOPLE} people on one upstream, answered in random order, ${some(50)} rounds: ${answers.toLocaleString("en")} answers, of which ${strays} reached a question other than their own.`,
     ];
   } finally {
     await issuer.close();
