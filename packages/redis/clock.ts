@@ -1,12 +1,12 @@
 /**
- * The time by Redis' clock, so that all processes of a deployment date what they write by one clock, regardless of their machines' clocks.
+ * The time by Redis' clock, so that all processes of a deployment date what they write by one clock.
  *
- * Machines disagree: one that was suspended, or lost its time server, is minutes off. Dated by its own clock, a sleep that one worker has
- * seen end continues for the next, a lease ends before it begins, a result expires as it is written.
+ * The clocks of machines disagree: one that was suspended, or lost its time server, can be minutes off. With such clocks, a sleep that has ended
+ * for one worker would continue for the next, a lease would end before it begins, and a result would expire as it is written.
  *
  *   looked at Redis ──▶ anchor ──▶ now = anchor + what the process' monotonic timer has counted since ──▶ looked again …
  *
- * Nobody sets a monotonic timer, so the time between two looks cannot jump; each look takes out what the timer has drifted.
+ * A monotonic timer is never set, so the time between two looks cannot jump. Each look corrects the drift of the timer.
  */
 import type { Log } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -14,9 +14,9 @@ import { reached } from "./unavailable.ts";
 
 /** A timer that drifts 50 ppm is off by half a millisecond then. */
 const LOOK_EVERY_MS = 10_000;
-/** A reply that took longer says too little: half of it may have been either way. */
+/** Slower replies are ignored: the time on the way there and back is not known separately. */
 const ROUND_TRIP_MAX_MS = 200;
-/** Told to the operator, since logs and tools still have the machine's own time. */
+/** A larger deviation is logged, because logs and tools still use the machine's own clock. */
 const WORTH_TELLING_MS = 2_000;
 
 export interface RedisClock {
@@ -32,7 +32,7 @@ interface Look {
   readonly roundTripMs: number;
 }
 
-/** Has looked before it resolves. Throws UNAVAILABLE. */
+/** Resolves after the first look. Throws UNAVAILABLE. */
 export async function followRedisClock({ redis, log }: { readonly redis: Redis; readonly log: Log }): Promise<RedisClock> {
   let anchor = await lookWell(redis);
   let told = false;
@@ -80,7 +80,7 @@ async function look(redis: Redis): Promise<Look> {
   return { redisMs: Number(seconds) * 1_000 + Number(microseconds) / 1_000 + roundTripMs / 2, at, roundTripMs };
 }
 
-/** A process that starts is busy, and its first replies are slow: the quickest of a few looks counts. */
+/** A starting process is busy and handles its first replies late, so the fastest of several looks counts. */
 async function lookWell(redis: Redis): Promise<Look> {
   let best = await look(redis);
   for (let again = 0; again < 4 && best.roundTripMs > 5; again += 1) {

@@ -1,4 +1,4 @@
-/** Opens connections to a Redis that is fit to hold tasks, and says clearly what is wrong with one that is not. */
+/** Opens connections to Redis, after checking that it is fit to hold tasks. Errors say what is wrong with a Redis that is not. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Log, ParleyError } from "@parley/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
@@ -13,9 +13,9 @@ export interface FitRedis {
   readonly url: string;
   /** How long to wait for a Redis that is still starting. */
   readonly startTimeoutMs: number;
-  /** Accept a Redis that may evict keys, and so lose tasks. */
+  /** Accept a Redis that may evict keys and thereby lose tasks. */
   readonly allowEviction: boolean;
-  /** What is acknowledged waits for so many. */
+  /** How many replicas must have a write before it is acknowledged. */
   readonly replicas: number;
   readonly log: Log;
 }
@@ -66,7 +66,7 @@ export function openConnection(
     ...always,
     connectionName: `parley-${name}`,
     retryStrategy: retryMs,
-    // A server that became a replica stays connected and refuses to write: the connection is opened anew and the command sent again.
+    // A server that has become a replica keeps its connections and refuses writes: reconnect, and send the command again.
     reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 2 : false),
   };
   const redis = open(addressOf(url), settings, anyNode);
@@ -74,7 +74,7 @@ export function openConnection(
   return redis;
 }
 
-/** To one node of a cluster, for subscriptions: it comes back by itself, and leaves subscribing to its owner. */
+/** A connection to one node of a cluster, for subscriptions. It reconnects by itself, but does not subscribe again by itself. */
 export function openNodeConnection(
   url: string,
   { node, log, name }: { readonly node: Endpoint; readonly log: Log; readonly name: string },
@@ -116,8 +116,8 @@ function open(address: RedisAddress, settings: OwnOptions, anyNode: boolean): Re
 }
 
 /**
- * What is published on a node of a cluster reaches the subscribers of all, so any one will do, and the next one when it is gone. ioredis' own
- * Cluster does that unseen: who listens would not know that messages may be missing.
+ * A message that is published on one node of a cluster reaches the subscribers of all nodes, so a connection to any node will do, and to the next
+ * one when that is gone. ioredis' own Cluster switches nodes silently, so listeners would not know that messages may be missing.
  */
 function openAnyNode(nodes: readonly Endpoint[], settings: OwnOptions): Redis {
   const redis: Redis = new GatheringRedis({
@@ -148,10 +148,10 @@ function addressOf(url: string): RedisAddress {
 }
 
 /**
- * Lets the commands of one turn of the event loop leave together, as one write. By itself ioredis writes each of them, and a write costs
- * both ends more than most commands do.
+ * Sends the commands of one turn of the event loop in a single write. ioredis alone writes each command separately, and a write costs both ends
+ * more than most commands do.
  *
- * Its autopipelining gathers too, but makes an object for every burst and copies all known scripts into it, BullMQ's fifty among them.
+ * Its autopipelining also collects commands, but creates an object for each burst and copies all known scripts into it, including the fifty of BullMQ.
  */
 class GatheringRedis extends Redis {
   #gathering: Redis["stream"] | undefined;

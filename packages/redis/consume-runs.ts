@@ -1,7 +1,7 @@
 /**
- * The worker's side of the queues: takes runs, and sweeps, of the partitions that are its own (live-workers.ts).
+ * The worker's side of the queues: takes the runs of the partitions that it serves (live-workers.ts), and sweeps them.
  *
- * Sweeping is what makes runs certain (sweeps.ts); the run queue only makes them fast.
+ * The run queue makes runs fast; the sweeps make them certain (sweeps.ts).
  */
 import { randomBytes } from "node:crypto";
 import { describeOrigin, type Log, type RunCause, type RunRef } from "@parley/core";
@@ -17,9 +17,9 @@ import { startSweeps } from "./sweeps.ts";
 import { reached } from "./unavailable.ts";
 
 /**
- * The job of a worker that died is free again after 5 to 7 seconds; BullMQ's defaults take 50. If the task's lease still holds then, the run is
- * refused as held and its job ends, which leaves its id to the sweep. `maxStalledCount` as good as infinite: it bounds
- * how often a task survives the death of its worker, and beyond it the job would vanish and leave the task to the sweep each time.
+ * The job of a worker that died becomes available after 5 to 7 seconds; with BullMQ's defaults it would take 50. If the task's lease still holds
+ * then, the run is refused as held and its job ends, so the sweep can add it again. `maxStalledCount` is practically infinite: beyond it BullMQ
+ * would drop the job whenever a worker dies, and every such run would wait for the sweep.
  */
 const WORKER_SETTINGS = { lockDuration: 5_000, stalledInterval: 2_000, maxStalledCount: 1_000_000 } as const;
 
@@ -29,12 +29,12 @@ const REFUSED_RETRY_MS = 500;
 export interface TakenRun extends RunRef {
   readonly cause: RunCause;
   readonly queuedAtMs: number;
-  /** Found overdue, or handed out before: somebody may have begun it. */
+  /** The run was overdue, or its job was handed out before: another worker may have begun it. */
   readonly isSecondHand: boolean;
 }
 
 export interface ConsumeRuns {
-  /** How many of the partitions this worker is to serve, those that live-workers.ts gives it; 0, the default: all of them. */
+  /** How many partitions this worker serves, of those that live-workers.ts assigns; 0, the default, means all. */
   readonly share?: number;
   /** Runs at once in this process, shared evenly by the partitions, at least one each. */
   readonly concurrency: number;
@@ -45,11 +45,11 @@ export interface ConsumeRuns {
 }
 
 export interface Consumer {
-  /** Under which it is told from other workers. */
+  /** Identifies the worker among the others. */
   readonly id: string;
-  /** Those that are served now. */
+  /** The partitions that are served now. */
   readonly partitions: readonly number[];
-  /** Takes no more runs and resolves when those at work have ended. A caller that cannot wait lets the process end: others take over. */
+  /** Takes no more runs, and resolves when those at work have ended. If the process ends earlier, other workers take them over. */
   close(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export interface ConsumeOptions extends ConsumeRuns {
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** A partition that is not this worker's any more is served so long: until then every other one has seen that it is theirs. */
+/** How long a partition is still served after it was assigned to other workers, until all of them have noticed. */
 const LEAVE_AFTER_MS = 2 * BEAT_EVERY_MS;
 
 interface Part {

@@ -1,6 +1,6 @@
 /**
- * How the runs of one worker are shared between its queues and its lanes, so that together they are as many as it may have, and no job is ever
- * fetched to wait here while another worker is free: each queue keeps one place for itself, and fetches no more than the lanes have left it.
+ * Divides a worker's places for runs between its queues and its lanes. Together they use no more places than the worker has, and no job is fetched to
+ * wait here while another worker is free: each queue keeps one place for itself and fetches no more than the lanes leave it.
  */
 export interface Places {
   /** The queues took a run, by their own count; it was theirs to take. */

@@ -1,14 +1,14 @@
 /**
  * Rates of callers, counted in Redis for all front ends together.
  *
- *   request ─▶ what this front end has left of the caller's last portion ─▶ go
+ *   request ─▶ what this front end has left of the caller's last portion ─▶ admitted
  *                        │ nothing
  *                        ▼
  *              take.lua, for the caller and for its tenant: a portion, or none
  *
- * A portion is a tenth of a second's worth, at least one, so that a busy caller costs a round trip for many of its requests, and one that polls once
- * a second one for several. What is left of a portion is given up after ten seconds. A caller is let in by as much as one portion for each
- * front end beyond its rate.
+ * A portion holds the requests of a tenth of a second, at least one. Many requests of a busy caller therefore share one round trip, and so do several of a
+ * caller that polls once a second. The rest of a portion expires after ten seconds. A caller can exceed its rate by at most one portion for each
+ * front end.
  */
 import { type Caller, ParleyError, type Rated, type Rates } from "@parley/core";
 import type { Redis } from "ioredis";

@@ -1,12 +1,12 @@
 /**
- * Lets nobody be told what a failover could still take back: replies to what was acknowledged wait until replicas have it too.
+ * Delays acknowledgements until a failover can no longer undo them: the reply to a write waits until replicas have the write too.
  *
  *   write ─▶ its reply ─┐
- *   WAIT ──▶ how many ──┴─▶ told
+ *   WAIT ──▶ how many ──┴─▶ acknowledged
  *
- * WAIT answers for the last write of its connection and all that any other wrote before. So one that follows a small write of our own answers
- * for all that left in a turn of the event loop, and a repeated answer, or a read, waits for what others wrote. (Redis 7.0 does without the
- * write, Valkey does not.)
+ * WAIT covers the last write of its connection and everything that other connections wrote before. One WAIT after a small write of our own
+ * therefore covers all commands of a turn of the event loop, and makes a repeated answer or a read wait for the writes of others. (Redis 7.0
+ * does not need the small write, Valkey does.)
  */
 import { ParleyError } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -14,14 +14,14 @@ import { reached } from "./unavailable.ts";
 
 const KEPT_MS = 10_000;
 
-/** The command's reply, once replicas have what it did. Throws UNAVAILABLE, which leaves open what became of it. */
+/** Returns the command's reply once replicas have its write. Throws UNAVAILABLE, which leaves open whether the write happened. */
 export type Acknowledge = <Reply>(command: Promise<Reply>) => Promise<Reply>;
 
 export interface Replicas {
   readonly redis: Redis;
-  /** Written for the sake of being written. */
+  /** The key of the small write. */
   readonly key: string;
-  /** 0: nobody waits. */
+  /** 0: no reply waits. */
   readonly count: number;
   /** How long; everything that follows on this connection waits as well. */
   readonly timeoutMs: number;

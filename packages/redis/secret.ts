@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
 
-/** Where the front ends of a deployment agree on a secret that no operator gave them. */
+/** How the front ends of a deployment agree on a secret if the operator has not set one. */
 export interface SharedSecret {
   /** Stores `proposed` if nothing is stored yet; resolves to what is stored. Throws UNAVAILABLE. */
   agree(proposed: string): Promise<string>;
@@ -19,7 +19,7 @@ export function createSharedSecret({ redis, keys }: { readonly redis: Redis; rea
   };
 }
 
-/** Tells this deployment from others, and nothing else: it gives no access to anything. */
+/** Identifies this deployment. The id gives no access to anything. */
 export async function deploymentId({ agree }: SharedSecret): Promise<string> {
   const secret = await agree(randomBytes(32).toString("base64url"));
   return hash("sha256", `deployment ${secret}`, "base64url").slice(0, 16);

@@ -1,16 +1,16 @@
 /**
- * Which versions of tools workers serve: each says so while it lives, and is believed until a while after it last did.
+ * Which versions of tools workers serve. Each worker announces its versions while it lives; an announcement expires after a while.
  *
  *   parley:serving   zset   "book_dinner 2" -> until when, by Redis' clock
  *
- * A set of what is served, and not of workers: its readers want to know whether a task that waits for a version waits in vain.
+ * The set holds versions rather than workers, because its readers ask whether any worker serves the version that a task waits for.
  */
 import type { Serving } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
 
-/** How long a worker is believed; it says it again three times within that. */
+/** How long an announcement is valid; workers repeat it three times within that time. */
 export const SERVED_FOR_MS = 30_000;
 
 export interface ServedVersion {

@@ -1,11 +1,11 @@
 /**
- * Subscriptions of a Cluster that has sharded pub/sub (Redis 7, Valkey): what is published for a key's slot stays on the node that has the slot,
- * where classic PUBLISH goes to every node.
+ * Subscriptions in a cluster with sharded pub/sub (Redis 7, Valkey): messages for a key's slot stay on the node that has the slot, whereas classic
+ * PUBLISH goes to every node.
  *
  *   channel ──slot──▶ owner ──▶ one connection to each node that has channels, opened when the first is subscribed
  *
- * What a lost connection, a failover or a slot that moved may have swallowed is told as lost: who listens subscribes again, and reads. Who owns what is
- * looked up when a connection comes or goes, when a node says that a slot has moved, and now and then.
+ * Channels whose messages may have been missed (after a lost connection, a failover or a moved slot) are reported as lost, and their listeners subscribe
+ * again and read. The owners of slots are looked up when a connection opens or closes, when a node reports a moved slot, and at intervals.
  */
 import type { Log } from "@parley/core";
 import type { Redis } from "ioredis";

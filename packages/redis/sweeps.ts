@@ -1,15 +1,15 @@
 /**
  * Sweeps of one partition: once a second, by one of the workers that serve it.
  *
- * Each of them asks once a second whether it is its turn. A key that lives a little less than a second says that somebody has swept, so there is
- * no schedule that could be lost, or put ahead by a wrong clock: if the worker that swept dies, or Redis forgets the key, the next one that asks
- * sweeps. A look is one command; a job for each sweep was more than seventy.
+ * Each worker asks once a second whether it is its turn. A key that lives slightly less than a second marks the partition as swept, so there is no
+ * schedule that could be lost or moved by a wrong clock. If the sweeping worker dies, or Redis loses the key, the next worker that asks sweeps. Asking
+ * costs one command; a job for each sweep took more than seventy.
  */
 import { describeOrigin, type Log } from "@parley/core";
 import type { Redis } from "ioredis";
 
 const EVERY_MS = 1_000;
-/** Shorter than the interval: a worker that is alone finds its own key gone. */
+/** Shorter than the interval, so that a single worker finds its own key expired. */
 const TURN_MS = 950;
 
 export interface SweepsOptions {
@@ -22,7 +22,7 @@ export interface SweepsOptions {
 }
 
 export interface Sweeps {
-  /** Begins no further sweep and resolves when the one at work has ended. */
+  /** Starts no further sweep, and resolves when the current one has ended. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function startSweeps({ redis, key, partition, log, sweep }: SweepsOptions
       log.error({ partition, ...describeOrigin(error) }, "sweep failed");
     }
   }
-  // A slow one is not joined by a second: while Redis is away, its commands wait.
+  // No second sweep starts beside a slow one: while Redis is away, commands wait.
   const ask = () => void (sweeping ??= takeTurn().finally(() => (sweeping = undefined)));
 
   const timer = setInterval(ask, EVERY_MS);

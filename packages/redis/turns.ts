@@ -1,9 +1,8 @@
 /**
- * In which order new tasks come to run: those who share a place (a tenant, or a principal where there are no tenants) take turns, however many tasks
- * one of them has waiting.
+ * The order in which new tasks run: shares (a tenant, or a principal if there are no tenants) take turns, however many waiting tasks one of them has.
  *
- *   A: 1 2 3 4 … 1,000      the n-th task of each share comes with the n-th of all others, so B's only one
- *   B: 1                    comes behind A's first, and not behind A's thousandth
+ *   A: 1 2 3 4 … 1,000      the n-th task of each share runs with the n-th tasks of all others, so B's only task
+ *   B: 1                    runs after A's first and not after A's thousandth
  *
  * A task's number is how many tasks of its share wait in its partition, divided by the share's weight, and is its job's priority in BullMQ. The
  * store counts (create.lua, begin.lua) and says the count with each task that it creates. A run is added in the same burst as its task,

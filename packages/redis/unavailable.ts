@@ -1,6 +1,6 @@
 import { ParleyError } from "@parley/core";
 
-/** Replies of a Redis that is there but cannot serve: starting, a replica, a cluster in repair, out of memory. */
+/** Replies of a Redis that is reachable but cannot serve: starting, a replica, a cluster in repair, out of memory. */
 const CANNOT_SERVE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF|BUSY)\b/;
 /** What ioredis rejects a command with when there is no connection; it has no codes for these. */
 const NO_CONNECTION =
@@ -16,7 +16,7 @@ export async function reached<T>(command: Promise<T>): Promise<T> {
   }
 }
 
-/** For callers. Redis' own words stay with the cause: they name addresses, keys, and the script with its line. */
+/** The message for callers. Redis' own message stays in the cause, because it names addresses, keys and lines of scripts. */
 function problemOf({ name, message }: Error): string {
   if (name === "ReplyError") return `Redis cannot serve now: ${CANNOT_SERVE.exec(message)?.[1]}`;
   return message.startsWith("Command timed out") ? "Redis did not answer in time" : "Redis cannot be reached";

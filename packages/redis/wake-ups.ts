@@ -2,7 +2,7 @@
  * Wake-ups over pub/sub, one channel per watched task and one for announcements: by classic pub/sub over one connection per process, or, in a Cluster
  * that has it, by sharded pub/sub for all that concerns one slot (sharded-subscriber.ts).
  *
- * They carry no state. What a lost connection swallowed is made good by calling every listener once it is back: they read again.
+ * Wake-ups carry no state. After a lost connection every listener is called once and reads again, which makes up for missed messages.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Announcement, type Log, ParleyError, type WakeUps } from "@parley/core";
@@ -22,7 +22,7 @@ export interface RedisWakeUpsOptions {
   readonly timeoutMs: number;
 }
 
-/** A way to subscribe. It never subscribes again by itself: what was lost it tells, and who listens does. */
+/** A way to subscribe. It never subscribes again by itself; it reports lost channels, and the listener subscribes again. */
 export interface Subscriber {
   /** Called once, before anything is subscribed. */
   listenTo(events: SubscriberEvents): void;
