@@ -152,6 +152,13 @@ describe("a client without a token", () => {
     const served = await fetch(new URL(new URL(metadata).pathname, below.here.url));
     expect(await served.json()).toMatchObject({ resource: "https://x.example/parley/mcp" });
   });
+
+  test.each(["[", "a b", "x:99999", "%zz"])("of a server that goes by any name is refused, too, with %j as its Host", async (host) => {
+    const resource = protectedResource({ url: undefined, authorizationServers: [issuer.url], scopePrefix: "" });
+    const { here } = await guarded({}, { resource, trusted: { allowedHosts: ["*"], allowedOrigins: ["*"] } });
+    const { statusCode, headers } = await here.app.server.inject({ method: "POST", url: "/mcp", headers: { host }, payload: "{}" });
+    expect([statusCode, headers["www-authenticate"]]).toEqual([401, 'Bearer scope="tools:call tasks:read asks:answer"']);
+  });
 });
 
 describe("a token that does not fit", () => {

@@ -49,10 +49,11 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
     challenge(request, { code, message, data }) {
       const error = OAUTH_ERRORS[code];
       if (error === undefined) return undefined;
-      const { origin, pathname } = new URL(resourceOf(request));
+      // Where any Host is served, one that is no name of a host has no address to log in by.
+      const at = URL.parse(resourceOf(request));
       const scopes = data?.["scopes"];
       const parameters = {
-        resource_metadata: `${origin}${METADATA_PATH}${pathname}`,
+        ...(at && { resource_metadata: `${at.origin}${METADATA_PATH}${at.pathname}` }),
         scope: prefixed(Array.isArray(scopes) ? scopes : CLIENT_SCOPES).join(" "),
         ...(error !== "" && { error, error_description: printable(message) }),
       };
