@@ -1,12 +1,12 @@
-/** The simplest: works for a while, says how far it is, asks nothing. The pause between files costs no worker. */
+/** The simplest tool: works for a while, reports its progress, and asks nothing. While it sleeps it occupies no worker. */
 import { readFile, readdir } from "node:fs/promises";
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 
 export const research = defineTool({
   name: "research",
-  description: "Finds where the gallery's own tools use a word, with the lines.",
-  input: z.object({ word: z.string().min(2).describe("What to look for, such as elicit") }),
+  description: "Finds the lines in which the gallery's own tools use a word.",
+  input: z.object({ word: z.string().min(2).describe("Word to look for, such as elicit") }),
   output: z.object({ word: z.string(), findings: z.array(z.object({ file: z.string(), line: z.int(), text: z.string() })) }),
   annotations: { readOnlyHint: true },
   async run({ word }, ctx) {

@@ -1,10 +1,9 @@
 /**
  * One question between two side effects: the table is held once and confirmed once, however long the answer takes.
  *
- * `needs` refuses clients that cannot be asked before anything is held, and every end without a booking gives the table back. A
- * client that cancels the task does not: a cancelled task never runs again, not even to clean up, since nothing it did then could be
- * recorded. What a task holds needs an end of its own, such as the expiry that real restaurants give their holds; the one here has none, to
- * stay short.
+ * `needs` refuses clients that cannot be asked before a table is held, and every outcome without a booking releases the table. The exception is
+ * a client that cancels the task: `run` does not continue then, so its `catch` does not run. A tool that must clean up after a cancellation
+ * defines `compensate` (14-plan-retreat.ts), or gives its holds an expiry, as real restaurants do. This one does neither, to stay short.
  */
 import { TimedOut, ToolError, Unanswered, defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -12,7 +11,7 @@ import { confirmTable, holdTable, releaseTable } from "./booking-store.ts";
 
 export const bookDinner = defineTool({
   name: "book_dinner",
-  description: "Books a table for dinner, asking how many people will come.",
+  description: "Books a table for dinner, and asks how many people will come.",
   input: z.object({
     date: z.iso.date().describe("The day, such as 2026-12-24"),
     time: z
@@ -34,9 +33,9 @@ export const bookDinner = defineTool({
       const confirmation = await ctx.step("confirm", () => confirmTable(table, partySize));
       return `Confirmed: table ${table.table} for ${partySize} on ${date} at ${time}, number ${confirmation}.`;
     } catch (error) {
-      // Not only without an answer: a step that failed, or a client that cannot be asked after all, must not keep the table either.
+      // The table is released after any failure: no answer, a failed step, or a client that cannot be asked after all.
       await ctx.step("release-table", () => releaseTable(table));
-      if (error instanceof TimedOut) return "Nobody said for how many, so the table was given back.";
+      if (error instanceof TimedOut) return "The question was not answered in time, so the table was released.";
       if (error instanceof Unanswered) return "No table was booked.";
       throw error;
     }

@@ -1,4 +1,4 @@
-/** A destructive act behind a confirmation that shows what would go: exactly that goes, even if more fits by the time of the answer. */
+/** A destructive action behind a confirmation that lists the files. Exactly these are deleted, even if more files match when the answer arrives. */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -6,13 +6,13 @@ import { galleryDir } from "./config.ts";
 
 export const deleteFiles = defineTool({
   name: "delete_files",
-  description: "Deletes files of the gallery's sandbox by their ending, after the user has seen the list.",
+  description: "Deletes files with an extension from the gallery's sandbox, after the user has seen the list.",
   input: z.object({
     ending: z
       .string()
       .regex(/^\.[A-Za-z0-9]+$/)
       .default(".tmp")
-      .describe("Such as .tmp"),
+      .describe("Extension, such as .tmp"),
   }),
   annotations: { destructiveHint: true },
   async run({ ending }, ctx) {
@@ -29,7 +29,7 @@ export const deleteFiles = defineTool({
   },
 });
 
-/** Names only, no paths: nothing outside of the sandbox can be meant. Fills a sandbox that is not there yet. */
+/** Returns names, not paths, so that only files in the sandbox can be deleted. Creates the sandbox with some files if it does not exist. */
 async function sandboxFiles(ending: string): Promise<string[]> {
   if ((await mkdir(galleryDir("sandbox"), { recursive: true })) !== undefined) {
     for (const file of ["draft.tmp", "cache.tmp", "thesis.txt"]) await writeFile(galleryDir("sandbox", file), `${file}\n`);

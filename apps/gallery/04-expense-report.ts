@@ -1,7 +1,7 @@
 /**
- * A form with every kind of field, and data as the result.
+ * A form with every kind of field, and a structured result.
  *
- * The form is the same in every call and filing it destroys nothing, so a client that knows it may send the answer along with the call.
+ * The form is the same in every call, and filing a report destroys nothing, so a client that knows the form may send the answer with the call.
  */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -28,7 +28,7 @@ const EXPENSE = z.object({
 
 export const expenseReport = defineTool({
   name: "expense_report",
-  description: "Files an expense report, asking the user for its facts.",
+  description: "Files an expense report from a form that the user fills in.",
   earlyReplies: true,
   output: EXPENSE.extend({ id: z.string(), perProject: z.number() }),
   async run(_args, ctx) {

@@ -1,4 +1,4 @@
-/** Url mode: what must not pass through the client, such as a sign-in, happens on a page of its own. The tool never sees a secret. */
+/** URL mode: a sign-in, which must not pass through the client, happens on a separate page. The tool never sees a secret. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";
@@ -6,10 +6,10 @@ import { writeJson } from "./file-store.ts";
 
 export const connectAccount = defineTool({
   name: "connect_account",
-  description: "Connects an account, sending the user to the service's own page.",
+  description: "Connects an account by sending the user to the service's own page.",
   input: z.object({ service: z.enum(["calendar", "repository"]) }),
   async run({ service }, ctx) {
-    // The page's service hands `state` back: it ties its grant to this request, and says nothing about the task.
+    // The service returns `state` with its grant. It links the grant to this request without revealing the task.
     const state = ctx.uuid("state");
     await ctx.step("expect", () =>
       writeJson(galleryDir("connections", `${state}.json`), { service, principal: ctx.principal, status: "asked" }),
@@ -22,7 +22,7 @@ export const connectAccount = defineTool({
     const status = answer.action === "accept" ? "opened" : answer.action;
     await ctx.step("note", () => writeJson(galleryDir("connections", `${state}.json`), { service, principal: ctx.principal, status }));
     return answer.action === "accept"
-      ? `The user went to the ${service} to sign in; the connection ${state} stands once the ${service} confirms it.`
+      ? `The user went to the ${service} to sign in; the connection ${state} is active once the ${service} confirms it.`
       : `The ${service} was not connected (${status}).`;
   },
 });

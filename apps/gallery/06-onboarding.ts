@@ -1,4 +1,4 @@
-/** An interview in rounds: a plain loop. Each round is an occurrence of the same question, and no answer can land at another round. */
+/** An interview in rounds, as a plain loop. Each round is an occurrence of the same question, and an answer never counts for another round. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";
@@ -15,7 +15,7 @@ const MEMBER = z.object({
 
 export const onboarding = defineTool({
   name: "onboarding",
-  description: "Sets up a team, asking for one member after the other.",
+  description: "Sets up a team by asking for one member after another.",
   input: z.object({
     team: z
       .string()
@@ -31,7 +31,7 @@ export const onboarding = defineTool({
         schema: MEMBER,
         timeout: "3 days",
       });
-      // A person who closes the form is done; what was said before counts.
+      // Closing the form ends the interview; earlier rounds count.
       if (round.action !== "accept") break;
       const { more: another, ...member } = round.content;
       members.push(member);

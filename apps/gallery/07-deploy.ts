@@ -1,4 +1,4 @@
-/** Two approvals at once, of which one has a default: a late approver lets the release wait for the night, and nobody holds a worker meanwhile. */
+/** Two questions at once, of which one has a default: without an answer about the window, the release waits until tonight, without a worker. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";
@@ -9,7 +9,7 @@ const WINDOW = z.object({ when: z.enum(["now", "tonight"]) });
 
 export const deploy = defineTool({
   name: "deploy",
-  description: "Releases a version after the team's approval, at the time that operations chooses.",
+  description: "Releases a version after the team's approval, at a time that operations chooses.",
   input: z.object({ service: z.string().regex(/^[a-z0-9-]{1,40}$/), version: z.string().regex(/^\d+\.\d+\.\d+$/) }),
   annotations: { destructiveHint: true },
   async run({ service, version }, ctx) {

@@ -1,8 +1,8 @@
 /**
- * An approval with patience: one person is asked, after a day a second one too. The first answer wins.
+ * An approval with escalation: one person is asked first, and after a day a second one as well. The first answer wins.
  *
- * The signal withdraws what lost: a sleep that is no longer needed, and a question that clients then no longer show. Without it the other
- * question would stay open until the task ends, and somebody might answer it in vain.
+ * The signal withdraws the loser of the race: the sleep, which is no longer needed, or the other question, which clients then no longer show.
+ * Without the signal the other question would stay open until the task ends, and a person might answer it in vain.
  */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -13,15 +13,15 @@ const APPROVAL = z.object({ approve: z.boolean().meta({ title: "Approve" }), not
 
 export const approveInvoice = defineTool({
   name: "approve_invoice",
-  description: "Has an invoice approved, by a deputy if the approver does not answer within a day.",
+  description: "Gets an invoice approved, by a deputy if the approver does not answer within a day.",
   input: z.object({
     invoice: z
       .string()
       .regex(/^[A-Za-z0-9-]{1,40}$/)
-      .describe("Its number, such as 2026-117"),
+      .describe("Number of the invoice, such as 2026-117"),
     amount: z.number().positive().describe("In EUR"),
-    approver: z.string().min(1).max(80).describe("Who is asked first"),
-    deputy: z.string().min(1).max(80).describe("Who is asked as well after a day"),
+    approver: z.string().min(1).max(80).describe("Person who is asked first"),
+    deputy: z.string().min(1).max(80).describe("Person who is also asked after a day"),
   }),
   needs: { elicitation: { form: true, url: false } },
   async run({ invoice, amount, approver, deputy }, ctx) {
@@ -43,7 +43,7 @@ export const approveInvoice = defineTool({
     const { person, answer, by } = await Promise.race([ask("approver", approver), escalate()]);
     decided.abort();
 
-    if (answer.action === "timeout") return `Nobody decided about invoice ${invoice}.`;
+    if (answer.action === "timeout") return `No decision was made about invoice ${invoice}.`;
     if (answer.action !== "accept" || !answer.content.approve) return `${person} did not approve invoice ${invoice}.`;
     const { note = "" } = answer.content;
     await ctx.step("record", () => writeJson(galleryDir("invoices", `${invoice}.json`), { invoice, amount, approvedBy: person, by, note }));

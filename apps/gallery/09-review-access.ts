@@ -1,9 +1,9 @@
 /**
- * A question for each of many, all open at once and answered in any order: a plain `map`.
+ * One question per account, all open at once and answered in any order: a plain `map`.
  *
- * The branches use the same names for their steps and questions. Each branch gets its own results in every run, because effects settle in
- * the order in which they settled first. `ctx.branch` scopes the names all the same: clients then see `ada/keep` instead of `keep#2`, and
- * the tool stays right when somebody adds an await of something outside `ctx` to the branch.
+ * The branches use the same names for their steps and questions. Each branch gets its own results in every run, because a replay settles
+ * effects in the recorded order. `ctx.branch` still scopes the names: clients then see `ada/keep` instead of `keep#2`, and the tool stays
+ * correct if a branch later awaits something outside `ctx`.
  */
 import { rm } from "node:fs/promises";
 import { defineTool } from "@parley/sdk";
@@ -15,7 +15,7 @@ const KEEP = z.object({ keep: z.boolean().default(true).meta({ title: "Keep the 
 
 export const reviewAccess = defineTool({
   name: "review_access",
-  description: "Reviews who has access to a project: asks about each account, and revokes what is not needed any more.",
+  description: "Reviews who has access to a project: asks about each account, and revokes access that is no longer needed.",
   input: z.object({
     project: z
       .string()
@@ -42,7 +42,7 @@ export const reviewAccess = defineTool({
             schema: KEEP,
             timeout: "14 days",
           });
-          // Only a clear no takes something away.
+          // Access is revoked only on an explicit no.
           if (answer.action !== "accept" || answer.content.keep) return `${account} keeps it`;
           await ctx.step("revoke", () => rm(file(account), { force: true }));
           return `${account} lost it`;
@@ -53,7 +53,7 @@ export const reviewAccess = defineTool({
   },
 });
 
-/** Grants an access that is not there yet, so that there is something to review. */
+/** Grants access to accounts that have none, so that there is something to review. */
 async function accessSince(path: string): Promise<string> {
   await createJson(path, { since: "2026-01-01" });
   return (await readJson<{ since: string }>(path))?.since ?? "an unknown date";

@@ -1,8 +1,8 @@
 /**
- * The generator style: what the tool asks, does and tells is yielded. A yield that waits is found again in a replay like a call of `ctx`, so
- * the train is reserved once, however often the tool is started.
+ * The generator style: the tool yields its questions, steps and reports. A replay recognizes yields like calls of `ctx`, so the train is
+ * reserved once, however often the tool runs from its start.
  *
- * What was refused is thrown at its yield; the reservation is given back in a `catch`, as in any tool.
+ * A refusal is thrown at its yield, and the reservation is released in a `catch`, as in any tool.
  */
 import { rm } from "node:fs/promises";
 import { Unanswered, ask, defineTool } from "@parley/sdk";
@@ -17,7 +17,7 @@ export const planTrip = defineTool({
     city: z
       .string()
       .regex(/^[A-Za-z-]{1,40}$/)
-      .describe("Where to, such as Graz"),
+      .describe("Destination, such as Graz"),
   }),
   needs: { elicitation: { form: true, url: false } },
   *run({ city }, ctx) {
@@ -27,13 +27,13 @@ export const planTrip = defineTool({
     const travellers: number = yield {
       ask: "number",
       id: "travellers",
-      message: "How many will travel?",
+      message: "How many people will travel?",
       min: 1,
       max: 9,
       step: 1,
       default: 2,
     };
-    // With `yield*` the answer has its type.
+    // With `yield*` the answer is typed.
     const train = yield* ask.select({
       id: "train",
       message: "Which train?",

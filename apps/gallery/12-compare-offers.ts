@@ -1,6 +1,6 @@
 /**
- * Generators beside each other: one for each supplier, driven at once by `all`. Their questions are open at the same time, are answered in
- * any order, and have names of their own, `bakery/price`. The tool returns nothing: what it streams is its result.
+ * Concurrent generators: one per supplier, driven by `all`. Their questions are open at the same time, can be answered in any order, and have
+ * scoped names such as `bakery/price`. The tool returns nothing: the text that it streams is its result.
  */
 import { Declined, type ToolGenerator, ask, defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -25,7 +25,7 @@ export const compareOffers = defineTool({
       .min(1)
       .max(10)
       .refine((suppliers) => new Set(suppliers).size === suppliers.length, "must name each supplier once")
-      .describe("Who may deliver, such as bakery"),
+      .describe("Suppliers, such as bakery"),
   }),
   needs: { elicitation: { form: true, url: false } },
   *run({ event, suppliers }) {
@@ -36,14 +36,14 @@ export const compareOffers = defineTool({
     const ranked = suppliers
       .flatMap((supplier) => (offers[supplier] ? [{ supplier, ...offers[supplier] }] : []))
       .toSorted((a, b) => a.price - b.price);
-    if (ranked.length === 0) return "Nobody made an offer.";
+    if (ranked.length === 0) return "No supplier made an offer.";
     yield `Offers for ${event}:\n`;
     for (const { supplier, price, delivery } of ranked) yield `  ${supplier}: ${price.toFixed(2)} €, ${delivery}\n`;
     return undefined;
   },
 });
 
-/** Undefined for a supplier that makes none. */
+/** Undefined if the supplier makes no offer. */
 function* offerOf(supplier: string): ToolGenerator<Offer | undefined> {
   try {
     const price = yield* ask.number({ id: "price", message: `What does ${supplier} charge, in euros?`, min: 0, step: 0.01 });

@@ -1,4 +1,4 @@
-/** An event completes a page: a payment service says when it was paid, and closing the window says nothing. */
+/** An event completes a page: the payment service reports the payment. Closing the window has no effect. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { galleryDir } from "./config.ts";
@@ -8,12 +8,13 @@ const PAID = z.object({ status: z.literal("paid"), reference: z.string().min(1).
 
 export const collectPayment = defineTool({
   name: "collect_payment",
-  description: "Sends the user to a payment page and continues when the payment service says that it was paid.",
+  description: "Sends the user to a payment page and continues when the payment service reports the payment.",
   input: z.object({ amount: z.number().positive().max(1_000), purpose: z.string().min(1).max(80) }),
   async run({ amount, purpose }, ctx) {
     const order = ctx.uuid("order");
     const paid = ctx.event("paid", { schema: PAID, timeout: "1 day" });
-    // A payment service is told where to call back, and answers with its page. Here a file stands for it: POST what `PAID` says to its `callback`.
+    // A real payment service would receive the callback address and return its page. Here a file takes its place: POST a body like `PAID` to its
+    // `callback`.
     const page = await ctx.step("checkout", async () => {
       await writeJson(galleryDir("payments", `${order}.json`), { amount, purpose, callback: paid.url });
       return `https://pay.example.com/checkout/${order}`;

@@ -1,4 +1,4 @@
-/** A saga: what was booked is released when the task is cancelled, fails, or is not approved. */
+/** A saga: bookings are released if the task is cancelled, fails, or is not approved. */
 import { rm } from "node:fs/promises";
 import { defineTool, ToolError } from "@parley/sdk";
 import { z } from "zod";
@@ -15,7 +15,7 @@ export const planRetreat = defineTool({
   async run({ team, people }, ctx) {
     for (const what of BOOKINGS) {
       await ctx.step(what, async ({ idempotencyKey }) => {
-        // Created once, even if it is done again: the booking knows whose it is.
+        // If the step runs again, the booking is not created twice.
         await createJson(fileOf(team, what), { people, by: idempotencyKey });
         return fileOf(team, what);
       });
@@ -27,7 +27,7 @@ export const planRetreat = defineTool({
     if (!keep) throw new ToolError(`The retreat of ${team} was not approved, and its bookings are released.`);
     return `The retreat of ${team} is booked for ${people}.`;
   },
-  // From the last booking to the first, each once, also when a worker dies in between.
+  // Releases bookings from the last to the first, each once, even if a worker dies in between.
   async compensate(_args, ctx) {
     for (const { key, value } of ctx.done.toReversed()) await ctx.step(key, () => rm(String(value), { force: true }));
   },

@@ -1,6 +1,6 @@
 /**
- * Acts in the user's name at another service: they log in there and consent, on pages that neither the client nor its model sees. The tool holds a
- * reference, and steps fetch an access token that is good for the call.
+ * Acts on the user's behalf at another service. The user logs in and consents there, on pages that neither the client nor its model sees. The
+ * tool holds a reference, and a step receives a valid access token for its call.
  *
  * Needs a provider named `calendar` (PARLEY_OAUTH, docs/pages.md).
  */
@@ -12,7 +12,7 @@ const DAYS = z.array(z.object({ date: z.iso.date(), busy: z.boolean() })).max(31
 
 export const findEvening = defineTool({
   name: "find_evening",
-  description: "Finds the next free evening in the user's calendar, which they give access to for this once.",
+  description: "Finds the next free evening in the user's calendar, to which the user grants access once.",
   async run(_args, ctx) {
     const calendar = await ctx.oauth("calendar", {
       provider: "calendar",
@@ -28,7 +28,7 @@ export const findEvening = defineTool({
 
 async function evenings(token: string, signal: AbortSignal): Promise<z.output<typeof DAYS>> {
   const response = await fetch(calendarUrl(), { headers: { authorization: `Bearer ${token}` }, signal });
-  if (response.status === 403) throw new ToolError("The calendar says that this access does not cover it.");
+  if (response.status === 403) throw new ToolError("The calendar refused: the granted access does not cover it.");
   if (!response.ok) throw new Error(`the calendar answered ${response.status}`);
   return DAYS.parse(await response.json());
 }

@@ -1,8 +1,8 @@
 /**
- * A module and a limit: each worker opens the guest book once, for all of its runs, and writes one entry at a time to it, whichever of the
- * workers that is.
+ * A module and a limit: each worker opens the guest book once for all of its runs, and only one run of all workers writes at a time.
  *
- * An entry begins with the step's idempotency key, so that a worker which died behind writing it does not make a second one.
+ * An entry begins with the step's idempotency key. If a worker dies after writing it, the repeated step finds the entry and does not write
+ * another one.
  */
 import { mkdir, open, readFile } from "node:fs/promises";
 import { defineModule, defineTool } from "@parley/sdk";
@@ -26,7 +26,11 @@ export const signGuestbook = defineTool({
   input: z.object({ guest: z.string().regex(/^[A-Za-z -]{1,40}$/) }),
   limit: { concurrency: 1 },
   async run({ guest }, ctx) {
-    const line = await ctx.text("line", { message: `What shall stand in the guest book, ${guest}?`, minLength: 1, maxLength: 200 });
+    const line = await ctx.text("line", {
+      message: `What would you like to write in the guest book, ${guest}?`,
+      minLength: 1,
+      maxLength: 200,
+    });
     const number = await ctx.step("sign", async ({ idempotencyKey }) => {
       const entries = (await readFile(galleryDir(...FILE), "utf8")).split("\n").slice(0, -1);
       const before = entries.findIndex((entry) => entry.startsWith(`${idempotencyKey} `));

@@ -1,8 +1,9 @@
 /**
- * A tool that calls tools: each is a task of its own with its own journal, and its questions stand beside this one's: `dinner:party-size`, `guestbook:line`.
+ * A tool that calls tools. Each call is a separate task with its own journal, and its questions appear next to this tool's own:
+ * `dinner:party-size`, `guestbook:line`.
  *
- * The table and the guest book are seen to at once. The evening does not wait for the guest book, whose task is cancelled after a day; a dinner that was
- * not booked is an answer, too.
+ * Both calls run at once. The guest book's task is cancelled after a day, so that the evening does not wait for it. A dinner that could not be
+ * booked is a valid outcome.
  */
 import { ChildFailed, defineTool, TimedOut } from "@parley/sdk";
 import { z } from "zod";

@@ -1,8 +1,9 @@
 /**
- * Four eyes: two people of finance must accept, and the caller is not one of them. Nothing is paid by one of them alone, twice, or by the caller.
+ * The four-eyes principle: two people from finance other than the caller must accept. One person cannot release a payment alone or by accepting
+ * twice, nor can the caller.
  *
- * The form has no field for yes or no: who does not want the payment declines, and the first who does ends it. Where callers are not identified
- * (PARLEY_AUTH=none) the tool says so and pays nothing.
+ * The form has no field for yes or no: a person who objects declines, and the first one to decline ends it. If callers are not identified
+ * (PARLEY_AUTH=none), the tool fails with a reason and pays nothing.
  */
 import { TimedOut, defineTool } from "@parley/sdk";
 import { z } from "zod";
@@ -11,12 +12,12 @@ import { writeJson } from "./file-store.ts";
 
 export const releasePayment = defineTool({
   name: "release_payment",
-  description: "Releases a payment once two people of finance, other than the caller, have accepted it.",
+  description: "Releases a payment once two people from finance, other than the caller, have accepted it.",
   input: z.object({
     payment: z
       .string()
       .regex(/^[A-Za-z0-9-]{1,40}$/)
-      .describe("Its number, such as P-2026-117"),
+      .describe("Number of the payment, such as P-2026-117"),
     payee: z.string().min(1).max(80),
     amount: z.number().positive().describe("In EUR"),
   }),

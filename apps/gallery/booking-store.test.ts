@@ -17,20 +17,20 @@ afterEach(async () => {
 const hold = (idempotencyKey: string) => holdTable("2026-12-24", "19:30", { idempotencyKey });
 
 describe("the booking store", () => {
-  test("gives each table to one of many who ask at once", async () => {
+  test("gives each table to one of many concurrent requests", async () => {
     const held = await Promise.all(Array.from({ length: 20 }, (_, index) => hold(`guest-${index}`)));
     const tables = held.flatMap((table) => (table ? [table.table] : []));
     expect(tables.toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
   });
 
-  test("gives one request one table, however often and however many at once it is made", async () => {
+  test("gives a request one table, however often it is repeated, even concurrently", async () => {
     const held = await Promise.all(Array.from({ length: 20 }, () => hold("guest")));
     expect(new Set(held.map((table) => table?.table)).size).toBe(1);
     expect((await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toSorted()).toEqual(["table-1.json"]);
     expect(await hold("guest")).toEqual(held[0]);
   });
 
-  test("frees a table that is given back", async () => {
+  test("frees a released table", async () => {
     const [first] = [await hold("a"), await hold("b"), await hold("c")];
     expect(await hold("d")).toBeUndefined();
     if (first) await releaseTable(first);

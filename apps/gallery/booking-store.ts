@@ -1,8 +1,8 @@
 /**
- * The tables of a small restaurant, in files.
+ * The tables of a small restaurant, stored in files:
  *
- *   <date>T<time>/table-1.json …   who holds or has booked a table; the file's creation is the claim
- *   requests/<hash of key>.json    which table a request got: the same key again gets the same table
+ *   <date>T<time>/table-1.json …   the holder of a table; creating the file claims the table
+ *   requests/<hash of key>.json    the table that a request got: the same key gets the same table again
  */
 import { hash } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -26,7 +26,7 @@ interface Request {
   readonly idempotencyKey: string;
 }
 
-/** Claims a free table, undefined when all are taken. */
+/** Claims a free table; undefined if all are taken. */
 export async function holdTable(date: string, time: string, { idempotencyKey: key }: Request): Promise<Table | undefined> {
   const request = galleryDir("bookings", "requests", `${hash("sha256", key).slice(0, 32)}.json`);
   const known = await readJson<Table>(request);
@@ -37,7 +37,7 @@ export async function holdTable(date: string, time: string, { idempotencyKey: ke
     const mine = (await createJson(fileOf(claim), { ...claim, key })) || (await readJson<Booking>(fileOf(claim)))?.key === key;
     if (!mine) continue;
     if (await createJson(request, claim)) return claim;
-    // The same request was made twice at once, and the other got a table first: give a second one back.
+    // The same request was made twice concurrently, and the other one got a table first: release this one.
     const winner = await readJson<Table>(request);
     if (winner && winner.table !== table) await rm(fileOf(claim), { force: true });
     return winner;
@@ -45,16 +45,16 @@ export async function holdTable(date: string, time: string, { idempotencyKey: ke
   return undefined;
 }
 
-/** Books the table that was held; the confirmation number, the same for the same table. */
+/** Books a held table. Returns the confirmation number, which is the same whenever the call is repeated. */
 export async function confirmTable(held: Table, partySize: number): Promise<string> {
   const booking = await readJson<Booking>(fileOf(held));
-  if (!booking) throw new Error(`table ${held.table} is not held any more`);
+  if (!booking) throw new Error(`table ${held.table} is no longer held`);
   const confirmation = booking.confirmation ?? hash("sha256", booking.key).slice(0, 6).toUpperCase();
   await writeJson(fileOf(held), { ...booking, confirmation, partySize });
   return confirmation;
 }
 
-/** Gives a held table back. Doing it twice is doing it once. */
+/** Releases a held table. Repeating the call has no further effect. */
 export async function releaseTable(held: Table): Promise<void> {
   await rm(fileOf(held), { force: true });
 }

@@ -1,4 +1,4 @@
-/** Every tool of the gallery, with its worker dying at every point: the same result, the same files, each effect recorded once. */
+/** Runs every tool of the gallery with its worker dying at every point, and expects the same result, the same files, and each effect recorded once. */
 import { once } from "node:events";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -78,7 +78,7 @@ const COURSES: readonly Course[] = [
   { tool: "find_evening", answers: { calendar: { grant: "a token" } } },
 ];
 
-/** For find_evening. */
+/** The calendar of find_evening. */
 const calendar = createServer((_request, response) => response.end('[{"date":"2026-12-02","busy":false}]'));
 
 beforeAll(async () => {
@@ -95,12 +95,12 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** What came of a run, and what is left in the gallery's directory. Two tasks differ by their ids alone. */
+/** The outcome of a run and the files in the gallery's directory. Two tasks differ only by their ids. */
 async function ended({ tool: name, args = {}, answers, events = {} }: Course, options: TestOptions) {
   const dir = await mkdtemp(join(tmpdir(), "parley-crashes-"));
   vi.stubEnv("PARLEY_GALLERY_DIR", dir);
   vi.stubEnv("CALENDAR_URL", `http://127.0.0.1:${(calendar.address() as AddressInfo).port}`);
-  // As a worker does.
+  // Started here as a worker does.
   await Promise.all(modules.map((each) => each.start()));
   try {
     const tool = tools.get(name);
@@ -114,7 +114,7 @@ async function ended({ tool: name, args = {}, answers, events = {} }: Course, op
       ]),
     );
     const outcome = { result: run.result, error: run.error, journal: run.journal.toSorted(), files: files.toSorted() };
-    // The restaurant numbers its bookings by a digest of the task's id.
+    // The restaurant's confirmation numbers are digests of the task's id.
     const said = JSON.stringify(outcome)
       .replaceAll(run.task.id, "TASK")
       .replaceAll(/TASK\.[\w-]+\.[\w-]+/g, "TOKEN")
@@ -128,7 +128,7 @@ async function ended({ tool: name, args = {}, answers, events = {} }: Course, op
   }
 }
 
-test("every tool of the gallery is among them", () => {
+test("every tool of the gallery is covered", () => {
   expect(new Set(COURSES.map(({ tool }) => tool))).toEqual(new Set(tools.keys()));
 });
 

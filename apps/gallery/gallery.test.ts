@@ -67,7 +67,7 @@ test("the gallery is a catalogue of eighteen tools", () => {
 });
 
 describe("research", () => {
-  test("finds the lines, says how far it is, and asks nothing", async () => {
+  test("finds the lines, reports progress, and asks nothing", async () => {
     const run = await runTool(research, { word: "holdTable" }, { crashAt: "every" });
     expect(run.asks).toEqual([]);
     expect(run.result?.["structuredContent"]).toMatchObject({
@@ -88,7 +88,7 @@ describe("book_dinner", () => {
     expect(await stored("bookings", "2026-12-24T19-30", "table-1.json")).toMatchObject({ partySize: 4 });
   });
 
-  test("asks no more than a table seats", async () => {
+  test("accepts no more people than a table seats", async () => {
     const running = await startTool(bookDinner, evening);
     await expect(running.answer({ "party-size": { partySize: 21 } })).rejects.toThrow(/partySize must be <= 20/);
     expect(running.task.status).toBe("input_required");
@@ -97,14 +97,14 @@ describe("book_dinner", () => {
   test.each([
     [decline, "No table was booked."],
     [cancel, "No table was booked."],
-    [timeout, "Nobody said for how many, so the table was given back."],
+    [timeout, "The question was not answered in time, so the table was released."],
   ] as const)("gives the table back when there is no answer", async (reply, text) => {
     const run = await runTool(bookDinner, evening, { answers: { "party-size": reply } });
     expect(run.text).toBe(text);
     expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
   });
 
-  test("gives the table back when the client cannot be asked after all, or the booking fails", async () => {
+  test("releases the table when the client cannot be asked after all, or the booking fails", async () => {
     const run = await runTool(bookDinner, evening, { answers: { "party-size": unavailable }, crashAt: "every" });
     expect(run.result).toMatchObject({ isError: true });
     expect(await readdir(join(dir, "bookings", "2026-12-24T19-30"))).toEqual([]);
@@ -120,7 +120,7 @@ describe("book_dinner", () => {
     expect(bookDinner.needs).toEqual({ elicitation: { form: true, url: false } });
   });
 
-  test("says that the evening is full", async () => {
+  test("reports that the evening is full", async () => {
     for (let table = 1; table <= 3; table += 1) {
       expect((await runTool(bookDinner, evening, { answers: { "party-size": { partySize: 2 } } })).text).toContain(`table ${table} `);
     }
@@ -130,7 +130,7 @@ describe("book_dinner", () => {
     });
   });
 
-  test("refuses what is no time before anything is held", async () => {
+  test("refuses an invalid time before anything is held", async () => {
     await expect(runTool(bookDinner, { date: "2026-12-24", time: "7pm" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
     expect(existsSync(join(dir, "bookings"))).toBe(false);
   });
@@ -167,7 +167,7 @@ describe("expense_report", () => {
     expect(await stored("expenses", `${report.id}.json`)).toEqual(report);
   });
 
-  test("shows a form of every kind of field", async () => {
+  test("shows a form with every kind of field", async () => {
     const running = await startTool(expenseReport);
     expect(running.task.asks[0]?.request).toMatchObject({
       schema: {
@@ -183,14 +183,14 @@ describe("expense_report", () => {
     });
   });
 
-  test("asks again for an amount that the form lets through and the tool does not", async () => {
+  test("asks again for an amount that the form accepts and the tool does not", async () => {
     const run = await runTool(expenseReport, {}, { answers: { expense: { ...expense, amount: 0 }, "expense#2": expense } });
     expect(run.result?.["structuredContent"]).toMatchObject({ amount: 90 });
   });
 });
 
 describe("connect_account", () => {
-  test("sends the user to a page with a state of its own, and no secret passes the tool", async () => {
+  test("sends the user to a page with a unique state, and never sees a secret", async () => {
     const run = await runTool(connectAccount, { service: "calendar" }, { answers: { authorize: accept } });
     const request = run.asks[0]?.request;
     const state = request?.type === "url" ? (new URL(request.url).searchParams.get("state") ?? "") : "";
@@ -212,7 +212,7 @@ describe("onboarding", () => {
   const ada = { name: "Ada", email: "ada@example.com", role: "developer" };
   const bob = { name: "Bob", email: "bob@example.com", role: "designer" };
 
-  test("asks round after round until there is no one more", async () => {
+  test("asks round after round until there are no more members", async () => {
     const run = await runTool(
       onboarding,
       { team: "web" },
@@ -226,12 +226,12 @@ describe("onboarding", () => {
     expect(await stored("teams", "web.json")).toEqual({ team: "web", members: [ada, bob] });
   });
 
-  test("keeps what was said when the user closes a later round", async () => {
+  test("keeps earlier rounds when the user closes a later one", async () => {
     const run = await runTool(onboarding, { team: "web" }, { answers: { member: { ...ada, more: true }, "member#2": cancel } });
     expect(run.text).toBe("Team web: Ada (developer).");
   });
 
-  test("sets up nothing without members", async () => {
+  test("sets up no team without members", async () => {
     expect((await runTool(onboarding, { team: "web" }, { answers: { member: decline } })).text).toBe("Team web was not set up.");
   });
 });
@@ -239,7 +239,7 @@ describe("onboarding", () => {
 describe("deploy", () => {
   const version = { service: "shop", version: "1.2.3" };
 
-  test("asks for approval and window at once, and releases", async () => {
+  test("asks for approval and window at once, then releases", async () => {
     const running = await startTool(deploy, version);
     expect(running.task.asks.map(({ key }) => key)).toEqual(["approval", "window"]);
     await running.answer({ window: { when: "now" } });
@@ -248,13 +248,13 @@ describe("deploy", () => {
     expect(await stored("releases", "shop.json")).toMatchObject({ version: "1.2.3", note: "ship it" });
   });
 
-  test("without a word about the window it waits for the night", async () => {
+  test("waits until tonight without an answer about the window", async () => {
     const run = await runTool(deploy, version, { answers: { approval: { approve: true }, window: timeout } });
     expect(run.text).toBe("Released shop 1.2.3 tonight.");
     expect(run.now).toEqual(new Date("2026-01-01T09:00:00Z"));
   });
 
-  test.each<[Reply]>([[decline], [timeout], [{ approve: false }]])("without approval nothing goes out", async (approval) => {
+  test.each<[Reply]>([[decline], [timeout], [{ approve: false }]])("releases nothing without approval", async (approval) => {
     const run = await runTool(deploy, version, { answers: { approval, window: { when: "now" } } });
     expect(run.text).toBe("shop 1.2.3 was not approved.");
     expect(existsSync(join(dir, "releases"))).toBe(false);
@@ -265,7 +265,7 @@ describe("release_payment", () => {
   const payment = { payment: "P-1", payee: "Acme", amount: 9000 };
   const finance = (principal: string) => ({ principal, groups: ["finance"] });
 
-  test("pays when two people of finance have accepted, and says who they were", async () => {
+  test("pays when two people from finance have accepted, and records who they were", async () => {
     const run = await startTool(releasePayment, payment, { principal: "ann", crashAt: "every" });
     await run.answer({ release: { remark: "checked" } }, finance("ada"));
     await expect(run.answer({ release: {} }, finance("ann"))).rejects.toThrow("is put to others");
@@ -277,7 +277,7 @@ describe("release_payment", () => {
     });
   });
 
-  test("pays nothing when one of them declines, or five days are over", async () => {
+  test("pays nothing if one of them declines or five days have passed", async () => {
     const declined = await startTool(releasePayment, { ...payment, payment: "P-2" });
     await declined.answer({ release: {} }, finance("ada"));
     await declined.answer({ release: decline }, finance("eve"));
@@ -294,7 +294,7 @@ describe("approve_invoice", () => {
   const invoice = { invoice: "2026-117", amount: 480, approver: "Ada", deputy: "Bob" };
   const keys = ({ task }: { readonly task: { readonly asks: readonly { readonly key: string }[] } }) => task.asks.map(({ key }) => key);
 
-  test("asks one person, and nobody else when that one answers within a day", async () => {
+  test("asks only one person if that person answers within a day", async () => {
     const run = await runTool(approveInvoice, invoice, { answers: { approver: { approve: true, note: "fine" } }, crashAt: "every" });
     expect(run.text).toBe("Ada approved invoice 2026-117.");
     expect(run.asks.map(({ key }) => key)).toEqual(["approver"]);
@@ -307,7 +307,7 @@ describe("approve_invoice", () => {
     });
   });
 
-  test("asks the deputy as well after a day; the first answer wins, and the other question is withdrawn", async () => {
+  test("also asks the deputy after a day; the first answer wins, and the other question is withdrawn", async () => {
     const running = await startTool(approveInvoice, invoice, { crashAt: "every" });
     await running.advance("23 hours");
     expect(keys(running)).toEqual(["approver"]);
@@ -320,7 +320,7 @@ describe("approve_invoice", () => {
     expect(await stored("invoices", "2026-117.json")).toMatchObject({ approvedBy: "Bob" });
   });
 
-  test("the one who was asked first may still be the first to answer", async () => {
+  test("accepts a late answer from the person who was asked first", async () => {
     const running = await startTool(approveInvoice, invoice, { crashAt: "every" });
     await running.advance("2 days");
     await running.answer({ approver: { approve: true } });
@@ -330,14 +330,14 @@ describe("approve_invoice", () => {
   test.each<[Reply, string]>([
     [{ approve: false }, "Ada did not approve invoice 2026-117."],
     [decline, "Ada did not approve invoice 2026-117."],
-  ])("a no is an answer, too", async (approver, text) => {
+  ])("treats a no as an answer", async (approver, text) => {
     expect((await runTool(approveInvoice, invoice, { answers: { approver } })).text).toBe(text);
     expect(existsSync(join(dir, "invoices"))).toBe(false);
   });
 
-  test("nothing is paid when nobody answers at all", async () => {
+  test("pays nothing without an answer", async () => {
     const run = await runTool(approveInvoice, invoice, { answers: { approver: timeout, deputy: timeout } });
-    expect(run.text).toBe("Nobody decided about invoice 2026-117.");
+    expect(run.text).toBe("No decision was made about invoice 2026-117.");
     expect(run.now).toEqual(new Date("2026-01-06T00:00:00Z"));
   });
 });
@@ -345,7 +345,7 @@ describe("approve_invoice", () => {
 describe("review_access", () => {
   const review = { project: "apollo", accounts: ["ada", "bob", "cy"] };
 
-  test("asks about everybody at once, and each answer lands at its own account, in any order", async () => {
+  test("asks about all accounts at once, and applies each answer to its own account, in any order", async () => {
     const running = await startTool(reviewAccess, review, { crashAt: "every" });
     expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["ada/keep", "bob/keep", "cy/keep"]);
     await running.answer({ "cy/keep": { keep: false } });
@@ -355,12 +355,12 @@ describe("review_access", () => {
     expect(await readdir(join(dir, "access", "apollo"))).toEqual(["ada.json"]);
   });
 
-  test("takes nothing away without a clear no", async () => {
+  test("revokes nothing without an explicit no", async () => {
     const run = await runTool(reviewAccess, review, { answers: { "ada/keep": decline, "bob/keep": timeout, "cy/keep": {} } });
     expect(run.text).toBe("Access to apollo: ada keeps it, bob keeps it, cy keeps it.");
   });
 
-  test("refuses an account that is named twice", async () => {
+  test("refuses an account that is listed twice", async () => {
     await expect(runTool(reviewAccess, { ...review, accounts: ["ada", "ada"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
   });
 });
@@ -371,7 +371,7 @@ describe("weekly_note", () => {
     await running.answer({ note: { note: "sowed" } });
     await running.advance("7 days");
     expect(running.task.asks).toMatchObject([{ key: "note@1", request: { message: "Week 2 of garden: what happened?" } }]);
-    // Nobody answers in the second week.
+    // The second week is not answered.
     await running.advance("13 days");
     await running.answer({ "note@2": { note: "picked", goOn: false } });
     expect(running.text).toBe("The journal garden ends with week 3.");
@@ -389,7 +389,7 @@ describe("weekly_note", () => {
 describe("plan_trip", () => {
   const trips = () => readdir(join(dir, "trips"));
 
-  test("asks one thing after the other, and books once", async () => {
+  test("asks one question after another, and books once", async () => {
     const answers = { travellers: {}, train: "noon", day: "2026-02-14", book: true };
     const run = await runTool(planTrip, { city: "Graz" }, { answers, crashAt: "every" });
     expect(run.text).toContain("Booked: 2 seats to Graz, noon train.");
@@ -399,7 +399,7 @@ describe("plan_trip", () => {
     expect(await stored("trips", trip)).toEqual({ city: "Graz", travellers: 2, train: "noon", day: "2026-02-14", state: "booked" });
   });
 
-  test("offers no train that does not run, and says why", async () => {
+  test("does not offer a train that does not run, and says why", async () => {
     const running = await startTool(planTrip, { city: "Graz" });
     await running.answer({ travellers: 1 });
     expect(running.task.asks[0]?.request).toMatchObject({
@@ -418,7 +418,7 @@ describe("plan_trip", () => {
     await expect(running.answer({ train: "night" })).rejects.toThrow(/refused/);
   });
 
-  test.each<[Reply]>([[false], [decline], [cancel], [timeout]])("gives the seats back without a clear yes", async (book) => {
+  test.each<[Reply]>([[false], [decline], [cancel], [timeout]])("releases the seats without a clear yes", async (book) => {
     const answers: Script = { travellers: 1, train: "noon", day: {}, book };
     const run = await runTool(planTrip, { city: "Graz" }, { answers, crashAt: "every" });
     expect(run.text).toBe("Nothing was booked.");
@@ -429,7 +429,7 @@ describe("plan_trip", () => {
 describe("compare_offers", () => {
   const suppliers = ["bakery", "bistro", "caterer"];
 
-  test("asks all suppliers at once, continues with each when it has answered, and streams the comparison", async () => {
+  test("asks all suppliers at once, continues with each as it answers, and streams the comparison", async () => {
     const running = await startTool(compareOffers, { event: "summer-party", suppliers }, { crashAt: "every" });
     const open = () => running.task.asks.map(({ key }) => key).toSorted();
     expect(open()).toEqual(["bakery/price", "bistro/price", "caterer/price"]);
@@ -445,7 +445,7 @@ describe("compare_offers", () => {
 describe("collect_payment", () => {
   const bill = { amount: 12, purpose: "tickets" };
 
-  test("continues when the payment service says that it was paid, not when the window was closed", async () => {
+  test("continues when the payment service reports the payment, not when the window is closed", async () => {
     const run = await startTool(collectPayment, bill, { crashAt: "every" });
     await run.answer({ pay: accept });
     expect(run.task.status).toBe("input_required");
@@ -456,7 +456,7 @@ describe("collect_payment", () => {
     expect(await stored("payments", file)).toMatchObject({ amount: 12, callback: expect.stringContaining("/events/") });
   });
 
-  test("ends when nobody pays within a day", async () => {
+  test("ends without a payment within a day", async () => {
     const run = await runTool(collectPayment, bill, { answers: { pay: timeout }, events: { paid: timeout } });
     expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
   });
@@ -466,13 +466,13 @@ describe("plan_retreat", () => {
   const retreat = { team: "web", people: 8 };
   const booked = async () => (await readdir(join(dir, "retreats", "web"))).toSorted();
 
-  test("keeps what was booked when it is approved", async () => {
+  test("keeps the bookings when they are approved", async () => {
     const run = await runTool(planRetreat, retreat, { answers: { approve: true }, crashAt: "every" });
     expect(run.text).toBe("The retreat of web is booked for 8.");
     expect(await booked()).toEqual(["bus.json", "catering.json", "venue.json"]);
   });
 
-  test("releases everything when it is cancelled, declined or nobody answers, wherever the worker dies", async () => {
+  test("releases everything when it is cancelled, declined or not answered, wherever the worker dies", async () => {
     for (const crashAt of [undefined, 1, 2, 3, 4, 5, 6, "every"] as const) {
       const run = await startTool(planRetreat, retreat, { crashAt });
       expect(await booked()).toHaveLength(3);
@@ -487,7 +487,7 @@ describe("plan_retreat", () => {
 });
 
 describe("find_evening", () => {
-  /** A calendar that takes one token. */
+  /** A calendar that accepts one token. */
   async function calendar(answer: (attempt: number) => [status: number, body: unknown]) {
     let attempts = 0;
     const server = createServer(({ headers }, response) => {
@@ -500,7 +500,7 @@ describe("find_evening", () => {
   }
   const find = (reply: Reply) => runTool(findEvening, {}, { answers: { calendar: reply }, crashAt: "every" });
 
-  test("reads the calendar by the access that the user gives", async () => {
+  test("reads the calendar with the access that the user grants", async () => {
     await calendar((attempt) => [
       attempt === 1 ? 503 : 200,
       [
@@ -513,7 +513,7 @@ describe("find_evening", () => {
     expect(run.asks).toMatchObject([{ request: { page: { kind: "oauth", provider: "calendar", scopes: ["calendar:read"] } } }]);
   });
 
-  test("says so when the user declines, when the access does not cover it, and when no evening is free", async () => {
+  test("reports that the user declined, that the access does not suffice, or that no evening is free", async () => {
     await calendar((attempt) => (attempt === 1 ? [403, {}] : [200, []]));
     expect((await find(decline)).text).toContain("declined");
     expect((await find({ grant: "a token" })).text).toContain("does not cover it");
@@ -526,7 +526,7 @@ describe("sign_guestbook", () => {
   afterEach(() => guestbook.stop());
   const entries = () => readFile(join(dir, "guestbook", "entries.txt"), "utf8");
 
-  test("writes each entry once, behind those that stand there, wherever its worker dies", async () => {
+  test("appends each entry once, wherever its worker dies", async () => {
     const sign = (guest: string, crashAt?: "every") =>
       runTool(signGuestbook, { guest }, { answers: { line: `Thanks\n${guest}` }, crashAt });
     expect((await sign("Ada", "every")).text).toBe("Entry 1 of the guest book is Ada's.");
@@ -538,7 +538,7 @@ describe("sign_guestbook", () => {
     ]);
   });
 
-  test("has one entry for one step, also when it is written again", async () => {
+  test("has one entry per step, even if the step runs again", async () => {
     const work: unknown[] = [];
     await runTool(signGuestbook, { guest: "Ada" }, { answers: { line: "Hello" } });
     const [key = ""] = (await entries()).split(" ");
@@ -554,7 +554,7 @@ describe("sign_guestbook", () => {
     expect((await entries()).trim().split("\n")).toHaveLength(1);
   });
 
-  test("leaves no entry when nothing is said", async () => {
+  test("writes no entry without an answer", async () => {
     expect((await runTool(signGuestbook, { guest: "Ada" }, { answers: { line: decline } })).result).toMatchObject({ isError: true });
     expect(await entries()).toBe("");
   });
@@ -566,7 +566,7 @@ describe("host_evening", () => {
   const evening = { date: "2026-12-24", time: "19:30", guest: "Ada" };
   const tools = [bookDinner, signGuestbook];
 
-  test("asks for both tools at once, each under its own name, and ends when both have ended", async () => {
+  test("asks the questions of both tools at once, each under its own name, and ends when both have ended", async () => {
     const running = await startTool(hostEvening, evening, { tools, crashAt: "every" });
     expect(running.task.asks.map(({ key }) => key).toSorted()).toEqual(["dinner:party-size", "guestbook:line"]);
     await running.answer({ "guestbook:line": "Thank you" });
@@ -575,14 +575,14 @@ describe("host_evening", () => {
     expect(running.text).toMatch(/^Confirmed: table 1 for 2 on 2026-12-24.*\nEntry 1 of the guest book is Ada's\.$/);
   });
 
-  test("does not wait longer than a day for the guest book", async () => {
+  test("waits at most a day for the guest book", async () => {
     const running = await startTool(hostEvening, evening, { tools });
     await running.answer({ "dinner:party-size": decline });
     await running.advance("1 day");
     expect(running.text).toBe("No table was booked.\nThe guest book stays as it is.");
   });
 
-  test("says why there is no dinner", async () => {
+  test("reports why there is no dinner", async () => {
     for (let table = 1; table <= 50; table += 1)
       await runTool(bookDinner, { date: "2026-12-24", time: "19:30" }, { answers: { "party-size": { partySize: 1 } } });
     const run = await runTool(hostEvening, evening, { tools, answers: { "guestbook:line": "Thank you" } });

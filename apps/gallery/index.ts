@@ -1,4 +1,4 @@
-/** The gallery: a ladder of tools, each a step further than the one before. PARLEY_TOOLS serves it when it names nothing else. */
+/** The gallery: example tools, each introducing one more feature than the one before. It is the default of PARLEY_TOOLS. */
 import { research } from "./01-research.ts";
 import { bookDinner } from "./02-book-dinner.ts";
 import { deleteFiles } from "./03-delete-files.ts";

@@ -1,8 +1,11 @@
-/** Says which versions of tools this worker serves, for as long as it lives: others pass tasks on to it, and know when a task waits in vain. */
+/**
+ * Announces which versions of tools this worker serves while it lives. Other workers pass tasks on to it, and notice when no worker serves the
+ * version that a task needs.
+ */
 import { type Catalogue, type Log, versionsOf } from "@parley/core";
 import { type RedisBackend, SERVED_FOR_MS, type ServedVersion } from "@parley/redis";
 
-/** Nothing is said of tools without a version. Resolves when it was said for the first time; call what it returns to stop. */
+/** Resolves after the first announcement, to a function that stops announcing. Tools without a version are not announced. */
 export async function announceVersions(
   serving: Pick<RedisBackend["serving"], "announce">,
   catalogue: Catalogue,
@@ -13,7 +16,7 @@ export async function announceVersions(
   await serving.announce(served);
   const timer = setInterval(() => {
     serving.announce(served).catch((error: unknown) => {
-      // Believed for three times as long: the next one will do.
+      // An announcement is valid for three intervals, so the next one is soon enough.
       log.warn({ problem: error instanceof Error ? error.message : String(error) }, "served versions could not be announced");
     });
   }, SERVED_FOR_MS / 3);
@@ -21,6 +24,7 @@ export async function announceVersions(
   return () => clearInterval(timer);
 }
 
+/** The versions of tools in a catalogue. */
 export function servedBy({ tools }: Catalogue): readonly ServedVersion[] {
   return [...tools.values()].flatMap(versionsOf).flatMap(({ name, version }) => (version === undefined ? [] : [{ tool: name, version }]));
 }

@@ -1,4 +1,4 @@
-/** Every setting of a worker. */
+/** All settings of a worker, read from the environment once. */
 import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
 import {
   coreEnvironment,

@@ -1,7 +1,7 @@
 import { type Deposits, ParleyError, type TaskStore } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 
-/** What people left on pages, opened when a step asks for it and kept nowhere. */
+/** Opens deposits, which people leave on pages, when a step needs them. Their content is not kept in memory. */
 export function createDeposits(store: Pick<TaskStore, "deposit" | "redeposit">, seal: DepositSeal): Deposits {
   return {
     async replace(taskId, key, before, text) {
@@ -11,7 +11,7 @@ export function createDeposits(store: Pick<TaskStore, "deposit" | "redeposit">, 
     },
     async open(taskId, key) {
       const sealed = await store.deposit(taskId, key);
-      if (sealed === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `nothing is left of the page "${key}" of this task`);
+      if (sealed === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `this task has no deposit of the page "${key}"`);
       return seal.open(taskId, key, sealed);
     },
   };

@@ -1,4 +1,4 @@
-/** The worker process. */
+/** The worker process. Exits with 0 if all runs ended before the drain timeout, else with 1. */
 import { readEnvironment } from "@parley/node";
 import { WORKER_SETTINGS, workerConfig } from "./config.ts";
 import { startWorker, type Worker } from "./worker.ts";

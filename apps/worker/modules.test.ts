@@ -19,7 +19,7 @@ function stage() {
 }
 
 describe("modules", () => {
-  test("start one after the other, and stop in the other order", async () => {
+  test("start one after another, and stop in reverse order", async () => {
     const { happened, module, options } = stage();
     const modules = await startModules([module("a"), module("b")], options);
     await modules.stop();
@@ -27,7 +27,7 @@ describe("modules", () => {
     expect(happened).toEqual(["start a", "start b", "stop b", "stop a"]);
   });
 
-  test("of which one does not start are stopped, and the error says which and why", async () => {
+  test("are stopped if one of them does not start, and the error says which and why", async () => {
     const { happened, module, options } = stage();
     const failing = module("b", { start: () => Promise.reject(new Error("no such host")) });
     await expect(startModules([module("a"), failing, module("c")], options)).rejects.toThrow('the module "b" did not start: no such host');

@@ -1,8 +1,8 @@
-/** What tools share in this worker (`defineModule`): started before its first run, one after the other, and stopped behind its last in the other order. */
+/** Starts the modules that tools share in this worker (`defineModule`) one after another before its first run, and stops them in reverse order after its last. */
 import { type Clock, describeError, type Log, type Module } from "@parley/core";
 
 export interface StartedModules {
-  /** Does not throw: what does not stop, or not in time, is told in the log. */
+  /** Never throws: a module that fails to stop, or not in time, is logged. */
   stop(): Promise<void>;
 }
 
@@ -12,7 +12,7 @@ export interface StartModules {
   readonly log: Log;
 }
 
-/** Throws an Error that names the module which did not start; those before it are stopped. */
+/** If a module does not start, stops those before it and throws an Error that names it. */
 export async function startModules(modules: readonly Module[], options: StartModules): Promise<StartedModules> {
   const { clock, log, timeoutMs } = options;
   const started: Module[] = [];

@@ -1,4 +1,4 @@
-/** Which runs are at work in this process, and to which of them the code belongs that asks. */
+/** Tracks the active runs of this process, and finds the run that the calling code belongs to. */
 import type { Observer } from "@parley/core";
 import { createScope, type EventLoopWatch } from "@parley/node";
 
@@ -6,25 +6,25 @@ export interface RunAtWork {
   readonly taskId: string;
   readonly run: number;
   readonly tool: string;
-  /** What it left behind, a timer or a promise, can still come up with an error. */
+  /** Whether the run has ended. A timer or a promise that it left behind can still throw. */
   readonly isOver: boolean;
 }
 
 export type BegunRun = Parameters<Observer["running"]>[0];
 
 export interface RunsAtWork {
-  /** The same observer, with each run followed. */
+  /** Returns the observer with each run tracked. `begun` is called when a run begins. */
   follow(observer: Observer | undefined, begun: (run: BegunRun) => void): Observer;
-  /** The run that led to where this is called. */
+  /** The run that the calling code belongs to; undefined outside of runs. */
   current(): RunAtWork | undefined;
-  /** From now on the runs that begin are told to it. */
-  tell(watch: Pick<EventLoopWatch, "atWork">): void;
+  /** Lists runs that begin from now on in the watch's reports. */
+  listIn(watch: Pick<EventLoopWatch, "atWork">): void;
 }
 
 const SILENT: Observer = {
   traceparent: () => undefined,
   created: () => undefined,
-  answering: (_told, work) => work(),
+  answering: (_answer, work) => work(),
   running: (_begun, work) => work(),
 };
 
@@ -51,7 +51,7 @@ export function createRunsAtWork(): RunsAtWork {
       },
     }),
     current: () => scope.get() as RunAtWork | undefined,
-    tell(watch) {
+    listIn(watch) {
       atWork = watch.atWork;
     },
   };

@@ -1,42 +1,43 @@
 /**
- * Errors that nobody caught: a promise that was rejected without anybody listening, a callback that threw.
+ * Handles uncaught errors: promises that reject without a handler, and callbacks that throw.
  *
- *   of a run at work       told to the run, which ends with UNHANDLED_REJECTION unless it handles the promise before its own end
- *   of a run that is over  logged against its task, and ends nothing
- *   of no run, rejected    logged; the process continues
- *   of no run, thrown      logged; the process ends: nobody knows in what state it is
+ *   in an active run        passed to the run, which ends with UNHANDLED_REJECTION unless it handles the promise before it ends
+ *   in a run that has ended logged with its task; nothing ends
+ *   outside runs, rejected  logged; the process continues
+ *   outside runs, thrown    logged; the process shuts down, because its state is unknown
  *
- * Node.js would end the process in each case, with all the runs beside, and each worker that takes the task over would meet the same end (P7).
+ * By default Node.js would exit in each case and take all other runs with it, and every worker that takes the task over would exit the same
+ * way (P7).
  */
 import { describeError, type Log, type Scope, type Strays, straysOf } from "@parley/core";
 import type { RunAtWork } from "./runs-at-work.ts";
 
 export interface CatchStrayErrors {
-  /** The one that the runs' handlers are in. */
+  /** The scope that handlers run in. */
   readonly scope: Pick<Scope, "get">;
   readonly current: () => RunAtWork | undefined;
   readonly log: Log;
-  /** Counts one. */
+  /** Counts one error. */
   readonly count: (of: StrayOf) => void;
-  /** Called when the process is to end. */
+  /** Called when the process must shut down. */
   readonly broken: () => void;
 }
 
 export type StrayOf = "run" | "ended_run" | "process";
 
-/** Returns what stops it. */
+/** Returns a function that stops handling these errors. */
 export function catchStrayErrors({ scope, current, log, count, broken }: CatchStrayErrors): () => void {
-  /** That a rejection was handled after all is told outside of any scope. */
+  /** Node.js reports a late handler outside of any scope, so rejections are mapped to their run here. */
   const rejected = new WeakMap<Promise<unknown>, Strays>();
 
-  /** Whose error it is, counted and logged. */
+  /** Counts and logs an error; returns the run's strays if it belongs to a run. */
   function noted(error: unknown, message: string): Strays | undefined {
     const strays = straysOf(scope.get());
     const run = current();
     const of: StrayOf = strays === undefined ? "process" : run?.isOver === false ? "run" : "ended_run";
     count(of);
     const fields = { ...(run && { taskId: run.taskId, run: run.run, tool: run.tool }), of, ...describeError(error) };
-    // The run itself logs what it makes of it.
+    // The run itself logs the outcome.
     if (of === "run") log.debug(fields, message);
     else if (of === "ended_run") log.warn(fields, message);
     else log.error(fields, message);
@@ -44,7 +45,7 @@ export function catchStrayErrors({ scope, current, log, count, broken }: CatchSt
   }
 
   function onRejection(error: unknown, promise: Promise<unknown>): void {
-    const strays = noted(error, "promise rejected and nobody handled it");
+    const strays = noted(error, "unhandled promise rejection");
     if (strays === undefined) return;
     rejected.set(promise, strays);
     strays.rejected(promise, error);
@@ -55,7 +56,7 @@ export function catchStrayErrors({ scope, current, log, count, broken }: CatchSt
   }
 
   function onException(error: unknown): void {
-    const strays = noted(error, "exception that nobody caught");
+    const strays = noted(error, "uncaught exception");
     if (strays) strays.threw(error);
     else broken();
   }

@@ -1,7 +1,7 @@
 import type { GatewayObserver } from "@parley/gateway";
 import type { Telemetry } from "@parley/telemetry";
 
-/** What a worker tells of the servers behind it. Names of upstreams come from a file of the operator. */
+/** Exports a worker's gateway metrics. Labels are bounded, since names of upstreams come from the operator's file. */
 export function watchGateway(
   { metrics, beforeReading }: Pick<Telemetry, "metrics" | "beforeReading">,
   counts: () => { readonly waiting: number; readonly all: number },

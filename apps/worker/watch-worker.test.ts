@@ -28,8 +28,8 @@ async function total(metric: "takeovers" | "nearLimit" | "strays" | "blocks" | "
   return values.reduce((sum, { value }) => sum + value, 0);
 }
 
-describe("what a worker counts", () => {
-  test("runs that were taken over, however often in a row", async () => {
+describe("a worker counts", () => {
+  test("runs that were taken over, once each, however often in a row", async () => {
     for (const takeovers of [0, 1, 3]) watched.begun(begun({ takeovers }));
     expect(await total("takeovers")).toBe(2);
   });
@@ -39,12 +39,12 @@ describe("what a worker counts", () => {
     [{ entries: 8 }, 1],
     [{ journalSize: 800 }, 1],
     [{ entries: 10, journalSize: 1_000 }, 1],
-  ])("a journal of %o counts %i as near its limit", async (journal, count) => {
+  ])("a journal of %o as near its limit %i times", async (journal, count) => {
     watched.begun(begun(journal));
     expect(await total("nearLimit")).toBe(count);
   });
 
-  test("blocks of the event loop and how long they took, and errors that nobody caught", async () => {
+  test("blocks of the event loop with their duration, and uncaught errors", async () => {
     watched.blocked(2_500);
     watched.blocked(500);
     watched.stray("run");

@@ -14,18 +14,18 @@ export interface WatchWorker {
 export interface WatchedWork {
   run(run: TakenRun, work: () => Promise<RunReport>): Promise<RunReport>;
   sweep(partition: number, work: () => Promise<number>): Promise<number>;
-  /** A run holds its task. */
+  /** A run has begun: it holds its task. */
   begun(begun: BegunRun): void;
-  /** An error came up that nobody caught. */
+  /** An error was not caught. */
   stray(of: StrayOf): void;
-  /** The event loop was blocked, and is free again. */
+  /** The event loop was blocked and is free again. */
   blocked(ms: number): void;
 }
 
-/** Journals from here on are near what they may hold. */
+/** From this share of its limits on, a journal counts as near its limit. */
 const NEAR_LIMIT = 0.8;
 
-/** What a worker tells beside its runs: how long they waited, what sweeps caught, and the deployment as it sees it. */
+/** Exports a worker's metrics in addition to those of its runs: waiting times, sweeps, uncaught errors, and the state of the deployment. */
 export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, draining }: WatchWorker): WatchedWork {
   telemetry.readyWhen(async () => {
     if (draining.aborted) throw new Error("draining");
@@ -38,14 +38,14 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   }
 
   metrics.slots.set(concurrency);
-  // A counter that appears with its first event has no increase that an alert could see.
-  for (const whose of ["run", "ended_run", "process"] as const) metrics.strays.inc({ of: whose }, 0);
+  // Counters start at 0: if a counter appeared with its first event, an alert could not see an increase.
+  for (const of of ["run", "ended_run", "process"] as const) metrics.strays.inc({ of }, 0);
   telemetry.beforeReading(async () => metrics.draining.set(draining.aborted ? 1 : 0));
   showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: core.leaseMs });
 
   return {
     async run({ cause, queuedAtMs }, work) {
-      // The clocks of two machines: what comes out negative took no time.
+      // The times come from the clocks of two machines, so a negative difference counts as zero.
       const waitedMs = Math.max(0, Date.now() - queuedAtMs);
       const report = await work();
       if (report.type === "refused") metrics.refusals.inc({ reason: report.reason });

@@ -1,4 +1,4 @@
-/** A worker: takes runs from the queue, runs them, sweeps for what is overdue. Holds nothing that another worker could need (I8). */
+/** A worker: takes runs from the queue, runs them, and sweeps for overdue tasks. It holds no state that another worker could need (I8). */
 import { readFileSync } from "node:fs";
 import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import type { Gateway, GatewayRun } from "@parley/gateway";
@@ -30,15 +30,15 @@ import { watchGateway } from "./watch-gateway.ts";
 import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
-  /** Takes no more runs, waits for those at work up to the drain timeout, disconnects. True when all had ended. */
+  /** Takes no more runs, waits for active ones up to the drain timeout, and disconnects. Resolves to true if all of them ended. */
   close(): Promise<boolean>;
-  /** Resolves when an exception came up that belongs to no run: the worker must then be closed and the process ended. */
+  /** Resolves after an uncaught exception outside of runs. The owner must then close the worker and exit the process. */
   readonly broken: Promise<void>;
 }
 
 /**
- * Throws DefinitionError for tool modules that do not load, an Error that names a module of theirs that does not start, UNAVAILABLE for a Redis that does not serve, and Node's error for an operator's
- * port that cannot be listened on. A shared telemetry is opened and closed by its owner.
+ * Throws DefinitionError for tool modules that do not load, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
+ * not serve, and Node's error if the operator's port cannot be opened. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
   const log = createLogger("worker", config.logLevel);
@@ -99,14 +99,14 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     await loop?.close();
   }
 
-  /** Calls of upstreams can still be answered while the runs at work end. */
+  /** Stops taking runs first, so that calls to upstreams can still be answered while active runs end. */
   async function stop(): Promise<boolean> {
     const startedMs = Date.now();
     await consumer?.close();
-    // Those that are left have to be told to the others while there is time.
+    // The remaining calls must be handed over to other workers while there is time.
     const drainMs = config.drainTimeoutMs * HOLD_SHARE - (Date.now() - startedMs);
     const isEmpty = (await gateway?.close(Math.max(0, drainMs))) ?? true;
-    // Nothing runs any more that could use them.
+    // No run is left that could use the modules.
     await modules?.stop();
     await redis.close();
     return isEmpty;
@@ -120,13 +120,13 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       current: runs.current,
       onFree: watched.blocked,
     });
-    runs.tell(loop);
+    runs.listIn(loop);
     modules = await startModules(loaded.modules ?? [], { timeoutMs: config.moduleTimeoutMs, clock: systemClock, log });
     if (config.upstreams) {
       const { upstreams } = config.upstreams;
       const deployment = await deploymentId(redis.secret);
       const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
-      // Loaded where there are upstreams: an MCP client comes with it.
+      // Loaded only if there are upstreams, since it includes an MCP client.
       const { createGateway } = await import("@parley/gateway");
       gateway = await createGateway({
         upstreams,
@@ -173,22 +173,25 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       log.info({}, "worker draining");
       draining.abort();
       const drained = new AbortController();
-      // What is still at work then has the rest of the time to stop, and is put back for others.
+      // Runs that are still active then have the rest of the time to stop, and are put back for other workers.
       void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
       const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
       drained.abort();
       await stopWatching();
       if (!shared) await telemetry.close();
       if (ended) log.info({}, "worker stopped");
-      else log.warn({}, "worker stopped with runs at work, others take them over");
+      else log.warn({}, "worker stopped with active runs, other workers take them over");
       return ended;
     },
   };
 }
 
-/** How much of the drain timeout runs may work on for. Of the 20 s by default it leaves more than the 5 s that a step has to heed its signal, and time to write what it came to. */
+/**
+ * Share of the drain timeout during which runs may continue. The rest (of 20 s by default) is longer than the 5 s that a step has to react to its
+ * signal, and leaves time to record its result.
+ */
 const STOP_SHARE = 2 / 3;
-/** How much of the drain timeout calls of upstreams are held for. */
+/** Share of the drain timeout during which calls to upstreams are held. */
 const HOLD_SHARE = 0.75;
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

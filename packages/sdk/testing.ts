@@ -333,7 +333,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       deposits: {
         async open(taskId, key) {
           const text = await store.deposit(taskId, key);
-          if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `nothing is left of the page "${key}" of this task`);
+          if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `this task has no deposit of the page "${key}"`);
           return text;
         },
         replace: (taskId, key, before, text) => store.redeposit({ taskId, key, before, deposit: text }),

@@ -92,7 +92,7 @@ describe("a handler that harms itself alone", () => {
   test("what it leaves behind is logged against its task", async () => {
     const line = await until(() => logs().find(({ of }) => of === "ended_run"));
     const detail = expect.stringContaining("nobody catches this");
-    expect(line).toMatchObject({ level: 40, tool: "throws_late", error: "Error", detail, msg: "exception that nobody caught" });
+    expect(line).toMatchObject({ level: 40, tool: "throws_late", error: "Error", detail, msg: "uncaught exception" });
   });
 });
 
@@ -104,7 +104,7 @@ describe("an error that comes out of no run", () => {
     process.kill(worker!.pid, "SIGHUP");
     const line = await until(() => worker!.logs.find((each) => each["of"] === "process"));
     const detail = expect.stringContaining("nobody hears this");
-    expect(line).toMatchObject({ ...ofProcess, detail, msg: "promise rejected and nobody handled it" });
+    expect(line).toMatchObject({ ...ofProcess, detail, msg: "unhandled promise rejection" });
     expect(await play("throws_late")).toMatchObject({ status: "completed" });
     expect(worker!.logs.map(({ msg }) => msg)).not.toContain("worker draining");
   });
@@ -118,7 +118,7 @@ describe("an error that comes out of no run", () => {
     expect(await Promise.all(broken.map((worker) => worker.ended))).toEqual(broken.map(() => 1));
     for (const { logs: lines } of broken) {
       const detail = expect.stringContaining("nobody catches this") as unknown;
-      expect(lines).toContainEqual(expect.objectContaining({ msg: "exception that nobody caught", detail, ...ofProcess }));
+      expect(lines).toContainEqual(expect.objectContaining({ msg: "uncaught exception", detail, ...ofProcess }));
       expect(lines.map(({ msg }) => msg)).toContain("worker stopped");
     }
   });

@@ -21,7 +21,7 @@ const telemetry: Telemetry = {
   observer: {
     traceparent: () => undefined,
     created: () => undefined,
-    answering: (_told, work) => work(),
+    answering: (_answer, work) => work(),
     async running(begun, work) {
       const token = watched?.tokenOf(begun) ?? "";
       try {
