@@ -19,7 +19,7 @@ export interface Given {
 /** What the options say; undefined when they say nothing and a person must. Throws an Error for what does not fit the question. */
 export function replyFrom({ method, params }: InputRequest, { set = [], content, accept, decline, cancel }: Given): unknown {
   if (method !== "elicitation/create") {
-    if (content === undefined) throw new Error(`the tool asks the client for ${method}: give its result with --content`);
+    if (content === undefined) throw new Error(`the tool asks the client for ${method}: pass the result with --content`);
     return objectOf(content, "--content");
   }
   if (decline) return { action: "decline" };
@@ -83,7 +83,7 @@ export async function answerAtTerminal(
 
 /** Throws an Error that says what to give instead. */
 export function mustBeInteractive(): void {
-  if (!isInteractive()) throw new Error("there is no terminal to ask on: give --set, --content, --accept, --decline or --cancel");
+  if (!isInteractive()) throw new Error("there is no terminal to ask on: use --set, --content, --accept, --decline or --cancel");
 }
 
 export function asksOf({ inputRequests = {} }: TaskState): Readonly<Record<string, InputRequest>> {

@@ -15,8 +15,8 @@ const SCOPES_MAX = 64;
 
 export async function createKey(name: string, { scopes: list, tenant, expires, json }: NewKey): Promise<void> {
   const scopes = [...new Set(list.split(",").map((scope) => scope.trim()))].filter((scope) => scope !== "");
-  if (!NAME.test(name)) throw new Error(`the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, and is ${JSON.stringify(name)}`);
-  if (!TENANT.test(tenant)) throw new Error(`--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, and is ${JSON.stringify(tenant)}`);
+  if (!NAME.test(name)) throw new Error(`the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, not ${JSON.stringify(name)}`);
+  if (!TENANT.test(tenant)) throw new Error(`--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, not ${JSON.stringify(tenant)}`);
   if (scopes.length === 0 || scopes.length > SCOPES_MAX || !scopes.every((scope) => SCOPE.test(scope))) {
     throw new Error(`--scopes must be 1 to ${SCOPES_MAX} scopes, separated by commas: tools,tasks,asks`);
   }
@@ -48,10 +48,10 @@ export async function listKeys({ json }: { readonly json?: true }): Promise<void
 export async function revokeKey(id: string, { json }: { readonly json?: true }): Promise<void> {
   await withRedis(async ({ apiKeys, audit }, isAudited) => {
     const revoked = await apiKeys.revoke(id);
-    if (!revoked) throw new Error(`there is no API key ${JSON.stringify(id)}: \`parley keys list\` shows them by their ids`);
+    if (!revoked) throw new Error(`there is no API key ${JSON.stringify(id)}: \`parley keys list\` shows their ids`);
     if (isAudited) await audit.note({ action: "keys", tenant: revoked.tenant, verdict: `API key ${id} of ${revoked.name} revoked` });
     if (json) return printJson({ id, name: revoked.name, tenant: revoked.tenant, revoked: true });
-    process.stdout.write(`${id} of ${revoked.name} is revoked; front ends that used it lately take it for 5 seconds more\n`);
+    process.stdout.write(`${id} of ${revoked.name} is revoked; front ends that used it recently accept it for up to 5 more seconds\n`);
   });
 }
 

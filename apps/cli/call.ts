@@ -54,7 +54,7 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
 }
 
 function leave(): void {
-  tell("Nothing was called.");
+  tell("The tool was not called.");
   process.exitCode = INTERRUPTED;
 }
 
@@ -92,11 +92,11 @@ async function begin(
   let called = await server.request<Called>("tools/call", params);
   for (let round = 0; called.resultType === "input_required" && round < ROUNDS_MAX; round += 1) {
     const asked = Object.entries(called.inputRequests ?? {});
-    if (asked.length > 0 && !interactive) throw new Error("the tool asks something before it hands out a task: call it from a terminal");
+    if (asked.length > 0 && !interactive) throw new Error("the tool asks a question before it returns a task: call it from a terminal");
     const { promptFor } = await import("./prompts.ts");
     const inputResponses: Record<string, unknown> = {};
     for (const [key, { method, params: asks }] of asked) {
-      if (method !== "elicitation/create") throw new Error(`the tool asks the client for ${method}, which a terminal cannot give`);
+      if (method !== "elicitation/create") throw new Error(`the tool asks the client for ${method}, which a terminal cannot provide`);
       const reply = await promptFor(asks as Elicitation, { signal });
       if (reply === LEFT) return undefined;
       inputResponses[key] = reply;

@@ -150,7 +150,7 @@ describe("the doctor of a key management service", () => {
     expect(findings).toMatchObject([
       {
         level: "problem",
-        says: `alias/parley at ${endpoint}: the key management service unwraps a data key to something else than it wrapped`,
+        says: `alias/parley at ${endpoint}: the key management service unwraps a data key to a different value than it wrapped`,
       },
     ]);
   });

@@ -63,8 +63,8 @@ async function serviceFindings({ ring, heard }: Ring, service: string): Promise<
     const opened = await ring.unwrap(await ring.wrap(dataKey, TRIAL), TRIAL);
     if (opened === undefined) throw new ParleyError("CONTENT_KEY_MISSING", heard() ?? "the key management service does not unwrap");
     if (!opened.equals(dataKey)) {
-      const says = `${service}: the key management service unwraps a data key to something else than it wrapped`;
-      return [problem(says, "Nothing that it seals can be read again: correct PARLEY_CONTENT_KMS_ENDPOINT.")];
+      const says = `${service}: the key management service unwraps a data key to a different value than it wrapped`;
+      return [problem(says, "Content that it seals could not be read again: correct PARLEY_CONTENT_KMS_ENDPOINT.")];
     }
   } catch (error) {
     return [refusedBy(service, error)];
@@ -85,7 +85,7 @@ async function dataKeysFinding({ ring, service, heard }: Ring, settings: Setting
     const backend = await connectRedis({ ...settings, startTimeoutMs: REDIS_PATIENCE_MS }, { log: SILENT, keyRing: ring });
     try {
       const { open = 0, lacking = 0 } = (await backend.content.keys?.tryKeys(DATA_KEYS_TRIED, DATA_KEYS_MS)) ?? {};
-      if (open + lacking === 0) return { level: "fine", about, says: "no data key yet: nothing was sealed so far" };
+      if (open + lacking === 0) return { level: "fine", about, says: "no data keys yet: nothing has been sealed" };
       const tried = open + lacking === 1 ? "1 data key" : `${open + lacking} data keys`;
       if (lacking === 0) return { level: "fine", about, says: `${tried} tried, and all of them open` };
       const why = heard();
@@ -123,7 +123,7 @@ function refusedBy(service: string, error: unknown): Finding {
 function tooSlow(what: string, patienceMs: number): Finding {
   return problem(
     `${what}: not checked within ${patienceMs / 1_000} s`,
-    "Find out what makes it slow: a process that has just started waits for it before it opens what is sealed (docs/encryption.md).",
+    "Find out why it is slow: every process that starts waits for it before it can open sealed content (docs/encryption.md).",
   );
 }
 

@@ -59,7 +59,7 @@ describe("the doctor of identity", () => {
       { level: "problem", says: expect.stringContaining("PARLEY_AUTH") },
     ]);
     expect(await checkIdentity({ PARLEY_AUTH: "required" })).toMatchObject([{ level: "problem" }, { level: "problem" }]);
-    expect(await checkIdentity({})).toMatchObject([{ level: "advice", says: expect.stringContaining("everybody who reaches the port") }]);
+    expect(await checkIdentity({})).toMatchObject([{ level: "advice", says: expect.stringContaining("anyone who can reach the port") }]);
   });
 });
 

@@ -30,14 +30,14 @@ export async function checkIdentity(given: NodeJS.ProcessEnv, token?: string): P
     return problems.map((says) => ({ level: "problem", about, says, cure: "docs/security.md shows how to set it up." }));
   const settings = identitySettings(environment);
   if (!settings) {
-    const says = "none is required: everybody who reaches the port sees and answers everything";
-    return [{ level: "advice", about, says, cure: "Set PARLEY_AUTH=required before anybody else can reach it." }];
+    const says = "none is required: anyone who can reach the port can see and answer everything";
+    return [{ level: "advice", about, says, cure: "Set PARLEY_AUTH=required before others can reach it." }];
   }
   const apiKeys = { find: async (id: string) => await findApiKey(id, given) };
   const identity = createIdentity(settings, { log: SILENT, now: Date.now, elapsedMs: () => performance.now(), apiKeys });
   const audiences = `tokens must be for ${settings.audiences.join(" or ")} and nothing else`;
   return [
-    { level: "fine", about, says: settings.issuers.length > 0 ? audiences : "API keys alone, no tokens" },
+    { level: "fine", about, says: settings.issuers.length > 0 ? audiences : "only API keys, no tokens" },
     ...(await Promise.all(settings.issuers.map(async ({ name }) => await provider(identity, name)))),
     ...(token === undefined ? [] : await judged(identity, settings, token)),
   ];

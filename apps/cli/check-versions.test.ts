@@ -20,7 +20,7 @@ test("the doctor says which versions are served, and which tasks wait for others
   expect(await unserved(deployment(["1", "2"], 3))).toEqual([{ level: "fine", about: "versions", says: "ship 1, ship 2" }]);
   expect(await unserved(deployment([], 0))).toEqual([]);
   expect(await unserved(deployment(["2"], 3))).toMatchObject([
-    { level: "advice", says: "3 waiting tasks are of version 1 of ship, which no worker serves" },
+    { level: "advice", says: "3 waiting tasks need version 1 of ship, which no worker serves" },
   ]);
 });
 

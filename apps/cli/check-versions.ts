@@ -50,8 +50,8 @@ export async function unserved({ serving, waiting, partitions }: Deployment): Pr
     return {
       level: "advice",
       about,
-      says: `${count} waiting tasks are of version ${version} of ${tool}, which no worker serves`,
-      cure: "Serve it beside the newest until they have ended; else they move to the newest or fail (PARLEY_MISSING_VERSION, after PARLEY_MISSING_VERSION_TIMEOUT).",
+      says: `${count} waiting tasks need version ${version} of ${tool}, which no worker serves`,
+      cure: "Serve it beside the newest version until they have ended; otherwise they move to the newest version or fail (PARLEY_MISSING_VERSION, after PARLEY_MISSING_VERSION_TIMEOUT).",
     };
   });
   if (missing.length > 0 || served.length === 0) return missing;

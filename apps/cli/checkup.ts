@@ -90,7 +90,7 @@ async function redis(url: string | undefined): Promise<Finding[]> {
         level: "advice",
         about,
         says: "REDIS_URL is not set",
-        cure: "`parley start` brings a Redis of its own; `parley server` and `parley worker` need one.",
+        cure: "`parley start` starts its own Redis; `parley server` and `parley worker` need REDIS_URL.",
       },
     ];
   }
@@ -164,9 +164,14 @@ async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
     await new Promise<void>((done) => server.close(() => done()));
     return { level: "fine", about, says: `${host}:${number} is free` };
   } catch (error) {
-    const says = `${host}:${number} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+    const says = `${host}:${number} is not available to listen on: ${error instanceof Error ? error.message : String(error)}`;
     // A Parley that runs already is the usual reason, and nothing to fix.
-    return { level: "advice", about, says, cure: "Unless that is a Parley of yours: stop what uses it, or set PARLEY_PORT to another." };
+    return {
+      level: "advice",
+      about,
+      says,
+      cure: "Unless this is your own Parley server, stop the process that uses the port, or set PARLEY_PORT to another one.",
+    };
   }
 }
 

@@ -36,7 +36,9 @@ export async function connect(url: string, { respond, token }: ConnectOptions = 
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`no Parley answers at ${url} (${reason}). Start one with \`npm start\`, or name another with --url.`, { cause: error });
+    throw new Error(`no Parley server responds at ${url} (${reason}). Start one with \`npm start\`, or name another with --url.`, {
+      cause: error,
+    });
   }
   const session = createTaskSessionFromClient(client, {
     endpointId: url,

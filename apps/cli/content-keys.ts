@@ -22,7 +22,7 @@ export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: b
     if (!json) print(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already`);
     if (lacking > 0) {
       process.stderr.write(
-        `${lacking} data keys are wrapped by a key that the ring does not have: tasks that need them wait until it is put back\n`,
+        `${lacking} data keys are wrapped with a key that is missing in the ring: tasks that need them wait until the key is back\n`,
       );
       process.exitCode = 1;
     }
@@ -37,7 +37,7 @@ export async function eraseTenant(tenant: string, { json }: Output): Promise<voi
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     if (erased.keys === 0) {
-      process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: nothing of it was sealed, or it was erased before\n`);
+      process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: it has no sealed content, or was erased before\n`);
       if (json) printJson({ tenant, keys: 0, waiting: 0 });
       process.exitCode = 1;
       return;

@@ -100,7 +100,7 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
       return task;
     } catch (error) {
       if (!(error instanceof RpcError && error.isLost) || awayMs > PATIENCE_MS) throw error;
-      if (awayMs === 0) tell("The server does not answer. The task waits; so does this.");
+      if (awayMs === 0) tell("The server does not respond. The task is kept; waiting for the server.");
       awayMs += LOOK_MAX_MS;
       return undefined;
     }

@@ -35,7 +35,7 @@ describe("an answer from --set", () => {
   });
 
   test("refuses what is no assignment and what is no field, naming the fields", () => {
-    expect(() => contentOf(["size"], FORM)).toThrow("size is not of the form name=value");
+    expect(() => contentOf(["size"], FORM)).toThrow("size does not have the form name=value");
     expect(() => contentOf(["seats=4"], FORM)).toThrow("it has size, share, window, dishes, note");
   });
 });

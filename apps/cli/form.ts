@@ -45,7 +45,7 @@ export function contentOf(assignments: readonly string[], { requestedSchema }: F
 /** `name=value` → both. */
 export function split(assignment: string): [name: string, value: string] {
   const at = assignment.indexOf("=");
-  if (at < 1) throw new Error(`${assignment} is not of the form name=value`);
+  if (at < 1) throw new Error(`${assignment} does not have the form name=value`);
   return [assignment.slice(0, at), assignment.slice(at + 1)];
 }
 

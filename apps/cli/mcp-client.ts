@@ -168,7 +168,7 @@ export async function checkThere(remote: Remote): Promise<void> {
     response = await ask(remote, { method: "POST", headers: { ...headers, "mcp-method": "server/discover" }, body, signal });
   } catch (error) {
     const why = error instanceof Unreachable ? error.message : `${url} does not answer`;
-    throw new Error(`no Parley answers: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
+    throw new Error(`no Parley server responds: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
   }
   await response.body?.cancel();
   if (response.status === 401) throw new Error(`${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`);

@@ -15,7 +15,7 @@ export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<void
   const page = playground ? `  Playground: ${playground}\n` : "";
   const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
   process.stdout.write(
-    `Parley serves ${url}\n${page}  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are there again at the next start.\n`,
+    `Parley serves ${url}\n${page}  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are kept for the next start.\n`,
   );
   if (embedded) endWith(embedded, dataDir);
   untilStopped(close, broken);
@@ -38,7 +38,7 @@ export async function serveWorker(): Promise<void> {
 function endWith({ ended, closing }: EmbeddedRedis, dataDir: string): void {
   void ended.then(() => {
     if (closing()) return;
-    process.stderr.write(`parley: the embedded Redis ended; ${dataDir}/redis.log says why. What it stored is there at the next start.\n`);
+    process.stderr.write(`parley: the embedded Redis ended; ${dataDir}/redis.log says why. Its data is kept for the next start.\n`);
     process.exit(1);
   });
 }

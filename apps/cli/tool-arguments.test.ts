@@ -45,7 +45,7 @@ describe("arguments from flags", () => {
   test("that are none are refused by name", () => {
     expect(() => flags("--seats", "4")).toThrow("the tool has no argument seats; it has partySize, window, dishes, note, address");
     expect(() => flags("four")).toThrow("four is unexpected");
-    expect(() => flags("--note")).toThrow("--note wants a value");
+    expect(() => flags("--note")).toThrow("--note needs a value");
     expect(() => flags("--__proto__", "1")).toThrow("no argument __proto__");
   });
 

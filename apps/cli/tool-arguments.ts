@@ -35,7 +35,7 @@ export function fromFlags(flags: readonly string[], schema: JsonObject): Record<
   const values: Record<string, Json> = {};
   for (let at = 0; at < flags.length; at += 1) {
     const flag = flags[at] ?? "";
-    if (!flag.startsWith("--")) throw new Error(`${flag} is unexpected: arguments are given as --name value`);
+    if (!flag.startsWith("--")) throw new Error(`${flag} is unexpected: pass arguments as --name value`);
     const [name = "", joined] = flag.slice(2).split(/=(.*)/s);
     const field = byFlag.get(name);
     const negated = field ? undefined : byFlag.get(name.replace(/^no-/, ""));
@@ -44,7 +44,7 @@ export function fromFlags(flags: readonly string[], schema: JsonObject): Record<
     else if (field.kind === "boolean" && joined === undefined && !isBoolean(flags[at + 1])) values[field.name] = true;
     else {
       const value = joined ?? flags[(at += 1)];
-      if (value === undefined) throw new Error(`--${name} wants a value`);
+      if (value === undefined) throw new Error(`--${name} needs a value`);
       values[field.name] = added(values[field.name], typed(value, field));
     }
   }

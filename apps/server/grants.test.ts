@@ -250,7 +250,7 @@ describe("who comes back", () => {
     const forged = new URL(callback);
     change(forged);
     const seen = await come(forged);
-    expect([seen.status, seen.title, sentenceOf(seen)]).toEqual([status, title, expect.stringContaining("nothing was handed over")]);
+    expect([seen.status, seen.title, sentenceOf(seen)]).toEqual([status, title, expect.stringContaining("nothing was sent")]);
     expect(await planned.asks()).toEqual(["calendar"]);
     if (forged.pathname === callback.pathname) expect((await come()).title).toBe("Thank you");
   });
@@ -262,7 +262,7 @@ describe("who comes back", () => {
     [
       "a refusal",
       (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "access_denied")),
-      "Cal &amp; Co says that you did not allow it.",
+      "Cal &amp; Co reports that you did not allow it.",
     ],
     [
       "an error that nobody may read",
@@ -276,7 +276,7 @@ describe("who comes back", () => {
     change(changed);
     const seen = await come(changed);
     expect([seen.status, seen.title, problemOf(seen)]).toEqual([422, "Access to Cal &amp; Co", expect.stringContaining(sentence)]);
-    expect(problemOf(seen)).toContain("Nothing was handed over");
+    expect(problemOf(seen)).toContain("Nothing was sent");
     expect(seen.text).not.toContain("<script>");
     // The state is used up, and nothing else.
     expect(problemOf(await come())).toContain("has already answered this request");
@@ -301,7 +301,7 @@ describe("who comes back", () => {
     const { callback, come } = await away(planned);
     expect((await look(callback.href)).title).toBe("Not started here");
     const bobs = await come(callback, { "x-principal": "bob" });
-    expect([bobs.status, bobs.title, sentenceOf(bobs)]).toEqual([403, "Not yours", expect.stringContaining("started by somebody else")]);
+    expect([bobs.status, bobs.title, sentenceOf(bobs)]).toEqual([403, "Not yours", expect.stringContaining("started by another person")]);
     expect((await come()).title).toBe("Thank you");
   });
 
@@ -425,7 +425,7 @@ describe("a provider that", () => {
     for (let count = 0; count < REDEMPTIONS_MAX; count += 1) held.push((await come()).seen);
     await until(() => waiting.length === REDEMPTIONS_MAX);
     const seen = await (await come()).seen;
-    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Too many people are coming back at once")]);
+    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Too many people are returning at the same time")]);
     for (const response of waiting) response.writeHead(503).end();
     expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
   });
@@ -446,7 +446,7 @@ describe("a provider that", () => {
     });
     expect((await come()).title).toBe("Thank you");
     await until(async () => (await planned.get())["status"] !== "working" && !(await planned.asks()).includes("calendar"));
-    expect(JSON.stringify(await planned.get())).toContain("the provider calendar refuses: invalid_grant");
+    expect(JSON.stringify(await planned.get())).toContain("the provider calendar refused: invalid_grant");
   });
 });
 

@@ -199,7 +199,7 @@ describe("the page of a question", () => {
     const { here, at, get } = await asked();
     const opened = await open(at(here));
     const sent = await send(at(here), { ...opened.fields, action: "accept", secret: "hunter2", ...fields }, headers);
-    expect([sent.status, sentence(sent.text)]).toEqual([status, expect.stringContaining("nothing was handed over")]);
+    expect([sent.status, sentence(sent.text)]).toEqual([status, expect.stringContaining("nothing was sent")]);
     expect((await get())["status"]).toBe("input_required");
   });
 });
@@ -261,7 +261,7 @@ describe("a question that is put to somebody else", () => {
     const url = `${new URL(front.url).origin}/asks/${taskId}/api/key`;
     expect(await open(url, { "x-principal": "ann" })).toMatchObject({
       status: 403,
-      text: expect.stringContaining("This question is for somebody else"),
+      text: expect.stringContaining("This question is for another person"),
     });
     const { fields } = await open(url, { "x-principal": "bob" });
     expect((await send(url, { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" })).status).toBe(200);

@@ -272,7 +272,10 @@ describe("what a deployment cannot do for a page", () => {
       "FILES_UNAVAILABLE",
       'the ask "q" is for files, and none are kept here (PARLEY_FILES)',
     ]);
-    expect(await pages.openFile({ id: "x" }).catch(refusal)).toStrictEqual(["FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)"]);
+    expect(await pages.openFile({ id: "x" }).catch(refusal)).toStrictEqual([
+      "FILES_UNAVAILABLE",
+      "this front end stores no files (PARLEY_FILES)",
+    ]);
     expect(await pages.oauth("q", oauthAsk).catch(refusal)).toStrictEqual(noProviders);
     const later = over({ accessToken: async () => "token" });
     const grant = await later.pages.oauth("q", oauthAsk);

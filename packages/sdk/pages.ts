@@ -79,7 +79,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
       return files as unknown as readonly FileRef[];
     },
     async openFile({ id }) {
-      if (!effects.openFile) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
+      if (!effects.openFile) throw new ParleyError("FILES_UNAVAILABLE", "this front end stores no files (PARLEY_FILES)");
       return await effects.openFile(id);
     },
     async secret(name, ask) {

@@ -129,7 +129,10 @@ export function describeUploads(name: string, open: () => Kept): void {
     test("are of the size that is asked for, at the limit and one byte beyond, and nothing is left of one beyond", async () => {
       const { upload, get, result } = await asked({ maxBytes: 100_000 });
       const of = (bytes: number) => new File([Buffer.alloc(bytes, "a")], "a.txt", { type: "text/plain" });
-      expect(await upload([png(), of(100_001)])).toMatchObject({ status: 422, problem: "a.txt is larger than 97.7 kB. Nothing was kept." });
+      expect(await upload([png(), of(100_001)])).toMatchObject({
+        status: 422,
+        problem: "a.txt is larger than 97.7 kB. Nothing was stored.",
+      });
       expect(await left()).toEqual([]);
       expect((await get())["status"]).toBe("input_required");
       expect(await upload([of(100_000)])).toMatchObject({ status: 200 });
@@ -140,7 +143,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       const { upload } = await asked();
       expect(await upload([png(), png(), png()])).toMatchObject({
         status: 422,
-        problem: "At most 2 files are asked for. Nothing was kept.",
+        problem: "At most 2 files are asked for. Nothing was stored.",
       });
       expect(await upload([new File([], "", { type: "application/octet-stream" })])).toMatchObject({
         status: 422,
@@ -164,7 +167,7 @@ export function describeUploads(name: string, open: () => Kept): void {
     ])("are what they are, and not what is said of them: %j %o %s", async (accept, file, taken) => {
       const { upload } = await asked({ accept });
       expect(await upload([file])).toMatchObject(
-        taken ? { status: 200 } : { status: 422, problem: `${file.name} is not of a type that is asked for. Nothing was kept.` },
+        taken ? { status: 200 } : { status: 422, problem: `${file.name} does not have an accepted type. Nothing was stored.` },
       );
       expect(await left()).toHaveLength(taken ? 1 : 0);
     });

@@ -95,5 +95,5 @@ test("calls, questions and answers of two front ends are exported once, verified
   expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining("was changed") as string });
   await writeFile(file, text.slice(0, text.trimEnd().lastIndexOf("\n") + 1));
   expect(await parley("verify", file)).toMatchObject({ code: 0 });
-  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining("is missing in the files") as string });
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining("is missing from the files") as string });
 });

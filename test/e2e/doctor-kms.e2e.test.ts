@@ -45,7 +45,7 @@ test("one that serves is fine, and nothing is sealed yet", async () => {
   kms.answer(undefined);
   const { code, stdout } = await doctor([]);
   expect(stdout).toContain(`✓ content keys: alias/parley at ${kms.endpoint} wraps and unwraps data keys\n`);
-  expect(stdout).toContain("✓ content keys: no data key yet: nothing was sealed so far\n");
+  expect(stdout).toContain("✓ content keys: no data keys yet: nothing has been sealed\n");
   expect(code).toBe(0);
 });
 

@@ -323,8 +323,8 @@ test("a machine calls and answers with an API key from the command line, until t
 });
 
 test.each([
-  { what: "a tenant", args: ["x", "--tenant", "a b"], says: '--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, and is "a b"' },
-  { what: "a name", args: [" "], says: 'the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, and is " "' },
+  { what: "a tenant", args: ["x", "--tenant", "a b"], says: '--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, not "a b"' },
+  { what: "a name", args: [" "], says: 'the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, not " "' },
   { what: "scopes", args: ["x", "--scopes", ","], says: "--scopes must be 1 to 64 scopes, separated by commas: tools,tasks,asks" },
   { what: "a time", args: ["x", "--expires", "soon"], says: '"soon"' },
 ])("$what that a key cannot have is refused by name before anything is made", async ({ args, says }) => {

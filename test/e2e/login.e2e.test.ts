@@ -240,7 +240,7 @@ describe("who opens a page", () => {
       redirect: "manual",
       body: new URLSearchParams({ action: "accept", secret: "hunter2" }),
     });
-    expect([response.status, await response.text()]).toEqual([401, expect.stringContaining("nothing was handed over")]);
+    expect([response.status, await response.text()]).toEqual([401, expect.stringContaining("nothing was sent")]);
   });
 });
 

@@ -131,7 +131,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await begin(on);
     await on.shows("Name");
     await other.session.task(toTaskId(taskId)).updateJson({ who: { action: "accept", content: { name: "Bob" } } });
-    await on.shows("who was answered elsewhere, or is over.");
+    await on.shows("who was answered elsewhere, or is no longer open.");
     await on.shows("Hello, Bob!");
     expect(await on.ended()).toBe(0);
   });

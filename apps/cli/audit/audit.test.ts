@@ -102,7 +102,7 @@ describe("an export", () => {
     trail.streams[0]?.splice(0, 2, aRecord(1));
     expect(await take(trail)).toBe(1);
     expect(await problems()).toEqual([
-      "3: records 3 to 4 of partition 0 were gone before they were exported",
+      "3: records 3 to 4 of partition 0 were lost before they were exported",
       "6: the stream of partition 0 began anew behind record 6: it was deleted in Redis",
     ]);
   });
@@ -130,12 +130,12 @@ describe("verification finds", () => {
     [
       "a record that was changed",
       (all: string[]) => all.with(1, all[1]?.replace("accepted", "declined") ?? ""),
-      ["2: record 2 of partition 0 was changed: it does not have the hash that it says"],
+      ["2: record 2 of partition 0 was changed: its hash does not match"],
     ],
     [
       "one that was changed and given a new hash",
       (all: string[]) => all.with(1, forged(all[1] ?? "", { verdict: "late" })),
-      ["3: record 3 of partition 0 does not follow record 2: the record before it was changed, or another was put in its place"],
+      ["3: record 3 of partition 0 does not follow record 2: the record before it was changed or replaced"],
     ],
     [
       "one that was dropped",
@@ -155,7 +155,7 @@ describe("verification finds", () => {
     [
       "a member that was written twice",
       (all: string[]) => all.with(0, all[0]?.replace('"n":1', '"n":7,"n":1') ?? ""),
-      ["1: record 1 of partition 0 was changed: it does not have the hash that it says"],
+      ["1: record 1 of partition 0 was changed: its hash does not match"],
     ],
     ["a line that is no JSON", (all: string[]) => all.with(4, "{"), ["5: is not JSON: the line was changed, or cut off"]],
     ["a line that is no record", (all: string[]) => [...all, "null"], ["9: is not an audit record: it lacks p, n, prev or hash"]],

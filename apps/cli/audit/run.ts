@@ -25,7 +25,7 @@ export async function exportRecords({ out, after = [], follow = false, json }: E
       } catch (error) {
         if (!follow) throw error;
         // Redis is away; what was not written is still there when it is back.
-        onStderr.warn({ error: error instanceof Error ? error.message : String(error) }, "records could not be taken, trying again");
+        onStderr.warn({ error: error instanceof Error ? error.message : String(error) }, "records could not be exported, retrying");
       }
       if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     } while (follow && !stop.signal.aborted);
@@ -50,7 +50,7 @@ export async function verifyRecords(files: readonly string[], { checkpoint: file
         file: String(file),
         line: 0,
         kind: "broken",
-        says: `record ${n} of partition ${p} ${isThere ? "is another one than was signed" : "is missing in the files"}`,
+        says: `record ${n} of partition ${p} ${isThere ? "differs from the signed one" : "is missing from the files"}`,
       };
     });
   const all = [...problems, ...beside];

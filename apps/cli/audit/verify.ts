@@ -86,17 +86,17 @@ function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | un
   const problems: Found[] = [];
   const broken = (says: string) => problems.push({ kind: "broken", says });
   // A member that is there twice, or written otherwise, reads the same and is not what was written.
-  if (hashOf(whole) !== hash || canonicalJson(whole) !== text) broken(`${about} was changed: it does not have the hash that it says`);
+  if (hashOf(whole) !== hash || canonicalJson(whole) !== text) broken(`${about} was changed: its hash does not match`);
   const before = head?.n ?? 0;
   const isNext = whole["action"] === "missing" ? whole["from"] === before + 1 : n === before + 1;
   if (prev !== (head?.hash ?? GENESIS))
     broken(`${about} does not follow ${head ? `record ${before}` : "the beginning"}: ${missingBetween(n, before)}`);
-  else if (!isNext) broken(`${about} follows record ${before}: the exporter never writes that`);
+  else if (!isNext) broken(`${about} follows record ${before}, which the exporter never writes`);
   if (whole["action"] === "missing") {
     const says =
       n < before || n === 0
         ? `the stream of partition ${p} began anew behind record ${before}: it was deleted in Redis`
-        : `records ${before + 1} to ${n} of partition ${p} were gone before they were exported`;
+        : `records ${before + 1} to ${n} of partition ${p} were lost before they were exported`;
     problems.push({ kind: "gap", says });
   }
   return problems;
@@ -104,5 +104,5 @@ function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | un
 
 function missingBetween(n: number, before: number): string {
   if (n > before + 1) return `records ${before + 1} to ${n - 1} are missing here`;
-  return n <= before ? "records were reordered or inserted" : "the record before it was changed, or another was put in its place";
+  return n <= before ? "records were reordered or inserted" : "the record before it was changed or replaced";
 }

@@ -42,5 +42,5 @@ function effectOf(known: readonly string[], name: string): string {
   if (only !== undefined && more.length === 0) return only;
   if (only !== undefined) throw new Error(`--fork-at ${name} may be ${found.join(" or ")}: say which`);
   const list = known.length === 0 ? "there is none, it has recorded nothing" : `these are: ${known.join(", ")}`;
-  throw new Error(`--fork-at ${name} is no effect of the journal; ${list}`);
+  throw new Error(`--fork-at ${name} is not an effect in the journal; ${list}`);
 }

@@ -31,7 +31,7 @@ export async function exportTasks(
         break;
       }
       const recorded = await recordedTask(redis, id, redaction);
-      if (!recorded && taskId !== undefined) throw new Error(`there is no waiting task ${taskId}: it has ended, or was never there`);
+      if (!recorded && taskId !== undefined) throw new Error(`there is no waiting task ${taskId}: it has ended, or never existed`);
       if (!recorded) continue;
       await write(file, `${JSON.stringify(recorded)}\n`);
       counts.written += 1;

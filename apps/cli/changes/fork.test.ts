@@ -88,9 +88,9 @@ describe("a fork", () => {
     expect(did).toEqual(["hold friday forked", "charge 1 forked", "rate"]);
   });
 
-  test("is refused at what is no effect of the journal, with those that are", async () => {
+  test("is refused at what is not an effect in the journal, with those that are", async () => {
     await expect(forked(await waiting(), "step:hodl", {})).rejects.toThrow(
-      "--fork-at step:hodl is no effect of the journal; these are: step:hold, ask:size, sleep:pause, step:charge, ask:call:tax, ask:sure",
+      "--fork-at step:hodl is not an effect in the journal; these are: step:hold, ask:size, sleep:pause, step:charge, ask:call:tax, ask:sure",
     );
   });
 
@@ -106,7 +106,7 @@ describe("a fork", () => {
       /the task asks size: \/size must be <= 8, and there is no terminal.*--answers/,
     );
     await expect(forked(task, "size", {})).rejects.toThrow(
-      "the task asks size, and there is no terminal to ask on: give its content with --answers",
+      "the task asks size, and there is no terminal to ask on: pass its content with --answers",
     );
   });
 

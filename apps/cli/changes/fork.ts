@@ -79,8 +79,7 @@ async function taskIn(file: string, taskId: string | undefined): Promise<Recorde
   const [task] = found;
   if (!task) throw new Error(taskId === undefined ? `${file} holds no task` : `${file} holds no task ${taskId}`);
   if ("unreadable" in task) throw new Error(`the task could not be read when it was exported: ${task.unreadable}`);
-  if (task.call.seed === undefined)
-    throw new Error("the task is redacted, and a fork continues with what was said: export it with --with-content");
+  if (task.call.seed === undefined) throw new Error("the task is redacted, but a fork needs its content: export it with --with-content");
   if (task.isRedacted) tell("some members are redacted: the handler is given their placeholders");
   return task;
 }
@@ -111,7 +110,7 @@ function answering(given: JsonObject): Answering {
     if (request.type !== "form" && !(request.type === "url" && !request.page)) return undefined;
     if (!isInteractive()) {
       const why = refused ? `: ${describeViolations(refused.violations)}` : "";
-      throw new Error(`the task asks ${key}${why}, and there is no terminal to ask on: give its content with --answers`);
+      throw new Error(`the task asks ${key}${why}, and there is no terminal to ask on: pass its content with --answers`);
     }
     const { promptFor } = await import("../prompts.ts");
     const { message } = request;
@@ -119,7 +118,7 @@ function answering(given: JsonObject): Answering {
       request.type === "url" ? { mode: "url", message, url: request.url } : { message, requestedSchema: request.schema };
     tell(`? ${cleanLine(key)}`);
     const reply = await promptFor(asked, { signal: new AbortController().signal, ...(refused && { refused }) });
-    if (reply === LEFT) throw new Error("left: the fork ends here, and nothing of it is kept");
+    if (reply === LEFT) throw new Error("left: the fork ends here and is discarded");
     return reply;
   };
 }
@@ -192,8 +191,7 @@ async function continued({ recorded, cut, catalogue, tool, answer }: Continue): 
     if (runs.length > 0) continue;
     const dueAtMs = Math.min(...due.values());
     const [event] = task.events ?? [];
-    if (event)
-      throw new Error(`the task waits for ${event.key}, and nobody tells a fork of events: it ends here, and nothing of it is kept`);
+    if (event) throw new Error(`the task waits for ${event.key}, and a fork receives no events: it ends here and is discarded`);
     tell(`sleeps until ${new Date(dueAtMs).toISOString()}, passed at once`);
     skippedMs += Math.max(0, dueAtMs - clock.now());
     for (const [id, atMs] of due) if (atMs <= clock.now()) due.delete(id);
@@ -260,7 +258,7 @@ async function put(services: Services, { taskId, caller, ask, answer }: Put): Pr
   for (let refused: Refused | undefined; ;) {
     const reply = await answer(ask, refused);
     if (reply === undefined) {
-      tell(`${cleanLine(key)} cannot be asked here: a page, sampling and roots take a deployment and its client. The tool is told so`);
+      tell(`${cleanLine(key)} cannot be asked here: pages, sampling and roots need a deployment and its client. The tool gets an error`);
       await declareUnavailable(services, { taskId, caller, key });
       return;
     }

@@ -54,12 +54,12 @@ describe("a replay in a thread", () => {
   });
 
   test.each([
-    ["loops forever", "for (;;);", /kept its thread busy for more than/],
-    ["ends its process", "process.exit(3);", /ended the process/],
+    ["loops forever", "for (;;);", /blocked its thread for more than/],
+    ["ends its process", "process.exit(3);", /exited the process/],
     [
       "throws in a callback",
       `setTimeout(() => { throw new Error("astray"); }, 1); await new Promise(() => {});`,
-      /outside of the handler's course: astray/,
+      /outside of the handler: astray/,
     ],
   ])("survives code that %s, and continues with the next task", async (_what, trouble, reason) => {
     const task = await waiting();

@@ -44,7 +44,7 @@ export async function startReplayThread(options: ThreadOptions, busyMs = BUSY_MS
       if (message.type === "replayed") return message.told;
       await thread.terminate();
       thread = undefined;
-      const reason = message.type === "failed" ? message.message : "the replay did not come to an end";
+      const reason = message.type === "failed" ? message.message : "the replay did not finish";
       return { verdict: "unknown", reason, recorded: Object.keys(task.journal), found: [] };
     },
     close: async () => void (await thread?.terminate()),
@@ -64,9 +64,9 @@ async function start(options: ThreadOptions): Promise<Worker> {
 function next(thread: Worker, timeoutMs: number): Promise<Message> {
   return new Promise((resolve) => {
     const fail = (message: string) => settle({ type: "failed", message });
-    const timer = setTimeout(() => fail(`the code kept its thread busy for more than ${timeoutMs} ms`), timeoutMs);
-    const onError = (error: Error) => fail(`the code threw outside of the handler's course: ${error.message}`);
-    const onExit = () => fail("the code ended the process");
+    const timer = setTimeout(() => fail(`the code blocked its thread for more than ${timeoutMs} ms`), timeoutMs);
+    const onError = (error: Error) => fail(`the code threw outside of the handler: ${error.message}`);
+    const onExit = () => fail("the code exited the process");
     const settle = (message: Message) => {
       clearTimeout(timer);
       thread.off("message", settle).off("error", onError).off("exit", onExit);

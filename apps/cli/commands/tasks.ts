@@ -66,6 +66,6 @@ Examples:
 
 function atLeastOne(text: string): number {
   const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("It must be a whole number from 1.");
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("It must be an integer of at least 1.");
   return number;
 }

@@ -27,7 +27,7 @@ export async function filesOf(modules: readonly string[]): Promise<ToolFiles> {
         done(found);
       });
       thread.once("error", (error) => done(error.message));
-      thread.once("exit", () => done("the code ended the process"));
+      thread.once("exit", () => done("the code exited the process"));
     });
     return { files: [...files], ...(problem !== undefined && { problem }) };
   } finally {

@@ -57,8 +57,8 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
     const { files, problem } = await filesOf(modules);
     await watched.set(files, sinceMs);
     if (problem !== undefined) {
-      const meanwhile = served ? "what was loaded before still serves" : "nothing serves yet";
-      return print(`The tools do not load, ${meanwhile}: ${cleanLine(problem)}`);
+      const meanwhile = served ? "the previous version keeps serving" : "no version is being served yet";
+      return print(`The tools do not load; ${meanwhile}: ${cleanLine(problem)}`);
     }
     if (!isFirst) await tellWaiting(modules, env).catch((error: unknown) => print(`Waiting tasks were not replayed: ${wordOf(error)}`));
     try {
@@ -99,7 +99,7 @@ function banner(served: Served | undefined, embedded: EmbeddedRedis | undefined,
     `Parley serves ${served?.url ?? ""}`,
     ...page,
     `  Redis: ${redis}`,
-    "  Starts again when a file of the tools changes; waiting tasks stay. Stop with Ctrl-C.",
+    "  Restarts when a file of the tools changes; waiting tasks are kept. Stop with Ctrl-C.",
   ].join("\n");
 }
 
@@ -118,7 +118,7 @@ function stopRequested(): AbortSignal {
 function endWith({ ended, closing }: EmbeddedRedis, dataDir: string): void {
   void ended.then(() => {
     if (closing()) return;
-    process.stderr.write(`parley: the embedded Redis ended; ${dataDir}/redis.log says why. What it stored is there at the next start.\n`);
+    process.stderr.write(`parley: the embedded Redis ended; ${dataDir}/redis.log says why. Its data is kept for the next start.\n`);
     process.exit(1);
   });
 }

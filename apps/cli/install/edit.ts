@@ -35,7 +35,7 @@ function editedJson(given: string, { servers, name, entry }: Edit): string {
     throw new Error(`it is not valid JSON: ${printParseErrorCode(error.error)} in line ${line}`);
   }
   const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isObject(before)) throw new Error("it holds no JSON object");
+  if (!isObject(before)) throw new Error("it does not contain a JSON object");
   const held = (before as Record<string, unknown>)[servers];
   if (held !== undefined && !isObject(held)) throw new Error(`its ${servers} is not an object`);
   if (entry === undefined && (held as Record<string, unknown> | undefined)?.[name] === undefined) return given;
@@ -63,7 +63,7 @@ function editedToml(text: string, { servers, name, entry }: Edit): string {
   const blank = rest.trim() === "" || table === "" ? "" : "\n";
   const changed = `${rest.trim() === "" ? "" : `${rest.trimEnd()}\n`}${blank}${table}`;
   if (!isDeepStrictEqual(normal(parseToml(changed), servers), normal(wanted, servers)))
-    throw new Error(`its [${servers}.${name}] is written in a way that cannot be changed safely: change it by hand`);
+    throw new Error(`its [${servers}.${name}] is written in a form that cannot be edited safely: edit it manually`);
   return changed;
 }
 

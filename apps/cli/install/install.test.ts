@@ -38,7 +38,7 @@ describe("a JSON file", () => {
   test.each([
     ["{", "it is not valid JSON: CloseBraceExpected in line 1"],
     ['{\n"a": 1\n"b": 2}', "it is not valid JSON: CommaExpected in line 3"],
-    ["[]", "it holds no JSON object"],
+    ["[]", "it does not contain a JSON object"],
     ['{"mcpServers": []}', "its mcpServers is not an object"],
   ])("that is %s is left alone", (text, problem) => {
     expect(() => json(text)).toThrow(problem);
@@ -120,9 +120,9 @@ describe("the command", () => {
     await writeFile(join(home, ".claude.json"), "{");
     expect(await parley("claude-code", "-y")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(".claude.json was left alone: it is not valid JSON"),
+      stderr: expect.stringContaining(".claude.json was not changed: it is not valid JSON"),
     });
-    expect(await parley("claude-desktop", "--project")).toMatchObject({ code: 1, stderr: expect.stringContaining("leave out --project") });
+    expect(await parley("claude-desktop", "--project")).toMatchObject({ code: 1, stderr: expect.stringContaining("omit --project") });
     expect(await parley("cursor", "--print", "--url", "nowhere")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("Invalid URL"),

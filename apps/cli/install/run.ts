@@ -33,7 +33,7 @@ interface Installed {
 const FILE_BYTES_MAX = 16 * 1_048_576;
 
 export async function install(clientName: string, options: InstallOptions): Promise<void> {
-  if (!isClientName(clientName)) throw new Error(`${clientName} is not a known client; known are ${CLIENT_NAMES.join(", ")}`);
+  if (!isClientName(clientName)) throw new Error(`${clientName} is not a known client; known clients: ${CLIENT_NAMES.join(", ")}`);
   if (!/^[\w-]{1,64}$/.test(options.name)) throw new Error("--name takes letters, digits, - and _, 64 at most");
   const client: ClientFile = CLIENTS[clientName];
   const file = await fileOf(client, options);
@@ -43,14 +43,14 @@ export async function install(clientName: string, options: InstallOptions): Prom
   try {
     after = edited(before ?? "", { format: client.format, servers: client.servers, name: options.name, entry });
   } catch (error) {
-    throw new Error(`${file} was left alone: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${file} was not changed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   if (options.print) return void process.stdout.write(after);
   const changed = after !== (before ?? "");
   const tell = (installed: Installed, text: string): void => {
     process.stdout.write(options.json ? `${JSON.stringify(installed)}\n` : text);
   };
-  if (!changed) return tell({ client: clientName, file, changed }, `${file} is as it should be already.\n`);
+  if (!changed) return tell({ client: clientName, file, changed }, `${file} is already up to date.\n`);
 
   if (!options.json) print(clean(createTwoFilesPatch(file, file, before ?? "", after, before === undefined ? "new" : "now", "then")));
   if (!options.yes && !(await agreed(file))) {
@@ -58,7 +58,7 @@ export async function install(clientName: string, options: InstallOptions): Prom
     return;
   }
   const backup = await write(file, before, after);
-  const kept = backup === undefined ? "" : `The file as it was is kept as ${backup}.\n`;
+  const kept = backup === undefined ? "" : `The previous file is saved as ${backup}.\n`;
   tell(
     { client: clientName, file, changed, ...(backup !== undefined && { backup }) },
     `Written. ${kept}${options.remove ? "" : `${client.next}\n`}`,
@@ -67,7 +67,7 @@ export async function install(clientName: string, options: InstallOptions): Prom
 
 async function agreed(file: string): Promise<boolean> {
   if (!process.stdin.isTTY) {
-    process.stderr.write("parley: nothing was written: there is no terminal to ask on. Say --yes to write, or --print to see the file.\n");
+    process.stderr.write("parley: nothing was written: there is no terminal to ask on. Use --yes to write, or --print to see the file.\n");
     return false;
   }
   const answer = await confirm({ message: `Write ${file}?`, initialValue: true });
@@ -79,7 +79,7 @@ async function agreed(file: string): Promise<boolean> {
 async function fileOf(client: ClientFile, { project, file }: InstallOptions): Promise<string> {
   if (file !== undefined) return await followed(resolve(file));
   if (!project) return await followed(client.user(thisPlace()));
-  if (client.project === undefined) throw new Error(`${client.title} has no file for one folder: leave out --project`);
+  if (client.project === undefined) throw new Error(`${client.title} has no file for a single folder: omit --project`);
   return await followed(resolve(client.project));
 }
 

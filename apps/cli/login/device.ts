@@ -33,7 +33,7 @@ export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId,
   if (issuer === undefined) throw new Error(`${url} names no provider to log in at`);
   const metadata = await discoverAuthorizationServerMetadata(issuer);
   const server = metadata as unknown as oauth.AuthorizationServer | undefined;
-  if (!server?.device_authorization_endpoint) throw new Error(`${issuer} has no login by device code: leave out --device`);
+  if (!server?.device_authorization_endpoint) throw new Error(`${issuer} does not support login by device code: omit --device`);
   const wanted = scope ?? resource.scopes_supported?.join(" ");
   const client = (
     clientId === undefined

@@ -27,7 +27,7 @@ export async function openLoopback(): Promise<Loopback> {
     redirectUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
     async back(timeoutMs) {
       const late = setTimeout(
-        () => came.reject(new Error(`nobody came back from the provider within ${Math.round(timeoutMs / 60_000)} minutes`)),
+        () => came.reject(new Error(`the login was not completed within ${Math.round(timeoutMs / 60_000)} minutes`)),
         timeoutMs,
       );
       try {

@@ -14,7 +14,7 @@ export async function renew(url: string, refused: string): Promise<string | unde
       const client = authorization({
         url,
         redirectUrl: "http://127.0.0.1/none",
-        visit: () => Promise.reject(new Error("a login is needed")),
+        visit: () => Promise.reject(new Error("a login is required")),
       });
       await auth(client, { serverUrl: url });
       return (await readCredentials(url))?.tokens?.access_token;

@@ -90,7 +90,7 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
     if ((await auth(client, options)) === "AUTHORIZED") return;
     const back = await Promise.race([loopback.back(PATIENCE_MS), aborted(signal)]);
     // Another page of this machine's browser must not be able to log this program in as somebody else.
-    if (back.get("state") !== client.expectedState) throw new Error("what came back belongs to another login: start again");
+    if (back.get("state") !== client.expectedState) throw new Error("the response belongs to another login: start again");
     const refused = back.get("error");
     if (refused !== null) throw new Error(`the provider refused: ${back.get("error_description") ?? refused}`);
     const iss = back.get("iss");
@@ -116,7 +116,7 @@ async function challengeOf(url: string): Promise<{ resourceMetadataUrl?: URL | u
       signal: AbortSignal.timeout(30_000),
     });
   } catch (error) {
-    throw new Error(`nobody answers at ${url}: name the server with --url`, { cause: error });
+    throw new Error(`${url} does not respond: name the server with --url`, { cause: error });
   }
   await response.body?.cancel();
   return response.status === 401 ? extractWWWAuthenticateParams(response) : undefined;
@@ -135,5 +135,5 @@ export async function logout({
   const forgotten = all ? await forgetAll() : (await readCredentials(url)) ? [url] : [];
   if (!all && forgotten.length > 0) await changeCredentials(url, () => undefined);
   if (json) return printJson({ forgotten });
-  print(forgotten.length === 0 ? "There were no tokens." : `Forgotten: ${forgotten.join(", ")}`);
+  print(forgotten.length === 0 ? "There were no tokens to forget." : `Forgotten: ${forgotten.join(", ")}`);
 }

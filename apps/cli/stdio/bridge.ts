@@ -407,7 +407,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   /** The message as the client should see it; undefined for what it need not see. */
   function heard(body: unknown, exchange: Exchange | undefined): object | undefined {
     if (!isObject(body)) {
-      log("the server sent something that is no JSON-RPC message");
+      log("the server sent something that is not a JSON-RPC message");
       return undefined;
     }
     const method = own(body, "method");
@@ -649,7 +649,7 @@ function lost(exchange: Exchange, cause?: unknown): Error {
     return new Error(
       `${what}. The message has ${exchange.text.length} characters, which may be more than it takes (PARLEY_BODY_BYTES_MAX)`,
     );
-  return new Error(`${what}. It may have been carried out: look before you try again`);
+  return new Error(`${what}. It may have been carried out: check before you retry`);
 }
 
 /** What Parley takes unless it is set otherwise. */

@@ -39,7 +39,7 @@ export async function answer(
     }
   } else {
     const sent = await sendReply(client, taskId, chosen, reply);
-    if (sent === "late") throw new Error(`${chosen} was answered before, differently, or is over`);
+    if (sent === "late") throw new Error(`${chosen} was already answered differently, or is no longer open`);
     if (typeof sent === "object") throw sent.error;
   }
   if (json && !wait) return printJson({ taskId, key: chosen, answered: true });

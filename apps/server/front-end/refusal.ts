@@ -47,5 +47,5 @@ export function refusalOf({ services, log }: Pick<FrontEnd, "services" | "log">,
   }
   const defectId = services.ids.uuid();
   if (isDefect(error)) log.error({ defectId, err: error }, "request failed");
-  return { httpStatus: 500, body: { error: { message: `something went wrong here; the log has it under ${defectId}` } } };
+  return { httpStatus: 500, body: { error: { message: `an internal error occurred; the log has details under ${defectId}` } } };
 }

@@ -10,7 +10,7 @@ export function notBehindItself(scope: FastifyInstance, deployment: string): voi
     const via = headers[GATEWAY_HEADER];
     if (typeof via !== "string" || via.split("/")[0] !== deployment) return;
     await reply.code(508).send({
-      error: `this gateway is behind itself, as the upstream ${via.split("/")[1]?.slice(0, 40)}: take it out of PARLEY_UPSTREAMS`,
+      error: `this gateway is its own upstream, ${via.split("/")[1]?.slice(0, 40)}: remove it from PARLEY_UPSTREAMS`,
     });
   });
 }

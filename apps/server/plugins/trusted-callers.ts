@@ -24,7 +24,7 @@ export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedC
   const isHost = matcher(allowedHosts);
   server.addHook("onRequest", ({ raw }, reply, done) => {
     const { url = "/", rawHeaders } = raw;
-    if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send one");
+    if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send only one");
     // An absolute address (`POST http://name/mcp`) overrules the Host header, so a proxy may have judged another name than that.
     else if (!url.startsWith("/") && !isHost(URL.parse(url)?.host ?? "")) refuse(reply, 403, notServed("address", url));
     else done();

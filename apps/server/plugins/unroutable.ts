@@ -7,7 +7,7 @@ import { DATA_HEADERS } from "./security-headers.ts";
  */
 export function unroutable(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
   const isBroken = error.code === "FST_ERR_BAD_URL";
-  const text = isBroken ? "the address is not percent-encoded as addresses are\n" : "there is nothing here\n";
+  const text = isBroken ? "the path is not percent-encoded correctly\n" : "not found\n";
   void reply
     .code(isBroken ? 400 : 404)
     .headers(DATA_HEADERS)

@@ -67,7 +67,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     }
     const defectId = ids.uuid();
     log.error({ requestId: request.id, defectId, err: error }, "request failed");
-    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator finds it by ${defectId}.`));
+    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator can look it up under ${defectId}.`));
   });
 }
 

@@ -154,14 +154,14 @@ function sentenceOf(error: unknown, title: string): string {
   switch (error.code) {
     case "GRANT_REFUSED":
       return error.data?.["reason"] === "access_denied"
-        ? `${title} says that you did not allow it. Nothing was handed over: try again, or decline.`
-        : `${title} did not allow it. Nothing was handed over: try again, or decline.`;
+        ? `${title} reports that you did not allow it. Nothing was sent: try again, or decline.`
+        : `${title} did not allow it. Nothing was sent: try again, or decline.`;
     case "PROVIDER_UNAVAILABLE":
-      return `${title} cannot be reached. Nothing was handed over: try again in a moment.`;
+      return `${title} cannot be reached. Nothing was sent: try again in a moment.`;
     case "PROVIDER_INVALID":
-      return `${title} sent a response that cannot be trusted. Nothing was handed over: try again, or tell the operator.`;
+      return `${title} sent a response that cannot be trusted. Nothing was sent: try again, or tell the operator.`;
     case "OVERLOADED":
-      return "Too many people are coming back at once. Nothing was handed over: try again in a moment.";
+      return "Too many people are returning at the same time. Nothing was sent: try again in a moment.";
     default:
       throw error;
   }

@@ -104,13 +104,13 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
 
   async function upload(request: FastifyRequest, reply: FastifyReply, { page, wanted }: Uploading): Promise<FastifyReply> {
     const { files } = services;
-    if (!files) throw new ParleyError("FILES_UNAVAILABLE", "no files are kept here (PARLEY_FILES)");
+    if (!files) throw new ParleyError("FILES_UNAVAILABLE", "this front end stores no files (PARLEY_FILES)");
     const ref = refOf(request);
     const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
     const leave = placesOf(uploads, ownUploads, request.caller).enter();
     const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
     if (taken.type === "notice") return notice(reply, taken.name);
-    if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was kept.`);
+    if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was stored.`);
     const discard = () => Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
     // The form's only button says so; a form that says something else is not taken for a yes.
     if ((taken.fields.get("action") ?? "accept") !== "accept") {

@@ -78,7 +78,7 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
       // What a browser sends where nothing was chosen.
       if (seen === 0 && given.name === "") return undefined;
       const type = await acceptedType(Buffer.concat(head).subarray(0, HEAD_BYTES), { name, type: given.type }, wanted.accept);
-      if (type === undefined) throw new Stop(problem(`${name} is not of a type that is asked for.`));
+      if (type === undefined) throw new Stop(problem(`${name} does not have an accepted type.`));
       kept.push(id);
       await files.put(taskId, id, rest(head, next));
       return { id, name, type, size, sha256: hash.digest("hex") };

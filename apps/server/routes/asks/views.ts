@@ -19,14 +19,14 @@ export function secretPage({ page: { ask, message, call }, caller, token, proble
   const described = problem === undefined ? "note" : "problem note";
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
-    "A secret is needed",
+    "A secret is required",
     markup`${said(message, call.name)}
 <form method="post" autocomplete="off">
 ${hidden(ask.digest, token)}
 ${fault}
 <label for="secret">Secret</label>
 <input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="off" spellcheck="false" aria-describedby="${described}"${invalid}>
-<p class="quiet" id="note">It goes to the tool, encrypted. Neither your client nor its model sees it.</p>
+<p class="quiet" id="note">It is sent to the tool encrypted. Neither your client nor its model sees it.</p>
 ${actions("Send")}
 </form>
 ${openedBy(caller)}`,
@@ -47,7 +47,7 @@ export function filesPage({
   const what = countMax === 1 ? `One file of at most ${shownBytes(bytesMax)}` : `At most ${countMax} files of ${shownBytes(bytesMax)} each`;
   const types = accept.length === 0 ? "" : `, of these types: ${accept.join(", ")}`;
   return page(
-    countMax === 1 ? "A file is needed" : "Files are needed",
+    countMax === 1 ? "A file is required" : "Files are required",
     markup`${said(message, call.name)}
 <form method="post" enctype="multipart/form-data" id="upload">
 ${hidden(ask.digest, token)}
@@ -158,18 +158,18 @@ export const NOTICES = {
   returned: {
     status: 200,
     title: "Welcome back",
-    sentence: "The tool knows that you are back, and continues. You can close this page.",
+    sentence: "The tool has been notified that you are back, and continues. You can close this page.",
   },
   astray: {
     status: 400,
     title: "Not started here",
     sentence:
-      "You did not start this in this browser, or you started it more than ten minutes ago, so nothing was handed over: open the page again from your client.",
+      "You did not start this in this browser, or you started it more than ten minutes ago, so nothing was sent: open the page again from your client.",
   },
   borrowed: {
     status: 403,
     title: "Not yours",
-    sentence: "This was started by somebody else, so nothing was handed over: open the page again from your client.",
+    sentence: "This was started by another person, so nothing was sent: open the page again from your client.",
   },
   declined: { status: 200, title: "Declined", sentence: "You declined, and the tool has been notified. You can close this page." },
   completed: {
@@ -180,31 +180,30 @@ export const NOTICES = {
   closed: {
     status: 410,
     title: "No longer open",
-    sentence:
-      "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was handed over.",
+    sentence: "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was sent.",
   },
-  "of-others": { status: 403, title: "Not for you", sentence: "This question is for somebody else." },
+  "of-others": { status: 403, title: "Not for you", sentence: "This question is for another person." },
   unknown: { status: 404, title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },
   stale: {
     status: 409,
     title: "Out of date",
-    sentence: "The form is out of date for this question, so nothing was handed over: open the page again from your client.",
+    sentence: "The form is out of date for this question, so nothing was sent: open the page again from your client.",
   },
   foreign: {
     status: 403,
     title: "Refused",
-    sentence: "This form was sent from another page, so nothing was handed over: open the page again from your client.",
+    sentence: "This form was sent from another page, so nothing was sent: open the page again from your client.",
   },
   unreadable: {
     status: 400,
     title: "Not understood",
-    sentence: "The request does not come from the form of this page, so nothing was handed over.",
+    sentence: "The request does not come from the form of this page, so nothing was sent.",
   },
-  large: { status: 413, title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was handed over." },
+  large: { status: 413, title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was sent." },
   strange: {
     status: 401,
     title: "Log in",
-    sentence: "You are not logged in, or your login has expired, so nothing was handed over: open the page again.",
+    sentence: "You are not logged in, or your login has expired, so nothing was sent: open the page again.",
   },
   "not-begun": {
     status: 401,
@@ -215,14 +214,14 @@ export const NOTICES = {
   busy: {
     status: 429,
     title: "Too many requests",
-    sentence: "You have sent too many requests, so nothing was handed over: try again in a moment.",
+    sentence: "You have sent too many requests, so nothing was sent: try again in a moment.",
   },
   away: {
     status: 503,
     title: "Not available",
-    sentence: "The server cannot do this right now, and nothing was handed over: try again in a moment.",
+    sentence: "The server cannot do this right now, and nothing was sent: try again in a moment.",
   },
-  broken: { status: 500, title: "Something went wrong", sentence: "The server could not do this, and nothing was handed over." },
+  broken: { status: 500, title: "Something went wrong", sentence: "The server could not do this, and nothing was sent." },
 } as const satisfies Readonly<Record<string, Notice>>;
 
 export type NoticeName = keyof typeof NOTICES;

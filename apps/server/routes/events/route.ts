@@ -41,7 +41,7 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
     url: ADDRESS,
     handler: (_request, reply) => {
       void reply.header("allow", "POST");
-      sendJson(reply, 405, { error: { message: "events are told by POST, with a body of JSON" } });
+      sendJson(reply, 405, { error: { message: "events are reported with POST and a JSON body" } });
     },
   });
 

@@ -10,7 +10,7 @@ export function homePage({ endpoint, playground, needsToken }: Shown): string {
   const play = playground
     ? `<p><a class="play" href="play/">Open the playground</a></p>
 <p class="quiet">Call a tool, be asked, answer, and see every message on the way.</p>`
-    : `<p class="quiet">The playground is off here: it is on by default on the server's own machine alone (<code>PARLEY_PLAYGROUND</code>).</p>`;
+    : `<p class="quiet">The playground is off here. By default it is on only if the server listens on a loopback address (<code>PARLEY_PLAYGROUND</code>).</p>`;
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -27,9 +27,9 @@ ${play}
 <h2>Connect a client</h2>
 <p>The endpoint is</p>
 <pre tabindex="0" aria-label="Address of the MCP endpoint">${address}</pre>
-<p>Most clients take it like this:</p>
+<p>Most clients accept this configuration:</p>
 <pre tabindex="0" aria-label="Configuration of a client">${escaped(JSON.stringify({ mcpServers: { parley: { type: "http", url: endpoint } } }, undefined, 2))}</pre>
-${needsToken ? "<p>Callers log in here: a client that knows OAuth finds the way by itself.</p>" : ""}
+${needsToken ? "<p>Callers log in here. Clients that support OAuth do this automatically.</p>" : ""}
 <h2>From a terminal</h2>
 <pre tabindex="0" aria-label="Commands">parley tools --url ${address}
 parley call <em>tool</em> --url ${address}</pre>

@@ -64,7 +64,7 @@ describe("the cookie", () => {
     cookies.logIn(reply, { caller: person(200), untilMs: NOW_MS + 1 }, NOW_MS);
     expect(cookies.caller(request(), NOW_MS)?.groups).toHaveLength(200);
     expect(() => cookies.logIn(reply, { caller: person(2_000), untilMs: NOW_MS + 1 }, NOW_MS)).toThrow(
-      "more than a cookie of 4000 characters holds",
+      "exceed a cookie of 4000 characters",
     );
   });
 

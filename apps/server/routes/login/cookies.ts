@@ -54,7 +54,7 @@ export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies
       if (cookies.set(reply, session, who, nowMs)) return;
       throw new ParleyError(
         "TOKEN_CLAIM_INVALID",
-        `what the provider says of the person is more than a cookie of ${COOKIE_CHARS_MAX} characters holds`,
+        `the provider's claims about the person exceed a cookie of ${COOKIE_CHARS_MAX} characters`,
       );
     },
     caller: (request, nowMs) => cookies.get<SessionCookie>(request, session, nowMs)?.caller,

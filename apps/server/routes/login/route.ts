@@ -56,7 +56,7 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     const parameters = new URLSearchParams(request.url.split("?")[1] ?? "");
     const state = parameters.get("state") ?? "";
     const begun = cookies.begun(request, state, clock.now());
-    if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was begun in this browser");
+    if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was started in this browser");
     const caller = await login.finish(parameters, begun);
     const nowMs = clock.now();
     cookies.end(reply, state);

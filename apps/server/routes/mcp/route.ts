@@ -54,7 +54,7 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
   });
 
   // A handler of the scope's own, so that its hooks see every method and path below it.
-  app.setNotFoundHandler((_request, reply) => sendJson(reply, 404, invalidRequest("there is nothing here: the endpoint is /mcp").message));
+  app.setNotFoundHandler((_request, reply) => sendJson(reply, 404, invalidRequest("not found: the endpoint is /mcp").message));
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {
     const { httpStatus, message } = refusalOf(error, limits.bodyBytesMax) ?? internalError(reportDefect(rest.frontEnd, error));
@@ -100,9 +100,9 @@ function acceptMethods(app: FastifyInstance): void {
   app.addHook("onRequest", ({ method, headers: { accept } }, reply, done) => {
     if (!METHODS.has(method)) {
       void reply.header("allow", [...METHODS].join(", "));
-      sendJson(reply, 405, invalidRequest("this endpoint takes POST, GET and DELETE").message);
+      sendJson(reply, 405, invalidRequest("this endpoint accepts POST, GET and DELETE").message);
     } else if (accept !== undefined && ANSWERED_WITH_CONTENT.has(method) && !ACCEPTABLE.test(accept)) {
-      sendJson(reply, 406, invalidRequest("the answer is JSON or a stream: accept application/json and text/event-stream").message);
+      sendJson(reply, 406, invalidRequest("the response is JSON or a stream: accept application/json and text/event-stream").message);
     } else done();
   });
 }

@@ -229,7 +229,7 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
         // One that was put again has another id and the same words.
         if (open.some(({ message }) => wordsOf(message) === wordsOf(question.message))) continue;
         forgetDraft(draftsOf(state), question);
-        notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is over.`);
+        notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is no longer open.`);
       }
       change({ questions: open });
     },

@@ -58,8 +58,7 @@ async function handOut(
     await sessions.unfollow(session.id, [taskId]);
     following = isFinished(created.status) ? undefined : await sessions.follow(session.id, created.id, limits.sessionTasksMax);
   }
-  if (following === "full")
-    log.warn({ taskId: created.id, most: limits.sessionTasksMax }, "session follows too many tasks to be told of one more");
+  if (following === "full") log.warn({ taskId: created.id, most: limits.sessionTasksMax }, "session follows too many tasks");
   const task = await waitForTask(services, {
     task: created,
     caller,

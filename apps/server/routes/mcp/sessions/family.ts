@@ -91,14 +91,14 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   async function contextOf(request: FastifyRequest): Promise<SessionContext> {
     const sessionId = headerValue(request.headers, "mcp-session-id");
     if (sessionId === undefined)
-      throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, and then the id that it gave");
+      throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, then the id that it returned");
     const { caller, catalogue } = request;
     const session = await sessions.touch(sessionId, times.sessionTtlMs);
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
-    if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never was; send initialize again");
+    if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never existed; send initialize again");
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
-    if (!dialect || !encode) throw new Refused(404, `no session of ${session.version} is served any more; send initialize again`);
+    if (!dialect || !encode) throw new Refused(404, `sessions of ${session.version} are no longer served; send initialize again`);
     return { session, caller, door: `${session.version} ${request.method}`, catalogue, dialect, encode };
   }
 
@@ -171,11 +171,11 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const context = await contextOf(request);
     const { dialect } = context;
     const outlet = new Outlet(request, reply, outletOptions);
-    if (!outlet.acceptsAnything) throw new Refused(406, "accept application/json and text/event-stream: answers are one of them");
+    if (!outlet.acceptsAnything) throw new Refused(406, "accept application/json and text/event-stream: the response is one of them");
     if (Array.isArray(body)) {
       if (!dialect.batches) throw new Refused(400, "batches are not part of this protocol revision: send one message per request");
       if (body.length === 0 || body.length > limits.batchMax) {
-        throw new Refused(400, `a batch holds 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
+        throw new Refused(400, `a batch contains 1 to ${limits.batchMax} messages (PARLEY_BATCH_MAX)`);
       }
       request.rpcMethod = "batch";
       const messages = body.map((message) => dialect.decode(message));

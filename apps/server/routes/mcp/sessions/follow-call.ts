@@ -123,7 +123,7 @@ class CallStream {
         findTask(services, { taskId: this.#task.id, caller }),
         services.store.feed(this.#task.id, this.#cursor.feed),
       ]);
-      if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
+      if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#task = readable(task);
       feed = next;
     }

@@ -95,7 +95,7 @@ export async function holdStream(route: HoldRoute, { sessionId, stream, after, o
       const nowMs = services.clock.now();
       const claimed = await sessions.claimAsk({ sessionId, stream, token, taskId, key, refusals, event, nowMs, most: CLAIMS_MAX });
       if (claimed !== "full") return claimed;
-      log.warn({ taskId, most: CLAIMS_MAX }, "session has too many questions to be asked one more");
+      log.warn({ taskId, most: CLAIMS_MAX }, "session has too many open questions");
       return "elsewhere";
     },
     drop,

@@ -37,7 +37,7 @@ function refuse(receipt: Receipt | undefined): void {
         violations: receipt.violations,
       });
     case "late":
-      throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
+      throw new ParleyError("NOT_OPEN", "the question was already answered differently, or is no longer open");
     case "forbidden":
       throw notPermitted();
     case "unknown":

@@ -100,9 +100,10 @@ async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly Give
   const { task: before, receipts } = await answerTask(services, { ...ref, replies });
   refuse(receipts);
   const types = new Set([...receipts.values()].map(({ type }) => type));
-  if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked that");
+  if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked this question");
   const late = types.has("late");
-  if (late && onLate === undefined) throw new ParleyError("NOT_OPEN", "the question was answered before, differently, or is over");
+  if (late && onLate === undefined)
+    throw new ParleyError("NOT_OPEN", "the question was already answered differently, or is no longer open");
   // What others were asked is closed to them once they have answered.
   const now = (await findTask(services, ref)) ?? { ...before, status: "working", asks: [] };
   const task = await waitForTask(services, { task: now, caller: ref.caller, until: isSettled, timeoutMs: times.taskGraceMs });

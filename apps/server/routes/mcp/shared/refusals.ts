@@ -14,7 +14,7 @@ export function refuse(receipts: ReadonlyMap<string, Receipt>): void {
 }
 
 export function notPermitted(): ParleyError {
-  return new ParleyError("NOT_PERMITTED", "the question is put to others, who can answer it");
+  return new ParleyError("NOT_PERMITTED", "the question is for other people, who can answer it");
 }
 
 /** How errors travel that are no answer to a message. All others travel with 400: their senders have to send something else. */

@@ -55,7 +55,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       const now = await findTask(services, { taskId: task.id, caller });
       // What was reported before the end is there by now: told first, since nothing may follow the answer.
       await teller.tell();
-      if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call is gone");
+      if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       seen = readable(now);
       if (needsCaller(seen)) break;
       if (timedOut) {

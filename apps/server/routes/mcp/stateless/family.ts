@@ -51,7 +51,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
   /** Without sessions there is nothing to get and nothing to end. */
   async function refuse(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
     void reply.header("allow", "POST, OPTIONS");
-    sendJson(reply, 405, invalidRequest("this endpoint takes POST only").message);
+    sendJson(reply, 405, invalidRequest("this endpoint accepts only POST").message);
   }
 
   return { post, get: refuse, delete: refuse };

@@ -48,16 +48,18 @@ async function deliver(
   // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
   const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
   const answered = await answerTask(services, { taskId, caller, door, replies, countRefusals: true }).catch((error: unknown) => {
-    throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND" ? invalidState("its call is over and forgotten") : error;
+    throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND"
+      ? invalidState("its call has ended and is no longer stored")
+      : error;
   });
   const receipts = [...answered.receipts.values()];
   if (receipts.some(isMalformed)) refuse(answered.receipts);
   // If the question has timed out meanwhile, the late answer is nobody's fault: the call continues without it.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
-    throw invalidState("its questions were answered before, and differently");
+    throw invalidState("its questions were already answered differently");
   }
   const task = answered.receipts.size === 0 ? answered.task : await findTask(services, { taskId, caller });
-  if (!task) throw invalidState("its call is over and forgotten");
+  if (!task) throw invalidState("its call has ended and is no longer stored");
   return readable(task);
 }
 
