@@ -101,7 +101,7 @@ describe("parley dev", () => {
     const taskId = await waitingTask();
     let at = printed.length;
     await save("tools.ts", greeting("Good evening").replace("export const", "export konst"));
-    await says("The tools do not load, the previous version keeps serving: ", at);
+    await says("The tools do not load; the previous version keeps serving: ", at);
     expect(await answer(taskId)).toBe("Good morning, Ann?\n");
     at = printed.length;
     await save("tools.ts", greeting("Good evening"));
