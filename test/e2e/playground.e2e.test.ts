@@ -224,7 +224,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await call(page, "go_there");
     await dialog(page).getByText("xn--bcher-kva.example.com", { exact: true }).waitFor();
     await dialog(page)
-      .getByText(/letters beyond a to z/)
+      .getByText(/characters beyond a to z/)
       .waitFor();
     await findNothing(page);
     await press(page, "Enter");
@@ -273,7 +273,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await dialog(first).getByRole("button", { name: "Answer" }).click();
     await dialog(first).getByText("Does legal agree?").waitFor();
     arrived.resolve();
-    await second.getByText(/^Too late: somebody else answered “Does operations agree\?” first/).waitFor();
+    await second.getByText(/^Too late: another person answered “Does operations agree\?” first/).waitFor();
 
     // A question that is answered elsewhere goes away, and the tab says so.
     await dialog(second).getByText("Does legal agree?").waitFor();
@@ -610,7 +610,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await call(page, "book_dinner");
       await dialog(page).waitFor();
       await server.kill();
-      await page.getByText("the server is away, trying again").waitFor();
+      await page.getByText("the server is unavailable, retrying").waitFor();
       server = await npmStart(port, directory);
       await page.getByText("waits for you", { exact: true }).waitFor();
       await page.getByLabel("Party size").fill("4");

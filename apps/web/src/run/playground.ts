@@ -302,7 +302,8 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
         forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }
-      if (taken.type === "late") notify(`Too late: somebody else answered “${shortened(wordsOf(question.message))}” first, or it is over.`);
+      if (taken.type === "late")
+        notify(`Too late: another person answered “${shortened(wordsOf(question.message))}” first, or it is no longer open.`);
       return taken;
     },
     async cancel() {

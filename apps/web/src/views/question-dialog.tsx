@@ -131,7 +131,9 @@ function Page({ url, onOpen }: { readonly url: string; readonly onOpen: () => vo
       <p class="eyebrow">It wants to send you to</p>
       <p class="host">{parsed?.host || "an address that cannot be read"}</p>
       {parsed?.host.split(".").some((label) => label.startsWith("xn--")) && (
-        <p class="problem">This name has letters beyond a to z. It is shown as computers read it: check that you know it.</p>
+        <p class="problem">
+          This name contains characters beyond a to z. It is shown in its encoded form: make sure that you recognize it.
+        </p>
       )}
       {parsed?.protocol === "http:" && <p class="problem">The connection to it is not encrypted.</p>}
       <p class="mono address">{url.slice(0, 2_000)}</p>

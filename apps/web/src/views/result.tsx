@@ -21,7 +21,7 @@ export function Result({ end }: { readonly end: End }) {
       return (
         <Panel
           id="result-title"
-          title={isError ? "Result: it says that it failed" : "Result"}
+          title={isError ? "Result: the tool reports a failure" : "Result"}
           aside={<Copy what="the result" text={() => JSON.stringify(end.result, undefined, 2)} />}
         >
           {blocks.slice(0, BLOCKS_SHOWN).map((block, index) => (

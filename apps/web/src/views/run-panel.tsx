@@ -25,7 +25,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
             <bdi>{run.tool}</bdi>
           </h2>
           <span class={`status ${isConnected ? status : "away"}`} role="status">
-            {isConnected ? STATUS[status] : "the server is away, trying again"}
+            {isConnected ? STATUS[status] : "the server is unavailable, retrying"}
           </span>
           {isRunning ? (
             <button type="button" class="quiet" onClick={() => void cancelRun()}>

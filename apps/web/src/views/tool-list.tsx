@@ -57,7 +57,7 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
       </ul>
       <p class="notes pad" aria-live="polite">
         {fitting.length === 0
-          ? "No tool fits."
+          ? "No matching tools."
           : fitting.length > SHOWN_AT_ONCE
             ? `${fitting.length - SHOWN_AT_ONCE} more: search for them`
             : ""}
