@@ -84,11 +84,7 @@ const CASES: readonly Case[] = [
   claims("an issue in 5 minutes: clocks differ", () => ({ iat: nowS() + 300 }), /issued 5 min from now \(iat\) \(TOKEN_NOT_YET_VALID\)$/),
   claims("no end", () => ({ exp: undefined }), /the token has no exp, so it would never expire \(TOKEN_CLAIM_INVALID\)$/),
   claims("no sub", () => ({ sub: undefined }), /the token has no sub, so it names no caller \(TOKEN_CLAIM_INVALID\)$/),
-  claims(
-    "no audience",
-    () => ({ aud: undefined }),
-    /does not say whom it is for \(aud\): expected "http:\/\/localhost:3000\/mcp" \(TOKEN_AUDIENCE/,
-  ),
+  claims("no audience", () => ({ aud: undefined }), /names no audience \(aud\); expected "http:\/\/localhost:3000\/mcp" \(TOKEN_AUDIENCE/),
   claims(
     "another audience",
     () => ({ aud: "https://other.example" }),
