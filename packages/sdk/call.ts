@@ -15,24 +15,24 @@ import { present } from "./present.ts";
 
 declare const TYPES: unique symbol;
 
-/** A tool that knows what it takes and gives, for `ctx.call`. Nothing of this is there at run time. */
+/** A tool with the types of its arguments and result, for `ctx.call`. They exist only at compile time. */
 export type TypedTool<Args, Result> = Tool & { readonly [TYPES]?: (args: Args) => Result };
 
-/** What a call of the tool takes: what its `input` reads. */
+/** The arguments of a call: the input type of the tool's `input`. */
 export type ArgumentsOf<T extends Tool | string> =
   T extends TypedTool<infer Args, infer _> ? (unknown extends Args ? JsonObject : Args) : JsonObject;
 
-/** What a call of the tool gives: what its `output` describes, a text for a tool without; unknown for a tool by name. */
+/** The result of a call: the type that the tool's `output` describes, or a string without it; `unknown` for a tool called by name. */
 export type ResultOf<T extends Tool | string> = T extends TypedTool<infer _, infer Result> ? Result : unknown;
 
 /** Options of `ctx.call`. */
 export interface CallOptions {
   /**
-   * Tells calls apart, and is in front of what the child asks, where clients see it: `hotel:dates`. The tool's name unless said otherwise; further calls
-   * of one key get `#2`, `#3` …
+   * Identifies the call, and prefixes the child's questions where clients see them: `hotel:dates`. The tool's name by default; further calls with the same
+   * key get `#2`, `#3` …
    */
   readonly key?: string;
-  /** How long the child may take in all, its waiting for people included. By default as long as anything may be waited for (PARLEY_ASK_TIMEOUT_MAX). */
+  /** How long the child may take in total, including its waits for people. By default the longest wait that is allowed (PARLEY_ASK_TIMEOUT_MAX). */
   readonly timeout?: Duration;
   /** Aborting it cancels the child, and `call` throws Withdrawn. */
   readonly signal?: AbortSignal;

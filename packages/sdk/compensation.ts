@@ -1,28 +1,27 @@
-/** What a tool's `compensate` is given, over core's `Effects`. */
+/** The context of a tool's `compensate`, over core's `Effects`. */
 import type { Effects, EndedWithout } from "@parley/core";
 import { type Context, createContext } from "./context.ts";
 
 /**
- * The last run of a task that ended without its result. Steps are done once and recorded, as in `run`, under names of their own: a compensation may call
- * its step `hold` as the tool did. Nobody can be asked any more, and nothing is told to the client, which has seen the end.
+ * The last run of a task that ended without a result. Steps run once and are recorded, as in `run`, under separate names: a compensation may have a step
+ * `hold` even if the tool has one. It can ask no questions and report nothing to the client, which has already seen the end.
  */
 export interface CompensationContext extends Pick<
   Context,
   "taskId" | "principal" | "signal" | "step" | "now" | "random" | "uuid" | "branch"
 > {
-  /** `cancelled` by the client, `failed`, or out of time (`timeout`: the tool's runTimeout). */
+  /** Why the task ended: `cancelled` by the client, `failed`, or `timeout` (the tool's runTimeout). */
   readonly why: EndedWithout["why"];
   /**
-   * Steps of the tool that were recorded as done, in the order in which they came to their results: undo them from the last to the first
-   * (`ctx.done.toReversed()`). `key` is the name, with `#2` for the second of it, and `alice/` before it in a branch. After `ctx.restart` those of the
-   * last round.
+   * The tool's steps that succeeded, in the order of their results: undo them from last to first (`ctx.done.toReversed()`). `key` is the name, with `#2` for
+   * the second step of that name, and prefixed by `alice/` in a branch. After `ctx.restart`, only the steps of the last round.
    */
   readonly done: readonly Done[];
-  /** The result of one of them; undefined for one that was not done. */
+  /** The result of one of these steps; undefined for a step that did not succeed. */
   result<T = unknown>(key: string): T | undefined;
 }
 
-/** A step that was recorded as done, with its result. */
+/** A step that succeeded, with its result. */
 export interface Done {
   readonly key: string;
   readonly value: unknown;

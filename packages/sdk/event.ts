@@ -1,4 +1,4 @@
-/** `ctx.event`: waiting for what another system tells of, over core's `event`. */
+/** `ctx.event`: waits for an event that another system reports, over core's `event`. */
 import {
   type Answer,
   type Duration,
@@ -16,25 +16,26 @@ import { check, type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } f
 /** Options of `ctx.event`. */
 export interface EventOptions<S extends Schema | JsonObject> {
   /**
-   * What the other system sends, as a Standard Schema or JSON Schema; anything unless said otherwise. The front end judges by its JSON Schema, and who
-   * sends what does not fit is told so. What JSON Schema cannot say, such as a `refine`, is judged in the run, where it throws INVALID_EVENT.
+   * The schema of what the other system sends, as a Standard Schema or JSON Schema; anything by default. The front end checks the body against the JSON
+   * Schema, and the sender of an invalid body receives an error. What JSON Schema cannot express, such as a `refine`, is checked in the run and
+   * throws INVALID_EVENT.
    */
   readonly schema?: S;
-  /** How long the event is waited for: `"2 days"`. The deployment's default for questions is a week. */
+  /** How long to wait for the event, such as `"2 days"`. The default is that of questions, a week unless the deployment sets another. */
   readonly timeout?: Duration;
-  /** `"throw"` (the default): `received` throws TimedOut. `"fail"`: the task fails. Or what is taken to have been told. */
+  /** `"throw"` (the default): `received` throws TimedOut. `"fail"`: the task fails. Or a default that is taken as the body. */
   readonly onTimeout?: "throw" | "fail" | { readonly default: S extends Schema ? InputOf<S> : Json };
-  /** Aborting it gives the event up: who tells of it then is told that it comes late, and `received` throws Withdrawn. */
+  /** Aborting it withdraws the event: a later sender is told that it is late, and `received` throws Withdrawn. */
   readonly signal?: AbortSignal;
 }
 
-/** The type of what is told of an event, for its schema. */
+/** The type of an event's body, for its schema. */
 export type BodyOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : Json;
 
 /** An event that the tool waits for. Hand `url` (or `token`) to the other system inside a step, and nowhere else. */
 export interface TaskEvent<T> {
   readonly name: string;
-  /** Where the other system tells of it: `POST`, with a body of JSON. Anyone who knows the address may. */
+  /** Where the other system reports the event: a `POST` with a JSON body. Anyone who knows the address can do so. */
   readonly url: string;
   /** The last part of the address. */
   readonly token: string;
@@ -80,7 +81,7 @@ export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSi
   }
 }
 
-/** Whether it is what `ctx.event` gave. */
+/** Whether the value was returned by `ctx.event`. */
 export function isTaskEvent(value: object): value is TaskEvent<unknown> {
   return given.has(value as TaskEvent<unknown>);
 }

@@ -1,10 +1,10 @@
-/** What authors can meet, beside core's ToolError, RpcFailure, StepFailed and ParleyError. */
+/** The errors that authors may encounter, in addition to core's ToolError, RpcFailure, StepFailed and ParleyError. */
 import { type AskRequest, type Json, ParleyError, ToolError, type Violation } from "@parley/core";
 
-/** A tool, prompt or resource that cannot be served as it is written. Thrown while modules load, so that a deployment fails before it starts. */
+/** A tool, prompt or resource is defined incorrectly. Thrown while modules load, so that a deployment fails before it starts. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
-  /** Which fields of a schema are wrong, where that can be said. */
+  /** The invalid fields of a schema, if they are known. */
   declare readonly violations?: readonly Violation[];
   constructor(message: string, options: { readonly cause?: unknown; readonly violations?: readonly Violation[] } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -12,7 +12,7 @@ export class DefinitionError extends Error {
   }
 }
 
-/** An elicitation that ended without an answer. Uncaught it ends the tool with a result that says so. */
+/** A question ended without an answer. If it is not caught, the tool ends with a result that says so. */
 export abstract class Unanswered extends Error {
   /** The name of the ask or event. */
   readonly ask: string;
@@ -38,10 +38,10 @@ export class Cancelled extends Unanswered {
   }
 }
 
-/** Nobody answered, or told of the event, before the deadline. */
+/** The question was not answered, or the event not reported, before the deadline. */
 export class TimedOut extends Unanswered {
   override readonly name = "TimedOut";
-  /** Of a question that several people must accept: how many had, and how many must. */
+  /** For a question that several people must accept: how many had accepted, and how many must. */
   declare readonly accepted?: number;
   declare readonly quorum?: number;
   constructor(
@@ -55,7 +55,7 @@ export class TimedOut extends Unanswered {
   }
 }
 
-/** The tool itself withdrew the question, or gave up the event. */
+/** The tool itself withdrew the question or the event. */
 export class Withdrawn extends Unanswered {
   override readonly name = "Withdrawn";
   constructor(ask: string, message = `The tool withdrew the question "${ask}" before anybody answered it.`) {
@@ -63,15 +63,15 @@ export class Withdrawn extends Unanswered {
   }
 }
 
-/** A tool that was called came to its end without its result. Uncaught it ends the caller with a result that says so. */
+/** A called tool ended without a result. If it is not caught, the calling tool ends with a result that says so. */
 export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
   /** The key of the call. */
   readonly call: string;
   readonly tool: string;
-  /** `cancelled`: by somebody else than the caller, such as an operator. */
+  /** `cancelled`: by someone other than the calling tool, such as an operator. */
   readonly status: "failed" | "cancelled";
-  /** What clients are told of the failure. */
+  /** What clients see of the failure. */
   readonly reason: string;
   constructor(call: string, tool: string, status: "failed" | "cancelled", reason: string) {
     super(`The tool ${tool} ${status === "failed" ? "failed" : "was stopped"}: ${reason}`);

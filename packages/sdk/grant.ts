@@ -1,16 +1,16 @@
 import { Hidden } from "./hidden.ts";
 
 /**
- * What a person lets the tool do in their name at an OAuth provider (`ctx.oauth`). Tokens are in no journal, no log and no result: they are fetched,
- * and renewed, when a step asks for one.
+ * Permission of a person for the tool to act on their behalf at an OAuth provider (`ctx.oauth`). Tokens never appear in the journal, logs or
+ * results: they are fetched and renewed when a step asks for one.
  *
  *   const calendar = await ctx.oauth("calendar", { provider: "google", scopes: ["calendar.readonly"], message: "To find a free evening" });
  *   const events = await ctx.step("events", () => calendar.use((token) => fetchEvents(token)));
  */
 export class Grant extends Hidden {
-  /** Its name in the deployment's settings. */
+  /** The provider's name in the deployment's settings. */
   readonly provider: string;
-  /** What was granted, which may be less than what was asked for. */
+  /** The granted scopes, which may be fewer than those requested. */
   readonly scopes: readonly string[];
   readonly #read: (refused?: string) => Promise<string>;
 
@@ -22,15 +22,15 @@ export class Grant extends Hidden {
   }
 
   /**
-   * An access token that is good for another minute, if the provider says how long it is: for a step. `refused` is one that the service has just refused:
-   * then it is renewed regardless of its time. Throws ParleyError GRANT_EXPIRED when the access has ended (ask again, by a new question),
-   * PROVIDER_UNAVAILABLE, PROVIDER_INVALID and DEPOSIT_UNREADABLE.
+   * Returns an access token that is valid for at least another minute, if the provider states its lifetime. To be called in steps. Pass a token that the
+   * service has just refused as `refused` to renew it regardless of its lifetime. Throws ParleyError GRANT_EXPIRED when the permission has ended (ask
+   * again with a new question), PROVIDER_UNAVAILABLE, PROVIDER_INVALID and DEPOSIT_UNREADABLE.
    */
   accessToken({ refused }: { readonly refused?: string } = {}): Promise<string> {
     return this.#read(refused);
   }
 
-  /** `work` with an access token; resolves to what it returns. Throws as `accessToken`. */
+  /** Calls `work` with an access token and returns its result. Throws like `accessToken`. */
   async use<T>(work: (accessToken: string) => T | Promise<T>): Promise<T> {
     return await work(await this.#read());
   }

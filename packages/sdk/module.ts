@@ -1,4 +1,4 @@
-/** `defineModule`: what tools share in a worker, such as a pool of connections or settings that were read once. */
+/** `defineModule`: resources that tools share in a worker, such as a connection pool or settings that are read once. */
 import { type Module as CoreModule, ParleyError } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
@@ -7,15 +7,15 @@ import { DefinitionError } from "./failures.ts";
 export interface ModuleDefinition<T> {
   /** 1 to 64 of A-Z a-z 0-9 _ - . and /, for logs and errors. */
   readonly name: string;
-  /** Called by a worker before its first run. What it throws ends the start of the worker. */
+  /** Called by a worker before its first run. An error ends the start of the worker. */
   start(): T | Promise<T>;
-  /** Called behind the worker's last run. */
+  /** Called after the worker's last run. */
   stop?(value: T): void | Promise<void>;
 }
 
-/** Export it beside the tools: workers start what the modules in PARLEY_TOOLS export. */
+/** Export it together with the tools: workers start the modules that PARLEY_TOOLS exports. */
 export interface Module<T> extends CoreModule {
-  /** What `start` returned. Throws ParleyError MODULE_NOT_STARTED on front ends, and before and behind a worker's runs. */
+  /** The value that `start` returned. Throws ParleyError MODULE_NOT_STARTED on front ends, and before and after a worker's runs. */
   use(): T;
 }
 
@@ -25,7 +25,7 @@ interface Running<T> {
   readonly value: T;
 }
 
-/** How a test puts a value in the place of what `start` would return. */
+/** Lets a test replace the value that `start` would return. */
 const PROVIDE = Symbol.for("parley.module.provide");
 
 interface Provided<T> {
@@ -33,8 +33,8 @@ interface Provided<T> {
 }
 
 /**
- * Makes a module. It is started in workers only, one after the other in the order in which they are exported, and stopped in the other order. A value that
- * a replay must not see change, such as a setting, belongs into a step all the same. Throws DefinitionError.
+ * Defines a module. Workers start their modules one after another, in the order in which they are exported, and stop them in reverse order. A value that
+ * must not change between replays, such as a setting, still has to be read in a step. Throws DefinitionError.
  */
 export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Module<T> {
   if (!NAME.test(name)) throw new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);

@@ -10,9 +10,9 @@ import { Secret } from "./secret.ts";
 /** A question whose page Parley serves. `message` is what the person reads, in their client and on the page. */
 export interface PageAsk {
   readonly message: string;
-  /** How long the question stays open: `"2 days"`. The deployment's default is a week. */
+  /** How long the question stays open, such as `"2 days"`. The default of the deployment is a week unless it sets another. */
   readonly timeout?: Duration;
-  /** What it becomes when nobody answers: `"cancel"` (the default: TimedOut is thrown), `"decline"`, or `"fail"` (the task fails). */
+  /** What happens when the time is over: `"cancel"` (the default: TimedOut is thrown), `"decline"`, or `"fail"` (the task fails). */
   readonly onTimeout?: "cancel" | "decline" | "fail";
   /** Aborting it withdraws the question: the page says that it is closed, and Withdrawn is thrown. */
   readonly signal?: AbortSignal;
@@ -23,17 +23,17 @@ export interface PageAsk {
 
 /** Options of `ctx.file`. */
 export interface FilesAsk extends PageAsk {
-  /** What may be uploaded: MIME types (`"image/png"`, `"image/*"`) and endings (`".pdf"`). Anything unless said otherwise. */
+  /** Accepted files: MIME types (`"image/png"`, `"image/*"`) and extensions (`".pdf"`). Anything by default. */
   readonly accept?: readonly string[];
-  /** Most bytes of a file; 10 MiB unless said otherwise. */
+  /** Maximum size of a file in bytes; 10 MiB by default. */
   readonly maxBytes?: number;
 }
 
 /** Options of `ctx.oauth`. */
 export interface OauthAsk extends PageAsk {
-  /** One of those that the deployment has set up (PARLEY_OAUTH). */
+  /** The name of a provider that the deployment has set up (PARLEY_OAUTH). */
   readonly provider: string;
-  /** What the tool wants to do there, in the provider's words. */
+  /** The scopes that the tool needs, as the provider names them. */
   readonly scopes: readonly string[];
 }
 

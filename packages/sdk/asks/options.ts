@@ -1,50 +1,50 @@
 /**
- * What authors write to ask for one thing: `ctx.text`, `ctx.number` and their siblings, and the `ask` of generator tools.
+ * Options for asking one thing: `ctx.text`, `ctx.number` and similar methods, and the `ask` of generator tools.
  *
- * Everything here reaches the person. What MCP's forms have a word for goes into the field; what they have none for is said in its
- * description or in the message; and all of it travels as `hints` for clients that know how to show it.
+ * Every option reaches the person. Options that MCP's forms can express go into the field; the others are put into its description or the
+ * message. All of them are also sent as `hints` for clients that can display them.
  */
 import type { Audience, Duration } from "@parley/core";
 import type { TaskEvent } from "../event.ts";
 import type { Schema } from "../schema.ts";
 
-/** What becomes of a question that nobody answered as hoped: the matching error is thrown, or the ask's default is its answer. */
+/** The outcome of a refused or unanswered question: its error is thrown, or the ask's default is taken as the answer. */
 export type Otherwise = "throw" | "default";
 
 export interface CommonOptions {
   /** What the person reads. */
   readonly message: string;
-  /** What the form calls the field. By default the name of the ask: `party-size` is "Party size". */
+  /** The label of the field. By default derived from the name of the ask: `party-size` becomes "Party size". */
   readonly label?: string;
-  /** Said below the field. */
+  /** Shown below the field. */
   readonly description?: string;
-  /** The same: what helps to fill it in. */
+  /** Shown below the field: help for filling it in. */
   readonly hint?: string;
-  /** Shown below the message, such as what is about to be sent. */
+  /** Shown below the message, such as a preview of what will be sent. */
   readonly preview?: string;
-  /** An emoji stands before the message. */
+  /** An emoji is placed before the message. */
   readonly icon?: string;
-  /** What is done cannot be undone: the message begins with a warning sign. */
+  /** The action cannot be undone. The message begins with a warning sign. */
   readonly destructive?: boolean;
-  /** What the buttons are to say. Forms of MCP name none, so the description says it as well. */
+  /** Labels of the buttons. MCP's forms have none, so the description mentions them as well. */
   readonly submitLabel?: string;
   readonly cancelLabel?: string;
-  /** Whether a page keeps the question on the screen; a hint. */
+  /** A hint whether a page keeps the question on the screen. */
   readonly persistent?: boolean;
-  /** Another word for `timeout`. */
+  /** An alias of `timeout`. */
   readonly expires?: Duration;
 
-  /** Whether the field must be filled in; true by default. With false the answer may be `undefined`. A field with a default may always be left. */
+  /** Whether the field must be filled in; true by default. If false, the answer may be `undefined`. A field with a default may always be left empty. */
   readonly required?: boolean;
-  /** How long the question stays open: `"2 days"`. The deployment's default is a week. */
+  /** How long the question stays open, such as `"2 days"`. The default of the deployment is a week unless it sets another. */
   readonly timeout?: Duration;
-  /** Declined throws Declined, unless this is `"default"`: then the default is the answer, or `undefined` if the field need not be filled in. */
+  /** If the person declines, Declined is thrown. With `"default"` the default is taken instead, or `undefined` if the field is optional. */
   readonly onDecline?: Otherwise;
-  /** The same for a question that was closed without yes or no (Cancelled). */
+  /** The same if the person closes the question without a decision (Cancelled). */
   readonly onCancel?: Otherwise;
-  /** The same for ten answers that fit the form and not the options that it cannot say, such as `step` (ParleyError INVALID_ANSWER). */
+  /** The same after ten answers that match the form but not the options that it cannot express, such as `step` (ParleyError INVALID_ANSWER). */
   readonly onInvalid?: Otherwise;
-  /** The same for a question that nobody answered in time (TimedOut); `"decline"` and `"fail"` as for `ctx.elicit`. */
+  /** The same if the question times out (TimedOut); `"decline"` and `"fail"` as for `ctx.elicit`. */
   readonly onTimeout?: Otherwise | "cancel" | "decline" | "fail";
   /** As for `ctx.elicit`. */
   readonly signal?: AbortSignal;
@@ -54,11 +54,11 @@ export interface CommonOptions {
 
 /** Options of `ctx.text`. */
 export interface TextOptions extends CommonOptions {
-  /** Filled in beforehand, and taken for an empty answer. */
+  /** Filled in initially, and taken if the answer is empty. */
   readonly default?: string;
   /** An example of what to write. */
   readonly placeholder?: string;
-  /** A regular expression, judged with the flag u. One that takes long for long texts needs a `maxLength`. */
+  /** A regular expression, evaluated with the flag `u`. A pattern that is slow on long texts needs a `maxLength`. */
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -69,46 +69,46 @@ export interface TextOptions extends CommonOptions {
 export interface NumberOptions extends CommonOptions {
   readonly min?: number;
   readonly max?: number;
-  /** What the answer must be a multiple of, counted from `min` if there is one. A whole step asks for a whole number. */
+  /** The answer must be a multiple of this, counted from `min` if given. An integer step asks for an integer. */
   readonly step?: number;
   readonly default?: number;
 }
 
 /** Options of `ctx.confirm`. */
 export interface ConfirmOptions extends CommonOptions {
-  /** As `destructive`. */
+  /** An alias of `destructive`. */
   readonly dangerous?: boolean;
   readonly default?: boolean;
 }
 
 /** Options of `ctx.date`. */
 export interface DateOptions extends CommonOptions {
-  /** Asks for a moment and not for a day: `2026-12-24T19:30:00Z`. */
+  /** Asks for a date with a time, `2026-12-24T19:30:00Z`, instead of a date. */
   readonly includeTime?: boolean;
-  /** First and last that are taken: days, `2026-12-24`, or moments with `includeTime`. */
+  /** The earliest and latest valid answer: dates such as `2026-12-24`, or times with `includeTime`. */
   readonly min?: string;
   readonly max?: string;
   readonly default?: string;
 }
 
-/** One of the options: a text, or a value with what a person reads in its place. */
+/** One of the options: a string, or a value with the title that the person reads. */
 export type SelectOption =
   | string
   | {
       readonly value: string;
-      /** What the person reads; `label` is another word for it. */
+      /** What the person reads; `label` is an alias. */
       readonly title?: string;
       readonly label?: string;
       readonly description?: string;
-      /** Said beside the title. */
+      /** Shown beside the title. */
       readonly price?: string | number;
       readonly quantity?: string | number;
       readonly badge?: string;
       readonly category?: string;
-      /** Not offered; the description says so, and why. */
+      /** The option is not offered; the description says so and why. */
       readonly disabled?: boolean;
       readonly disabledReason?: string;
-      /** The address of a picture; a hint. */
+      /** The URL of a picture; a hint. */
       readonly image?: string;
     };
 
@@ -119,7 +119,7 @@ export interface SelectOptions<O extends readonly SelectOption[] = readonly Sele
   readonly multi?: boolean;
   readonly minItems?: number;
   readonly maxItems?: number;
-  /** The value of an option, or a list of them with `multi`. */
+  /** The value of an option, or a list of values with `multi`. */
   readonly default?: OptionValue<O> | readonly OptionValue<O>[];
   /** Hints for pages. */
   readonly searchable?: boolean;
@@ -140,31 +140,31 @@ type ValueOf<Option> = Option extends string
 /** Several fields at once; `schema` as for `ctx.elicit`. */
 export interface FormOptions<S extends Schema | object> extends Omit<CommonOptions, "label" | "required"> {
   readonly schema: S;
-  /** The whole answer, for `onDecline` and its like. */
+  /** The whole answer, for `onDecline` and similar options. */
   readonly default?: object;
 }
 
-/** A page that the person visits. There is no default for a visit, so `onDecline` and its like have none either. */
+/** A page that the person visits. A visit has no default, so `onDecline` and similar options have none either. */
 export interface UrlOptions extends Omit<CommonOptions, "required" | "onDecline" | "onCancel" | "onInvalid" | "onTimeout"> {
   readonly url: string | URL;
   readonly onTimeout?: "throw" | "cancel" | "decline" | "fail";
 }
 
-/** A page from which the person comes back. */
+/** A page from which the person returns. */
 export interface ReturnOptions extends UrlOptions {
   /**
-   * The parameter of `url` by which that page's service takes an address to send people back to: `"return_url"`. Parley fills it in for each person, and the
-   * question is settled when that person comes back to it.
+   * The parameter of `url` in which the page's service expects the address to send people back to, such as `"return_url"`. Parley fills it in for each
+   * person, and the question is settled when that person returns.
    */
   readonly returnTo: string;
 }
 
-/** A page where something is done that another system tells of. */
+/** A page whose completion another system reports. */
 export interface VisitOptions<T> extends UrlOptions {
   readonly completedBy: TaskEvent<T>;
 }
 
-/** `undefined` is an answer where the field need not be filled in and has no default. */
+/** The answer may be `undefined` if the field is optional and has no default. */
 export type Maybe<T, O> = O extends { readonly default: {} } ? T : O extends { readonly required: false } ? T | undefined : T;
 
 export type SelectValue<O extends readonly SelectOption[], Options> = Maybe<
