@@ -1,7 +1,7 @@
 /**
- * What a handler can do besides computing: the untyped seam between the replay engine and `ctx` of packages/sdk.
+ * The effects of a handler: the untyped interface between the replay engine and `ctx` of packages/sdk.
  *
- * Every effect has a name; a name that is used again gets an occurrence number. What was recorded returns at once on replay.
+ * Every effect has a name; a repeated name gets an occurrence number. Recorded effects return at once on replay.
  */
 import type { Announcement } from "./ports.ts";
 import type {
@@ -25,7 +25,7 @@ export interface Effects {
   readonly signal: AbortSignal;
 
   /**
-   * Puts a question. Settles when it is answered, its deadline passes, the client cannot be asked or `signal` is aborted; until then the run
+   * Asks a question. Settles when it is answered, its deadline passes, the client cannot be asked or `signal` is aborted; until then the run
    * parks.
    */
   ask(name: string, request: AskRequest, options?: AskOptions): Promise<Settled>;
@@ -48,22 +48,22 @@ export interface Effects {
    */
   step(name: string, work: (attempt: StepAttempt) => unknown, options?: StepOptions): Promise<Json | undefined>;
 
-  /** Waits, without a worker when that takes longer than about a second. Rejects with the signal's reason when `signal` is aborted first. */
+  /** Waits; for longer than about a second, without holding a worker. Rejects with the signal's reason if `signal` is aborted first. */
   sleep(name: string, ms: number, options?: Withdrawable): Promise<void>;
 
   /** Milliseconds since the epoch, recorded. */
   now(name?: string): number;
   /** In [0, 1), the same in every run of the task. */
   random(name?: string): number;
-  /** RFC 9562, the same in every run of the task, and nothing that a caller could guess. */
+  /** A UUID (RFC 9562), the same in every run of the task. Callers cannot guess it. */
   uuid(name?: string): string;
 
   /**
-   * Whether the task takes the new way of a change: true where it comes to this point for the first time, false where its journal holds work
-   * behind it. Decided once for each name, and recorded.
+   * Whether the task takes the new code path of a change: true if it reaches this point for the first time, false if its journal holds later work.
+   * Decided once for each name and recorded.
    */
   patched(name: string): boolean;
-  /** The old way of that change is gone: a task that took it diverges. Records nothing. */
+  /** Declares that the old code path of that change is gone: a task that took it diverges. Records nothing. */
   deprecatePatch(name: string): void;
 
   /**
@@ -88,12 +88,12 @@ export interface Effects {
   /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
   readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
 
-  /** Begins again as the same task, with an empty journal and these arguments. Never settles. */
+  /** Starts the same task again with an empty journal and these arguments. Never settles. */
   restart(args: JsonObject): Promise<never>;
 
-  /** Adds to the task's feed; not recorded, dropped on replay until the run does something new. */
+  /** Adds an item to the task's feed. Not recorded: ignored on replay until the run does something new. */
   report(item: FeedItem): void;
-  /** What the task says that it is doing. */
+  /** Sets the task's status message. */
   status(message: string): void;
   /** Text for the model while the task waits. */
   immediateResponse(text: string): void;
@@ -143,19 +143,19 @@ export type CallOptions = Pick<AskOptions, "timeoutMs" | "signal">;
 export type ChildEnd = Outcome | { readonly type: "cancelled" | "timeout" | "withdrawn" };
 
 export interface StepOptions {
-  /** Tries in all; 1 by default. */
+  /** Number of attempts; 1 by default. */
   readonly attempts?: number;
-  /** Wait before the second try, doubled each time; 1,000 by default. */
+  /** Wait before the second attempt, doubled for each further one; 1,000 by default. */
   readonly backoffMs?: number;
-  /** How long one try may take. */
+  /** Time limit of one attempt. */
   readonly timeoutMs?: number;
 }
 
-/** What the work of a step is given, for each of its tries. */
+/** What the work of a step receives for each attempt. */
 export interface StepAttempt {
   /** Counts from 1. */
   readonly attempt: number;
-  /** The same for every try and every run of this step: hand it to the service that is called. */
+  /** The same for every attempt and every run of this step: pass it to the service that is called. */
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
 }

@@ -1,17 +1,17 @@
 /**
  * The journal: what was recorded for a task, by entry key.
  *
- * Replay asks for an entry by kind, name and occurrence; the digest says whether it is the answer to the same question (I4), and the place
- * when it was settled for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`,
+ * Replay looks up an entry by kind, name and occurrence. The digest shows whether it answers the same question (I4), and the place when it settled
+ * for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`,
  * `patch:notify`; in a branch `step:alice/charge`; after a restart `ask:round@1`.
  */
 import type { Acceptance, Answer, Json } from "./task.ts";
 
-/** Random numbers and uuids have no entry: they are derived from the task. */
+/** Random numbers and UUIDs have no entry, because they are derived from the task. */
 export type EntryKind = "step" | "ask" | "sleep" | "now" | "patch";
 
 export interface Entry {
-  /** Of an ask: what was asked. `""` for everything else. */
+  /** For an ask, the digest of the question; `""` for everything else. */
   readonly digest: string;
   readonly outcome: EntryOutcome;
   readonly calledAt: CalledAt;
@@ -20,9 +20,9 @@ export interface Entry {
    * a sleep that has not ended, the result of a step that outlived its run.
    */
   readonly place?: number;
-  /** Settled by the handler itself, which withdrew it. `outcome` is an answer if a person gave one all the same. */
+  /** The handler withdrew the effect. `outcome` is an answer if a person had given one anyway. */
   readonly withdrawn?: true;
-  /** Orders what no run has settled yet: by time, then by the task's revision. */
+  /** Orders entries that no run has settled yet: by time, then by the task's revision. */
   readonly arrived?: { readonly atMs: number; readonly revision: number };
 }
 

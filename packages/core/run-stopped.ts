@@ -1,23 +1,23 @@
 /**
- * Why what a run has in flight is told to stop: the `reason` of the signals that steps get.
+ * Why the work in flight of a run is told to stop: the `reason` of the signals that steps receive.
  *
- * One object for each reason, made once: an exception with a stack trace of its own for every run that ends would be more work than most steps.
+ * There is one object for each reason. A new exception with a stack trace for every run that ends would cost more than most steps.
  */
 export type StopReason =
   /** A client cancelled the task. */
   | "cancelled"
-  /** The run has worked for as long as the tool may (`runTimeout`). */
+  /** The run reached the time limit of its tool (`runTimeout`). */
   | "timeout"
-  /** Another branch of the tool failed, and nobody waits for this one. */
+  /** Another branch of the tool failed, so no code waits for this one. */
   | "failed"
-  /** The tool has returned, or begins anew. */
+  /** The tool has returned or restarts. */
   | "ended"
-  /** Another worker has the task, or this one could not say in time that it lives. */
+  /** Another worker has the task, or this one could not renew its lease in time. */
   | "lost"
-  /** The worker is shut down; another one does the step again. */
+  /** The worker shuts down; another one runs the step again. */
   | "draining";
 
-/** The `reason` of a `signal` whose run ended before its step: `why` says what ended it. */
+/** The `reason` of a step's `signal` when its run ended first; `why` says what ended the run. */
 export class RunStopped extends Error {
   override readonly name = "RunStopped";
   readonly why: StopReason;
