@@ -456,7 +456,12 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       ["`${account} lost it`;\n        }),\n      ),\n    );", "`${account} lost it`;\n        }));"],
     ],
     ["insert before", "a step before each question", "dd", ["const answer = await", `${NEW_STEP}\n          const answer = await`]],
-    ["insert behind", "a step behind each question", "cd", ["// Access is revoked only", `${NEW_STEP}\n          // Access is revoked only`]],
+    [
+      "insert behind",
+      "a step behind each question",
+      "cd",
+      ["// Access is revoked only", `${NEW_STEP}\n          // Access is revoked only`],
+    ],
     [
       "insert behind",
       "a step at the end of each branch that lost",
