@@ -32,5 +32,5 @@ test("the provider is there with the profile alone, and front ends and workers t
   // Who issues tokens, and for which server, both sides say alike.
   const { ISSUER, RESOURCE } = provider[0]?.environment ?? {};
   expect(settings.get("PARLEY_AUTH_ISSUERS")?.split(" ")[0]).toBe(ISSUER);
-  expect(`${settings.get("PARLEY_PUBLIC_URL")}/mcp`).toBe(RESOURCE);
+  expect(RESOURCE).toBe(`\${PARLEY_PUBLIC_URL:-${settings.get("PARLEY_PUBLIC_URL")}}/mcp`);
 });

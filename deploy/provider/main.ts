@@ -16,6 +16,6 @@ const provider = createProvider({
   tokenSeconds: () => 600,
 });
 provider.listen(Number(port), host, () => {
-  console.log(`${issuer} logs in ${Object.keys(PEOPLE).join(" and ")}, with any password, for ${resource}`);
+  console.log(`${issuer} logs in ${Object.keys(PEOPLE).join(", ")} with any password, for ${resource}`);
 });
 process.once("SIGTERM", () => process.exit(0));

@@ -22,12 +22,16 @@ export interface ProviderOptions {
 export const PEOPLE: Readonly<Record<string, { readonly email: string; readonly groups: readonly string[] }>> = {
   alice: { email: "alice@example.com", groups: ["finance"] },
   bob: { email: "bob@example.com", groups: ["support"] },
+  // Some tools need two people of one group (release_payment).
+  carol: { email: "carol@example.com", groups: ["finance"] },
 };
 
 export function createProvider({ issuer, resource, scopes, pages, tokenSeconds }: ProviderOptions): Provider {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  // Each start makes a new key under a new name. Under the same name, Parley would keep refusing new tokens until its copy of the old key expires.
+  const kid = `try-it-${crypto.randomUUID()}`;
   const configuration: Configuration = {
-    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid: "try-it", use: "sig", alg: "RS256" } as never] },
+    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid, use: "sig", alg: "RS256" } as never] },
     cookies: { keys: [crypto.randomUUID()] },
     clientDefaults: { token_endpoint_auth_method: "none", grant_types: ["authorization_code", "refresh_token"] },
     clients:

@@ -2,10 +2,11 @@
  * npm run test:compose -- [part …]
  *
  * The compose file, for real. Brings it up under a name of its own, puts it under load, rolls it, kills parts of it, and takes it down again.
- * Says so and succeeds where there is no Docker.
+ * Where there is no Docker, prints that it was skipped and succeeds.
  *
  *   up       http://localhost:<port>/mcp serves, all containers healthy, confined, and no password where it can be seen
  *   settings every setting in .env reaches its containers
+ *   login    the profile with a provider, under a name of its own: login.ts
  *   roll     deploy/roll.sh server and worker under load: no request fails; calls that were held are handed over. One that fails leaves
  *            nothing behind, and the next one passes
  *   scale    --scale server=3 --scale worker=3: the proxy finds the third
@@ -14,10 +15,9 @@
  *   memory   Redis is written to while it rewrites its file, and then filled: it refuses writes, is not killed, and serves again
  *   backup   of a running deployment, restored into an empty one
  */
-import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
@@ -26,69 +26,29 @@ import { listen } from "../../bench/listener.ts";
 import { freePorts } from "../support/balancer.ts";
 import { type LoadReport, startLoad } from "../support/steady-load.ts";
 import { until } from "../support/until.ts";
+import { check, failures } from "./checks.ts";
+import { BUILD, COMPOSE, deployment, ROOT } from "./deployment.ts";
+import { login } from "./login.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
 const HELD = Number(process.env["COMPOSE_CALLS"] ?? 100);
-/** A Compose that is no plugin: COMPOSE=docker-compose */
-const COMPOSE = (process.env["COMPOSE"] ?? "docker compose").split(" ");
 const PROJECT = "parley-test";
 
 const [port = 0] = await freePorts(1);
-const env = {
-  ...process.env,
-  COMPOSE_PROJECT_NAME: PROJECT,
-  COMPOSE_FILE: "docker-compose.yml:test/compose/hand-over.yml",
-  PARLEY_PUBLISH: `127.0.0.1:${port}`,
-};
-
-function tryRun(command: readonly string[], more: object = {}): { ok: boolean; out: string } {
-  const [program = "", ...args] = command;
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: ROOT, encoding: "utf8", timeout: 600_000, env: { ...env, ...more } });
-  return { ok: status === 0, out: `${stdout ?? ""}${status === 0 ? "" : (stderr ?? "")}`.trim() };
-}
-
-/** Not while a load runs: it would stand still. */
-function run(...command: string[]): string {
-  const { ok, out } = tryRun(command);
-  if (!ok) throw new Error(`${command.join(" ")}:\n${out}`);
-  return out;
-}
-
-const compose = (...args: string[]) => run(...COMPOSE, ...args);
-const containers = (service: string) => compose("ps", "-a", "-q", service).split("\n").filter(Boolean);
-const container = (service: string) => containers(service)[0] ?? "";
-const inspect = (id: string, format: string) => run("docker", "inspect", "-f", format, id);
+const { tryRun, run, compose, containers, container, inspect, beside, mustBeside } = deployment({
+  project: PROJECT,
+  files: ["docker-compose.yml", "test/compose/hand-over.yml"],
+  env: { PARLEY_PUBLISH: `127.0.0.1:${port}` },
+});
 const redis = (command: string) =>
   compose("exec", "-T", "redis", "sh", "-c", `REDISCLI_AUTH=$(cat /run/parley/redis-password) redis-cli ${command}`);
-
-/** As run, beside a load. Returns what the command said on standard error, with its exit code if it is not 0. */
-async function beside(command: readonly string[], more: object = {}): Promise<{ status: number | null; said: string }> {
-  const [program = "", ...args] = command;
-  const child = spawn(program, args, { cwd: ROOT, env: { ...env, ...more }, stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  const status = await new Promise<number | null>((ended) => child.once("close", ended));
-  return { status, said };
-}
-
-async function mustBeside(...command: string[]): Promise<void> {
-  const { status, said } = await beside(command);
-  if (status !== 0) throw new Error(`${command.join(" ")}:\n${said}`);
-}
 
 /** What the README tells people to type, without its first two words. */
 function readmeCommand(): string[] {
   const [, command = ""] = /^docker compose (up .*?) *(?:#.*)?$/m.exec(readFileSync(`${ROOT}/README.md`, "utf8")) ?? [];
   const words = command.split(" ");
-  // An image that was built before, where Compose cannot build.
-  return process.env["COMPOSE_NO_BUILD"] === undefined ? words : words.map((word) => (word === "--build" ? "--no-build" : word));
+  return words.map((word) => (word === "--build" ? BUILD : word));
 }
 
-let failed = 0;
-function check(what: string, holds: boolean, detail: unknown = ""): void {
-  console.log(`${holds ? "✓" : "✗"} ${what}${detail === "" ? "" : `  ${JSON.stringify(detail)}`}`);
-  if (!holds) failed += 1;
-}
 const shown = ({ failures, ...report }: LoadReport) => ({ ...report, failed: failures.length, kinds: kindsOf(failures) });
 /** How often each kind of failure was seen. */
 const kindsOf = (failures: readonly string[]) =>
@@ -100,15 +60,17 @@ const kindsOf = (failures: readonly string[]) =>
   );
 
 if (!tryRun(["docker", "info"]).ok || !tryRun([...COMPOSE, "version"]).ok) {
-  console.log("test:compose skipped: no Docker with Compose answers here");
+  console.log("test:compose skipped, and with it the login profile: no Docker with Compose answers here");
   process.exit(0);
 }
 
 const url = `http://localhost:${port}/mcp`;
 try {
-  const parts = { settings, up, roll, failedRoll, scale, proxy, kill, memory, backup };
+  const parts = { settings, login, up, roll, failedRoll, scale, proxy, kill, memory, backup };
   const wanted = process.argv.slice(2);
-  for (const [name, part] of Object.entries(parts)) if (wanted.length === 0 || name === "up" || wanted.includes(name)) await part();
+  const needsUp = wanted.some((name) => name !== "settings" && name !== "login");
+  for (const [name, part] of Object.entries(parts))
+    if (wanted.length === 0 || wanted.includes(name) || (name === "up" && needsUp)) await part();
 } catch (error) {
   check(error instanceof Error ? error.message : String(error), false);
   console.log(tryRun([...COMPOSE, "logs", "--tail", "20"]).out);
@@ -118,7 +80,7 @@ try {
     tryRun(["docker", "rmi", "-f", "parley:broken"]);
   }
 }
-process.exit(failed === 0 ? 0 : 1);
+process.exit(failures() === 0 ? 0 : 1);
 
 function settings(): void {
   // As Compose itself resolves the file; nothing is started.

@@ -19,14 +19,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createProvider } from "../../deploy/provider/provider.ts";
 import { ENVIRONMENT, missingPython } from "../support/python-packages.ts";
 import { toldBy } from "../dialects/dialect.ts";
-import { logIn } from "../support/person.ts";
+import { connectLoggedIn, Keeper } from "../support/keeper.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const ALL = ["tools:call", "tasks:read", "asks:answer"];
-const REDIRECT = "http://localhost:9/callback";
 
 let redis: TestRedis;
 let proxy: Proxy;
@@ -84,47 +83,6 @@ afterEach(() => {
   grants.length = 0;
 });
 
-/** What a host keeps for a server: registration, tokens, and the person whom it sends to the provider. */
-class Keeper {
-  readonly redirectUrl = REDIRECT;
-  readonly clientMetadata = {
-    client_name: "identity.e2e",
-    redirect_uris: [REDIRECT],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: "none",
-  };
-  /** Scopes that were asked for, in turn. */
-  readonly asked: string[] = [];
-  readonly #person: string;
-  /** What the person agrees to, when it is not all. */
-  agreed: string | undefined;
-  /** What the provider sent the client back with. */
-  back: URLSearchParams | undefined;
-  #client: never | undefined;
-  kept: { access_token: string; refresh_token?: string; scope?: string } | undefined;
-  #verifier = "";
-
-  constructor(person: string) {
-    this.#person = person;
-  }
-  clientInformation = () => this.#client;
-  saveClientInformation = (client: unknown) => void (this.#client = client as never);
-  tokens = () => this.kept as never;
-  saveTokens = (tokens: unknown) => void (this.kept = tokens as typeof this.kept);
-  saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
-  codeVerifier = () => this.#verifier;
-  redirectToAuthorization = async (authorization: URL) => {
-    const scopes = authorization.searchParams.get("scope")?.split(" ") ?? [];
-    // The second SDK asks for it by itself where the provider has it.
-    this.asked.push(scopes.filter((scope) => scope !== "offline_access").join(" "));
-    if (this.agreed !== undefined) authorization.searchParams.set("scope", this.agreed);
-    const back = await logIn(authorization, this.#person);
-    this.back = back.searchParams;
-    if (!this.back.has("code")) throw new Error(`no code came back: ${back.href}`);
-  };
-}
-
 interface Connected {
   call(tool: string): Promise<unknown>;
   /** After the person has logged in once more: exchanges the code. */
@@ -177,15 +135,8 @@ const KINDS: readonly Kind[] = [
   sdkV2("sdk v2, 2025-11-25", { supportedProtocolVersions: ["2025-11-25"] }),
 ];
 
-/** As hosts do: the first attempt sends the person to the provider, the second one has a token. */
-async function logInAndConnect<Of extends Connected>(kind: Kind<Of>, keeper: Keeper): Promise<Of> {
-  const refused = await kind.connect(keeper).catch((error: unknown) => error);
-  const code = keeper.back?.get("code");
-  if (code === undefined || code === null) throw new Error("the client sent nobody to the provider", { cause: refused });
-  const transport = new StreamableHTTPClientTransport(url, { authProvider: keeper as never });
-  await transport.finishAuth(code);
-  return await kind.connect(keeper);
-}
+const logInAndConnect = <Of extends Connected>(kind: Kind<Of>, keeper: Keeper): Promise<Of> =>
+  connectLoggedIn(() => kind.connect(keeper), { url, keeper });
 
 describe.each(KINDS)("$name", (kind) => {
   test("logs in by what a 401 says, calls, is asked, answers, and has its result", async () => {
