@@ -1,0 +1,168 @@
+/** How responses of upstreams come, over real HTTP: which of them the client reads as a stream, and how much of it. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+async function served(serve: Serve, bounds: Parameters<typeof createUpstreamFetch>[0] = {}) {
+  let connections = 0;
+  const http = createServer((request, response) => {
+    request.resume();
+    void serve(request, response);
+  }).listen(0, "127.0.0.1");
+  http.on("connection", () => void (connections += 1));
+  await once(http, "listening");
+  const { fetch, close } = createUpstreamFetch(bounds);
+  closers.push(
+    () => new Promise((resolve) => http.close(resolve)),
+    () => http.closeAllConnections(),
+    close,
+  );
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  /** As the client sends it. */
+  const post = (body: object = { method: "tools/call", jsonrpc: "2.0", id: 7 }) =>
+    fetch(url, { method: "POST", body: JSON.stringify(body), redirect: "manual" });
+  return { post, connections: () => connections };
+}
+
+const RESULT = { result: { content: [{ type: "text", text: "line one\nligne deux é" }] }, jsonrpc: "2.0", id: 7 };
+const ERROR = { jsonrpc: "2.0", id: 7, error: { code: -32000, message: "no" } };
+const event = (message: unknown, head = "event: message\n") => `${head}data: ${JSON.stringify(message)}\n\n`;
+
+function events(response: ServerResponse, ...texts: string[]) {
+  response.writeHead(200, { "content-type": "text/event-stream", "mcp-session-id": "s" });
+  for (const text of texts) response.write(text);
+  return response;
+}
+
+const typeOf = (response: Response) => response.headers.get("content-type");
+
+describe("a stream that begins with the response to its request", () => {
+  test.each([
+    ["a result", event(RESULT), RESULT],
+    ["an error", event(ERROR), ERROR],
+    ["without a name, with an id, lines ended by CRLF", `id: 1\r\ndata:${JSON.stringify(RESULT)}\r\n\r\n`, RESULT],
+  ])("comes as JSON, with all other headers: %s", async (_what, text, message) => {
+    const { post } = await served((_request, response) => events(response, text).end());
+    const response = await post();
+    expect([response.status, typeOf(response), response.headers.get("mcp-session-id")]).toEqual([200, "application/json", "s"]);
+    expect(await response.json()).toEqual(message);
+    expect(JSON.parse(await response.text())).toEqual(message);
+  });
+
+  test("is handed on before it ends, and leaves its connection to the next request once it has ended", async () => {
+    let open: ServerResponse | undefined;
+    const { post, connections } = await served((_request, response) => void (open = events(response, event(RESULT))));
+    expect(typeOf(await post())).toBe("application/json");
+    open?.end(event({ method: "notifications/message", jsonrpc: "2.0" }));
+    await until(() => open?.writableFinished === true);
+    expect(typeOf(await post())).toBe("application/json");
+    expect(connections()).toBe(1);
+  });
+
+  test("and that continues without end is cut off at the bound of a response", async () => {
+    let isClosed = false;
+    let goOn = (): unknown => undefined;
+    const { post } = await served(
+      (_request, response) => {
+        events(response, event(RESULT));
+        response.on("close", () => void (isClosed = true));
+        // Once the response has been taken.
+        goOn = () => !isClosed && response.write(event({ method: "notifications/message", jsonrpc: "2.0" }));
+      },
+      { responseBytesMax: 2_000 },
+    );
+    expect(typeOf(await post())).toBe("application/json");
+    await until(() => {
+      goOn();
+      return isClosed;
+    });
+  });
+});
+
+describe("a stream that begins with anything else is read as a stream, from its first byte", () => {
+  const NOTIFIED = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 7, progress: 1 } };
+  const ASKED = { jsonrpc: "2.0", id: 7, method: "elicitation/create", params: {}, result: {} };
+  test.each([
+    ["a notification before the response", event(NOTIFIED) + event(RESULT)],
+    ["a request of the upstream's own, under the same id", event(ASKED)],
+    ["the response to another request", event({ ...RESULT, id: 8 })],
+    ["a response whose id is another one as a text", event({ ...RESULT, id: "7" })],
+    ["a priming event", `id: 1\nretry: 500\ndata:\n\n${event(RESULT)}`],
+    ["an event of another name", event(RESULT, "event: other\n")],
+    ["two events in one", `data: {"jsonrpc":"2.0",\ndata: "id":7,"result":{}}\n\n`],
+    ["half an event", event(RESULT).slice(0, -1)],
+    ["what is not JSON", "data: {nothing}\n\n"],
+    ["a result that is none", event({ jsonrpc: "2.0", id: 7, result: "text" })],
+    ["an error that is none", event({ jsonrpc: "2.0", id: 7, error: { message: "no code" } })],
+    ["a comment", `: hello\n\n${event(RESULT)}`],
+    ["nothing", ""],
+  ])("%s", async (_what, text) => {
+    const { post } = await served((_request, response) => events(response, text).end());
+    const response = await post();
+    expect(typeOf(response)).toBe("text/event-stream");
+    expect(await response.text()).toBe(text);
+  });
+
+  test("one that comes in pieces", async () => {
+    const text = event(NOTIFIED) + event(RESULT);
+    const { post } = await served(async (_request, response) => {
+      events(response);
+      for (const piece of text.match(/[^]{1,7}/g) ?? []) {
+        response.write(piece);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      response.end();
+    });
+    expect(await (await post()).text()).toBe(text);
+  });
+
+  test("and so is the answer to what is no request", async () => {
+    const { post } = await served((_request, response) => events(response, event(RESULT)).end());
+    expect(typeOf(await post({ method: "notifications/initialized", jsonrpc: "2.0" }))).toBe("text/event-stream");
+  });
+
+  test("one that breaks is told as broken", async () => {
+    const { post } = await served((_request, response) => {
+      events(response, event(RESULT).slice(0, 10));
+      setTimeout(() => response.destroy(), 5);
+    });
+    await expect((await post()).text()).rejects.toThrow();
+  });
+
+  test("one that breaks before its first byte", async () => {
+    const { post } = await served((_request, response) => {
+      events(response).flushHeaders();
+      setTimeout(() => response.destroy(), 20);
+    });
+    await expect((await post()).text()).rejects.toThrow();
+  });
+});
+
+test("a message is as large as it may be, and not one byte larger, as JSON and in a stream", async () => {
+  for (const [type, text] of [
+    ["application/json", JSON.stringify(RESULT)],
+    ["text/event-stream", `: ${"x".repeat(300)}`],
+  ] as const) {
+    const bytes = Buffer.byteLength(text);
+    for (const [messageBytesMax, fits] of [
+      [bytes, true],
+      [bytes - 1, false],
+    ] as const) {
+      const { post } = await served((_request, response) => response.writeHead(200, { "content-type": type }).end(text), {
+        messageBytesMax,
+      });
+      const read = post().then((response) => response.text());
+      await (fits ? expect(read).resolves.toBe(text) : expect(read).rejects.toThrow());
+    }
+  }
+});
