@@ -393,13 +393,24 @@ export interface RunQueue {
 
 /** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
 export interface WakeUps {
-  /** Resolves once no later change can be missed. Call the returned function to stop. */
-  watch(taskId: string, onChange: () => void): Promise<() => void>;
+  /**
+   * Resolves once no later change can be missed. Call the returned function to stop. `onChange` gets what is known of the change; nothing when changes may
+   * have been missed.
+   */
+  watch(taskId: string, onChange: (change?: TaskChange) => void): Promise<() => void>;
   /** Whether the task's wake-ups come to this process already, so that watching it costs no round trip. */
   isWatched(taskId: string): boolean;
   /** Tells every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
+}
+
+/** A hint, for those who read again: whether they need to. */
+export interface TaskChange {
+  /** Which the task has reached with it. */
+  readonly revision: number;
+  /** The task has ended. */
+  readonly isEnd: boolean;
 }
 
 /** What every client is told has changed: a list, or a resource by its uri. */

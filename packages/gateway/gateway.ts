@@ -177,11 +177,14 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
 
   function watch(taskId: string): void {
     if (watched.has(taskId)) return;
-    const watching = wakeUps.watch(taskId, () => inBackground(look(taskId)));
+    const watching = wakeUps.watch(taskId, (change) => {
+      if (change?.isEnd !== false) inBackground(look(taskId));
+    });
     watched.set(taskId, watching);
-    // A task that cannot be watched is looked at from time to time.
     watching.then(
-      () => undefined,
+      // It may have ended before it was watched.
+      () => inBackground(look(taskId)),
+      // A task that cannot be watched is looked at from time to time.
       () => unclear.add(taskId),
     );
   }
@@ -195,7 +198,6 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   /** Closes the questions of a task that its upstream does not wait for any more. */
   async function settle(taskId: string): Promise<void> {
     const gone = calls.abandoned(taskId);
-    await look(taskId);
     if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
   }
 

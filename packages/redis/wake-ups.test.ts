@@ -397,11 +397,17 @@ describe("a watch", () => {
     (await wakeUps.watch("no task", onChange))();
     expect(wakeUps.isWatched("no task")).toBe(false);
     expect(commands).toEqual([["subscribe", CHANNEL]]);
-    say(CHANNEL, "7");
-    expect(changes).toStrictEqual([[]]);
+    for (const message of ["7 reported", "8 answered:size", "9 answered:cancelled cancelled", "10 asked:completed withdrawn:failed"])
+      say(CHANNEL, message);
+    expect(changes).toStrictEqual([
+      [{ revision: 7, isEnd: false }],
+      [{ revision: 8, isEnd: false }],
+      [{ revision: 9, isEnd: true }],
+      [{ revision: 10, isEnd: false }],
+    ]);
     stop();
-    say(CHANNEL, "8");
-    expect(changes).toHaveLength(1);
+    say(CHANNEL, "11 completed");
+    expect(changes).toHaveLength(4);
   });
 
   test("of announcements is told what any process announces", async () => {

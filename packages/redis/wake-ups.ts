@@ -5,7 +5,7 @@
  * Wake-ups carry no state. After a lost connection every listener is called once and reads again, which makes up for missed messages.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Announcement, type Log, ParleyError, type WakeUps } from "@parley/core";
+import { type Announcement, type Log, ParleyError, type TaskChange, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
@@ -189,7 +189,7 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     async watch(taskId, onChange) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return () => undefined; // what cannot be a task does not change
-      return await listen(taskKeys[0], () => onChange());
+      return await listen(taskKeys[0], (message) => onChange(message === undefined ? undefined : changeOf(message)));
     },
     isWatched(taskId) {
       const taskKeys = keys.task(taskId);
@@ -207,5 +207,13 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     },
   };
 }
+
+/** As `tell` in scripts/task.lua says it: `12 answered:size completed`. */
+function changeOf(message: string): TaskChange {
+  const [revision, ...happened] = message.split(" ");
+  return { revision: Number(revision), isEnd: happened.some((each) => ENDS.has(each)) };
+}
+
+const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 const EVERY_LIST: readonly Announcement[] = [{ type: "tools" }, { type: "prompts" }, { type: "resources" }];

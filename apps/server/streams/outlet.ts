@@ -110,14 +110,14 @@ export class Outlet implements ReplyChannel {
     });
   }
 
-  answer({ httpStatus, message }: Reply, eventId?: string): void {
+  answer({ httpStatus, message }: Reply, eventId?: () => string | undefined): void {
     if (this.#prefersStream && httpStatus === 200) this.open();
     if (!this.#streaming) {
       sendJson(this.#reply, httpStatus, message);
       return;
     }
     noteError(this.#reply, message);
-    this.#write(event(message, eventId));
+    this.#write(event(message, eventId?.()));
     this.#close();
   }
 

@@ -14,8 +14,8 @@ export interface ReplyChannel {
   send(message: object, eventId?: string): void;
   /** Resolves when the reader has taken what was sent, or is gone. */
   drained(): Promise<void>;
-  /** Sends the answer, the last of it. An event id is used where there is a stream. */
-  answer(reply: Reply, eventId?: string): void;
+  /** Sends the answer, the last of it. Its event id is made where there is a stream. */
+  answer(reply: Reply, eventId?: () => string | undefined): void;
   /** Ends without an answer. With `retryMs` the client comes back for what is missing, after that time. */
   letGo(retryMs?: number): void;
 }

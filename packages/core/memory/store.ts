@@ -72,7 +72,7 @@ export function createMemoryStore({
   function tell(task: Stored, nowMs: number): void {
     task.revision += 1;
     task.updatedAtMs = nowMs;
-    wakeUps.changed(task.id);
+    wakeUps.changed(task.id, { revision: task.revision, isEnd: isFinished(task.state.status) });
     showAtRoot(task, nowMs);
   }
 

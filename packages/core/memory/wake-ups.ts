@@ -1,24 +1,24 @@
-import type { Announcement, WakeUps } from "../ports.ts";
+import type { Announcement, TaskChange, WakeUps } from "../ports.ts";
 
 export interface MemoryWakeUps extends WakeUps {
   /** Wakes everybody who watches the task; the memory store calls it after each change that clients can see. */
-  changed(taskId: string): void;
+  changed(taskId: string, change?: TaskChange): void;
 }
 
 /** Wake-ups within one process. Listeners are called from the microtask queue, so that no writer runs inside another's write. */
 export function createMemoryWakeUps(): MemoryWakeUps {
-  const watchers = new Map<string, Set<() => void>>();
+  const watchers = new Map<string, Set<(change?: TaskChange) => void>>();
   const listeners = new Set<(announcement: Announcement) => void>();
 
   return {
-    changed(taskId) {
-      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(onChange);
+    changed(taskId, change) {
+      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(() => onChange(change));
     },
     async watch(taskId, onChange) {
       const watching = watchers.get(taskId) ?? new Set();
       watchers.set(taskId, watching);
       // A listener of its own, so that one function can watch twice.
-      const listener = () => onChange();
+      const listener = (change?: TaskChange) => onChange(change);
       watching.add(listener);
       return () => {
         watching.delete(listener);

@@ -5,7 +5,7 @@ import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply, readReplyByShape } from "../reply.ts";
 import { toldViolations } from "../schema-violation.ts";
-import { type Ask, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
+import { type Ask, type AskRequest, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import {
   acceptWithOthers,
@@ -23,6 +23,8 @@ import { isOfChild, whereAsked } from "./where-asked.ts";
 export interface AnswerTask extends TaskRef {
   /** Ask key → reply as the client sent it. */
   readonly replies: Readonly<Record<string, unknown>>;
+  /** How the sender's dialect reads a reply to what is open. As it is, by default. */
+  readonly readReply?: (request: AskRequest, reply: unknown) => unknown;
   /**
    * For replies whose sender cannot be told what is wrong with them, since they answer a request of ours: the ask notes it, wakes its
    * watchers and is put again. The reply that reaches `refusalsMax` is taken as `cancel`, and its receipt is the cancellation's: a client
@@ -102,8 +104,9 @@ async function answerOwn(services: Services, request: AnswerTask): Promise<Answe
       // No client tells of events and of children's ends, or learns of them.
       if (isInternalKey(key)) return [key, { type: "unknown" }] as const;
       const ask = asks.get(key);
-      const take = () =>
-        answerOne(services, { actor: request, task, key, ask, reply: request.replies[key], countRefusals: request.countRefusals === true });
+      const given = request.replies[key];
+      const reply = ask && request.readReply ? request.readReply(ask.request, given) : given;
+      const take = () => answerOne(services, { actor: request, task, key, ask, reply, countRefusals: request.countRefusals === true });
       const receipt = await (services.observer?.answering({ task, key, ...(ask && { ask }) }, take) ?? take());
       return [key, receipt] as const;
     }),

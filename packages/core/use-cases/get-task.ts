@@ -143,7 +143,7 @@ export async function* followTask(services: Services, { signal, ...ref }: Follow
         yield task;
         if (isFinished(task.status)) return;
       }
-      await watch.next();
+      await watch.next(revision);
     }
   } finally {
     watch.close();

@@ -241,7 +241,7 @@ describe("answers", () => {
     const taskId = await subject.create();
     await subject.work();
     const woken = Promise.withResolvers<void>();
-    await subject.services.wakeUps.watch(taskId, woken.resolve);
+    await subject.services.wakeUps.watch(taskId, () => woken.resolve());
 
     expect(await subject.answer(taskId, { size: { action: "accept", content: { n: 21 } } }, { countRefusals: true })).toEqual({
       size: { type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] },

@@ -9,7 +9,7 @@ async function watching() {
   const { clock, pass, sleeping } = createHandClock();
   const watch = await watchTask({ wakeUps, clock } as unknown as Services, "t");
   let nexts = 0;
-  const waitForNext = () => void watch.next().then(() => (nexts += 1));
+  const waitForNext = (readAt?: number) => void watch.next(readAt).then(() => (nexts += 1));
   return { wakeUps, watch, waitForNext, pass, sleeping, nexts: () => nexts };
 }
 
@@ -36,6 +36,38 @@ describe("a watch", () => {
     await pass(0);
     waitForNext();
     await pass(0);
+    expect(nexts()).toBe(1);
+    waitForNext();
+    await pass(0);
+    expect(nexts()).toBe(1);
+  });
+
+  test("is woken by what is newer than what was read, and by what may be; not by what was read with it", async () => {
+    for (const [change, expected] of [
+      [{ revision: 4, isEnd: false }, 0],
+      [{ revision: 5, isEnd: true }, 0],
+      [{ revision: 6, isEnd: false }, 1],
+      [undefined, 1],
+    ] as const) {
+      for (const isBefore of [true, false]) {
+        const { wakeUps, waitForNext, pass, nexts } = await watching();
+        if (isBefore) wakeUps.changed("t", change);
+        await pass(0);
+        waitForNext(5);
+        await pass(0);
+        if (!isBefore) wakeUps.changed("t", change);
+        await pass(0);
+        expect(nexts()).toBe(expected);
+      }
+    }
+  });
+
+  test("that waits for something newer has the task read again after five seconds, too, and forgets what it heard before", async () => {
+    const { wakeUps, waitForNext, pass, nexts } = await watching();
+    wakeUps.changed("t", { revision: 5, isEnd: false });
+    await pass(0);
+    waitForNext(5);
+    await pass(5_000);
     expect(nexts()).toBe(1);
     waitForNext();
     await pass(0);

@@ -4,12 +4,17 @@ import { describe, expect, test, vi } from "vitest";
 import { aCall, anAsk, GRACE_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
+const DONE = { type: "result", result: {} } as const;
+const FAILED = { type: "error", error: { code: -32603, message: "no" } } as const;
+
 export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
   describe("wake-ups", () => {
     test("every change that clients can see wakes who watches the task, after it can be read", async () => {
       const taskId = newTaskId();
       const seen: number[] = [];
-      const stop = await wakeUps.watch(taskId, () => {
+      const changes: unknown[] = [];
+      const stop = await wakeUps.watch(taskId, (change) => {
+        changes.push(change);
         void store.load(taskId).then((task) => seen.push(task?.revision ?? 0));
       });
       const wakesAt = (revision: number) => vi.waitFor(() => expect(seen.at(-1)).toBe(revision));
@@ -27,6 +32,21 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       await wakesAt(5);
       stop();
       expect(seen).toEqual([1, 2, 3, 4, 5]);
+      expect(changes).toEqual([1, 2, 3, 4, 5].map((revision) => ({ revision, isEnd: revision === 5 })));
+    });
+
+    test("each end of a task is told as one, and no other change", async () => {
+      const ends: boolean[] = [];
+      for (const outcome of [DONE, FAILED, undefined]) {
+        const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+        const stop = await wakeUps.watch(taskId, (change) => void ends.push(change?.isEnd === true));
+        await life.answer(taskId, "size", "4");
+        if (outcome) await store.finish({ taskId, token: await life.begin({ taskId, run: 2 }), nowMs: Date.now(), entries: [], outcome });
+        else await life.cancel(taskId);
+        await vi.waitFor(() => expect(ends.at(-1)).toBe(true));
+        stop();
+      }
+      expect(ends).toEqual([false, true, false, true, false, true]);
     });
 
     test("who stopped watching, and who watches another task, is left alone", async () => {

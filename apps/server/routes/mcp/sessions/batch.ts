@@ -30,7 +30,7 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     send,
     drained: () => outlet.drained(),
     answer({ message }, eventId) {
-      if (streaming) send(message, eventId);
+      if (streaming) send(message, eventId?.());
       else answers.push(message);
       oneLess();
     },

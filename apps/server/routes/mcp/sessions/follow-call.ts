@@ -18,6 +18,7 @@ import {
   type Ask,
   type FeedItem,
   type Task,
+  type TaskStore,
   type TaskWatch,
 } from "@parley/core";
 import { type Reply, resultMessage, resultOf } from "@parley/protocol";
@@ -41,6 +42,8 @@ export interface FollowCall {
   /** The task carries the request of another call: this stream has no event ids, and cannot be resumed. */
   readonly isJoined?: boolean;
 }
+
+const NOTHING_TOLD: Awaited<ReturnType<TaskStore["feed"]>> = { items: [], cursor: undefined };
 
 /** What became of the stream: `answered` for good, or left to be resumed. */
 export type Followed = "answered" | "left";
@@ -107,7 +110,9 @@ class CallStream {
     this.#cursor = { ...this.#cursor, event: Math.max(this.#cursor.event, services.clock.now()) };
     if (isResumed) this.#prime();
     else this.#primeInTime();
-    let feed = await services.store.feed(this.#task.id, this.#cursor.feed);
+    // Each report is a revision: at its first one a task has told nothing, and what it tells later wakes this stream.
+    const isNew = this.#task.revision === 1;
+    let feed = isNew ? NOTHING_TOLD : await services.store.feed(this.#task.id, this.#cursor.feed);
     for (;;) {
       for (const item of feed.items) await this.#tell(item);
       if (feed.cursor !== undefined) this.#cursor = { ...this.#cursor, feed: feed.cursor };
@@ -115,7 +120,7 @@ class CallStream {
       if (isFinished(this.#task.status)) return await this.#answer();
       await (this.#held ? this.#putOnHeld(this.#held) : this.#putAsks());
       if (feed.items.some(({ type }) => type === "release") && this.#canComeBack) return this.#leave();
-      await this.#watch.next();
+      await this.#watch.next(this.#task.revision);
       if (channel.closed.aborted) return "left";
       if (this.#held?.lost || this.#isLetGo) return this.#leave();
       // In this order, in one round trip: what was reported before the end of the task is told before it.
@@ -180,7 +185,7 @@ class CallStream {
     const { session, channel } = this.#exchange;
     // A stream that began behind an answer in JSON would take the process down.
     this.#done.abort(OVER);
-    channel.answer(this.#reply(), this.#eventId());
+    channel.answer(this.#reply(), () => this.#eventId());
     if (this.#held) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
     return "answered";
   }

@@ -1,7 +1,7 @@
 /**
  * What clients POST that is no request: replies to what they were asked, on whichever front end, and notifications.
  */
-import { answerTask, cancelTask, describeViolations, getTask, ParleyError, type Receipt } from "@parley/core";
+import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
@@ -19,11 +19,14 @@ export async function takeReply(
 ) {
   const named = askIds.read(session.id, id);
   if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
-  const ref = { taskId: named.taskId, caller, door: `${session.version} response` };
-  const task = await getTask(services, ref);
-  const ask = task.asks.find(({ key }) => key === named.key);
-  const read = ask ? dialect.readReply(ask.request, reply) : reply;
-  const { receipts } = await answerTask(services, { ...ref, replies: { [named.key]: read }, countRefusals: true });
+  const { receipts } = await answerTask(services, {
+    taskId: named.taskId,
+    caller,
+    door: `${session.version} response`,
+    replies: { [named.key]: reply },
+    readReply: dialect.readReply,
+    countRefusals: true,
+  });
   refuse(receipts.get(named.key));
 }
 
