@@ -5,15 +5,20 @@ import { aRequest, type Behaviour, connectorTo, leading, someDeps } from "./upst
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-function process(behave: Behaviour, { callsMax = 10 } = {}) {
+function process(behave: Behaviour, { callsMax = 10, claims = Promise.resolve() } = {}) {
   const connector = connectorTo(behave);
   const claimed: string[] = [];
   const holders = {
-    claim: async (taskId: string, { isFinal }: { isFinal: boolean }) => void claimed.push(`${taskId} ${isFinal ? "final" : "repeatable"}`),
+    claim(taskId: string, { isFinal }: { isFinal: boolean }) {
+      claimed.push(`${taskId} ${isFinal ? "final" : "repeatable"}`);
+      return claims;
+    },
     release: async (taskId: string) => void claimed.push(`${taskId} released`),
   };
   const { onAbandoned: _, ...call } = someDeps(connector);
-  return { calls: createCalls({ call, holders, callsMax, log, onAbandoned: () => undefined }), connector, claimed };
+  const abandoned: string[] = [];
+  const calls = createCalls({ call, holders, callsMax, log, onAbandoned: (taskId) => void abandoned.push(taskId) });
+  return { calls, connector, claimed, abandoned };
 }
 
 const lead = (taskId: string, callId: string, mayRepeat = false) => ({
@@ -63,13 +68,26 @@ describe("a permit", () => {
 });
 
 test("a question is told only when its process is named as the holder (G2), and the name goes with the call", async () => {
-  const { calls, claimed } = process(async ({ ask }) => await ask("?"));
+  // The reply to the name is not waited for.
+  const { calls, claimed } = process(async ({ ask }) => await ask("?"), { claims: new Promise(() => undefined) });
   const event = await calls.lead(lead("task", calls.permit("task")));
   expect(event.type).toBe("asked");
   expect(claimed).toEqual(["task final"]);
   expect(calls.counts()).toEqual({ waiting: 1, all: 1 });
   await calls.drop("task");
   expect(claimed).toEqual(["task final", "task released"]);
+});
+
+test("a question whose holder could not be named is abandoned, and its call ends: its answer would find no holder", async () => {
+  const claim = Promise.withResolvers<void>();
+  const { calls, connector, abandoned } = process(async ({ ask }) => await ask("?"), { claims: claim.promise });
+  const callId = calls.permit("task");
+  await calls.lead(lead("task", callId));
+  claim.reject(new Error("Redis does not answer"));
+  await expect.poll(() => abandoned).toEqual(["task"]);
+  expect([...calls.abandoned("task")]).toEqual(["question-1"]);
+  expect(await calls.lead(lead("task", callId))).toMatchObject({ type: "lost" });
+  expect(connector.calls()).toBe(1);
 });
 
 test("there are as many calls at once as there may be; one more is told to come back, and one that is dropped makes room", async () => {

@@ -12,16 +12,22 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
-import type { Log } from "@parley/core";
+import { describeError, type Log } from "@parley/core";
 import { type Gate, gate } from "./gate.ts";
 import type { CallRequest } from "./call-request.ts";
 import { type CallDeps, type Leading, startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 
+/** `isFinal`: the call cannot be made again without its holder. */
+interface Claim {
+  readonly isFinal: boolean;
+  readonly ttlMs: number;
+}
+
 /** Which process holds the call of a task, for as long as that process says that it lives. */
 export interface CallHolders {
-  /** Names this process. `isFinal`: without it the call cannot be made again. */
-  claim(taskId: string, facts: { readonly isFinal: boolean; readonly ttlMs: number }): Promise<void>;
+  /** Names this process. The name is sent before this returns, so it takes effect before any later write on the task. */
+  claim(taskId: string, claim: Claim): Promise<void>;
   release(taskId: string): Promise<void>;
 }
 
@@ -144,6 +150,15 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     return one;
   }
 
+  /** G2. The run does not wait for the reply: the name is sent ahead of the question on the same connection. If it fails, no answer could reach this process. */
+  function claim(taskId: string, one: Held, named: Claim): void {
+    one.isClaimed = true;
+    holders.claim(taskId, named).catch(async (error: unknown) => {
+      log.warn({ taskId, ...describeError(error) }, "holder of a call could not be named, call ended");
+      await one.call.close();
+    });
+  }
+
   return {
     permit(taskId) {
       const callId = randomUUID();
@@ -164,8 +179,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
       }
       if (event.type === "asked") {
         const longestMs = Math.max(...event.questions.map(({ timeoutMs }) => timeoutMs));
-        one.isClaimed = true;
-        await holders.claim(taskId, { isFinal: !mayRepeat, ttlMs: longestMs + CLAIM_MARGIN_MS });
+        claim(taskId, one, { isFinal: !mayRepeat, ttlMs: longestMs + CLAIM_MARGIN_MS });
       }
       log.debug({ taskId, upstream: request.upstream.name, event: event.type }, "upstream");
       return event;

@@ -17,6 +17,7 @@ import { reached } from "./unavailable.ts";
 export interface GatewayShare {
   /** Of this process. */
   readonly id: string;
+  /** Takes effect before this process' later writes on the task: one connection keeps their order. */
   claim(taskId: string, facts: { readonly isFinal: boolean; readonly ttlMs: number }): Promise<void>;
   release(taskId: string): Promise<void>;
   /** Where the run of a task belongs: `here`, also when nobody holds a call of it, or with another process that lives. */
