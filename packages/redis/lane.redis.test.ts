@@ -119,11 +119,14 @@ describe("a new task", () => {
 
   /** As createTask asks for it; a worker is known a moment after it was asked first. */
   const laneOf = (taskId: string, of: { share?: string } = {}) =>
-    vi.waitFor(() => {
-      const found = opened.queue.lane?.({ taskId, cause: "created", ...of });
-      if (found === undefined) throw new Error("no worker is known");
-      return found;
-    });
+    vi.waitFor(
+      () => {
+        const found = opened.queue.lane?.({ taskId, cause: "created", ...of });
+        if (found === undefined) throw new Error("no worker is known");
+        return found;
+      },
+      { timeout: 30_000 },
+    );
 
   async function create(taskId = opened.newTaskId(), of: { lane?: string } = {}) {
     const created = await opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, lane: await laneOf(taskId), ...of });
