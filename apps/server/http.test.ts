@@ -227,6 +227,22 @@ describe("a request", () => {
   });
 });
 
+test("a body that is refused for its length is read and thrown away for a moment: the reply is no reset", async () => {
+  const here = await one();
+  const body = "x".repeat(8_000_000);
+  const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  for (let round = 0; round < 10; round += 1) {
+    const seen = await raw(here, `${head}${body}`);
+    await until(() => seen.closed);
+    expect(seen.error).toBeUndefined();
+    expect(parsed(seen)).toMatchObject({ status: 413, headers: { connection: "close" }, body: { error: { code: -32600 } } });
+  }
+  // One that goes on sending is cut off.
+  const endless = await raw(here, head);
+  await until(() => endless.text.includes("413"));
+  await until(async () => (await connectionsOf(here)) === 0);
+});
+
 describe("what is no request", () => {
   const unreadable = [
     ["garbage", "who goes there?\r\n\r\n", 400],

@@ -48,6 +48,12 @@ export function boundConnections(server: FastifyInstance, { limits, times, log }
     dropped = 0;
   });
 
+  // A body that is refused for its length is still on its way when the reply, which says close, is sent.
+  server.addHook("onSend", ({ raw: { complete, socket } }, reply, _payload, done) => {
+    if (!complete && reply.getHeader("connection") === "close") lingerOn(socket);
+    done();
+  });
+
   // Node ends a socket on which nothing moves for this long, and sets another time when the reply is taken.
   server.addHook("onSend", ({ raw }, _reply, _payload, done) => {
     // Requests that tests inject come on no socket.
@@ -61,6 +67,15 @@ const TELL_EVERY_MS = 60_000;
 
 /** How long what a refused client still sends is read and thrown away: closed at once, it would see a reset in place of the reply. */
 const LINGER_MS = 1_000;
+
+/** Node destroys a socket as soon as its last reply has left. This one ends then, and is destroyed a moment later. */
+function lingerOn(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    const linger = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once("close", () => clearTimeout(linger));
+  };
+}
 
 const refused = new WeakSet<Socket>();
 

@@ -152,6 +152,7 @@ function hasRequired({ required }: JsonObject): boolean {
 export function dueOfTool(name: string, { asTask, canBeAsked }: { readonly asTask: boolean; readonly canBeAsked: boolean }): Due {
   if (!canBeAsked) return "any";
   if (asTask) return "accepted";
-  // Tools that say no, or may: no table is left, the call itself fails, a client cannot be sent to a page, no provider is set up here.
-  return ["stumbles", "refuses", "book_dinner", "collect_payment", "find_evening"].includes(name) ? "any" : "accepted";
+  // Tools that say no, or may: no table is left, the call itself fails, a client cannot be sent to a page, no provider is set up here, and two people
+  // cannot be told apart.
+  return ["stumbles", "refuses", "book_dinner", "collect_payment", "find_evening", "release_payment"].includes(name) ? "any" : "accepted";
 }

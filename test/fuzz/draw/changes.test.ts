@@ -52,6 +52,13 @@ describe("what is due", () => {
     expect(finished(surplus(1), { name: "odd", header: "accept", value: "b", due: "any" })).toMatchObject({ due: "any" });
   });
 
+  test("is nothing certain where an edit took the id: what is left is a notification", () => {
+    const edit: AnyChange = { name: "text inserted", text: "insert", place: 0.38, with: " ", due: "any" };
+    expect(finished(edit, refused(["params", "name"], [-1]))).toMatchObject({ text: expect.stringContaining('"i d":1'), due: "any" });
+    const elsewhere: AnyChange = { ...edit, place: 1 };
+    expect(finished(elsewhere, refused(["params", "name"], [-1]))).toMatchObject({ due: "refused" });
+  });
+
   test("is an error beyond the limits, and none at them", () => {
     const nested = (times: number): AnyChange => surplus({ large: "depth", of: 1, times });
     expect(finished(nested(BODY_DEPTH_MAX - 1)).due).toBe("accepted");

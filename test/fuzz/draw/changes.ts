@@ -150,7 +150,9 @@ function dueOf(bytes: Buffer, made: readonly AnyChange[], due: Due): Pick<Finish
   }
   const { depth, values } = extentOf(parsed);
   if (depth > BODY_DEPTH_MAX || values > BODY_VALUES_MAX) return only(INVALID_REQUEST);
-  if (made.some(({ silences }) => silences)) return { due: "any", codes: undefined };
+  // A request whose id was edited away is a notification, which no reply refuses.
+  const isSilent = made.some((change) => "text" in change) && typeof parsed === "object" && parsed !== null && !Object.hasOwn(parsed, "id");
+  if (isSilent || made.some(({ silences }) => silences)) return { due: "any", codes: undefined };
   const wrong = made.filter((change) => change.due === "refused");
   const [first] = wrong;
   if (first) return { due: "refused", codes: made.length === 1 && due === "accepted" ? first.codes : undefined };
