@@ -67,7 +67,7 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
   try {
     const became = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
     if (signal.aborted) throw new Left();
-    if (became === "late") tell(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is over.`));
+    if (became === "late") tell(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
     else if (became !== "accepted") throw new Left();
     // The state that was seen last still holds the question.
     watching.forget();

@@ -44,7 +44,7 @@ export async function inbox(
       tell(`\n${index + 1} of ${open.length}  task ${cleanLine(taskId)}`);
       const now = await stillOpen(client, taskId, key);
       if (!now) {
-        tell(`${cleanLine(key)} was answered elsewhere, or is over.`);
+        tell(`${cleanLine(key)} was answered elsewhere, or is no longer open.`);
         continue;
       }
       if (request.method !== "elicitation/create") {
