@@ -119,7 +119,7 @@ export type AskResult<T> =
 export interface StepOptions {
   /** Number of attempts; 1 by default. */
   readonly attempts?: number;
-  /** Wait before the second attempt, doubled for each further one; `"1s"` by default. */
+  /** Wait before the second attempt, doubled for each further one up to a day; `"1s"` by default. */
   readonly backoff?: Duration;
   /** Time limit of one attempt; none by default. */
   readonly timeout?: Duration;

@@ -41,7 +41,7 @@ export interface Icon {
 export interface RunOptions {
   /** How many times the handler is tried while it throws errors other than ToolError; 1 by default. */
   readonly attempts?: number;
-  /** Wait before the second attempt, doubled for each further one; `"1s"` by default. */
+  /** Wait before the second attempt, doubled for each further one up to a day; `"1s"` by default. */
   readonly backoff?: Duration;
   /** Time limit of one run, 5 minutes by default. Waiting for people and sleeping does not count. */
   readonly runTimeout?: Duration;

@@ -42,6 +42,12 @@ describe("tries", () => {
     expect(triedAtMs).toStrictEqual([0]);
   });
 
+  test("are one where their number is none", async () => {
+    const { tried, triedAtMs } = trying(fail("no"), { attempts: Number.NaN });
+    expect(await tried).toStrictEqual(failed("no"));
+    expect(triedAtMs).toStrictEqual([0]);
+  });
+
   test("wait a second, then twice as long each time, and do not wait behind the last", async () => {
     const { pass, triedAtMs, outcome, sleeping } = trying(fail("no"), { attempts: 4 });
     await pass(2_999);

@@ -1,4 +1,5 @@
 /** The work of one step: its attempts, the waits between them, their time limits. Its outcome is what the journal records. */
+import { backoff } from "../backoff.ts";
 import { errorName, errorText } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { kindOf, ParleyError, StepFailed, ToolError } from "../errors.ts";
@@ -60,10 +61,11 @@ export async function tryStep(step: StepWork): Promise<EntryOutcome | undefined>
     } catch (error) {
       // The end of the run may be the only reason for the error. The next run tries again.
       if (signal.aborted) return undefined;
-      const isLast = isFinal(error) || attempt >= attempts;
+      // Also if `attempts` is not a number: nothing is tried without end.
+      const isLast = isFinal(error) || !(attempt < attempts);
       failed({ error, attempt, isLast });
       if (isLast) return { type: "error", name: recordedName(error), message: errorText(error) };
-      await clock.sleep((options.backoffMs ?? 1_000) * 2 ** (attempt - 1), signal);
+      await clock.sleep(backoff(options.backoffMs ?? 1_000, attempt - 1), signal);
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Writes down how a run ended: parked, to be tried again, put back, restarted or finished. */
 import type { Prompt, Runnable, Tool } from "../catalogue.ts";
+import { backoff } from "../backoff.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { RunReport } from "../ports.ts";
@@ -100,7 +101,7 @@ async function retry(services: Services, { runnable, begun, asks, lease, error, 
   const { task, attempt } = begun;
   const { attempts, backoffMs } = runnable.settings;
   if (!isRetryable(error) || attempt + 1 >= attempts) return undefined;
-  const dueAtMs = earliest(clock.now() + backoffMs * 2 ** attempt, asks);
+  const dueAtMs = earliest(clock.now() + backoff(backoffMs, attempt), asks);
   log.warn({ ...about(task), attempt: attempt + 1, ...described(task, error) }, "run failed, to be tried again");
   // Open asks stay open: the store keeps those that are not named here.
   const report = await park(services, { task, lease, entries, asks: [], dueAtMs, attempt: attempt + 1 });
