@@ -3,7 +3,6 @@
  *
  *   <directory>/<prefix>/<task id>/<file id>        a file; has the suffix `.part` while it is uploaded
  */
-import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -66,9 +65,11 @@ export function directoryFiles(directory: string): FileStore {
     },
 
     async open(taskId, id) {
-      const path = pathOf(taskId, id);
-      if (!(await stat(path).catch(() => undefined))) throw gone();
-      return Readable.toWeb(createReadStream(path)) as NodeStream<Uint8Array> as ReadableStream<Uint8Array>;
+      // Opened here, and not with the first read: from now on its removal does not matter.
+      const file = await open(pathOf(taskId, id)).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === "ENOENT" ? gone() : error;
+      });
+      return Readable.toWeb(file.createReadStream()) as NodeStream<Uint8Array> as ReadableStream<Uint8Array>;
     },
 
     async remove(taskId, id) {
