@@ -52,7 +52,10 @@ export function createAccess(effects: Effects, { oauth, what, timeoutMs }: Acces
     ask,
     async token() {
       try {
-        last = await accessToken?.(key, isRefused ? last : undefined);
+        const refused = isRefused ? last : undefined;
+        // The next one is good until it is refused itself.
+        isRefused = false;
+        last = await accessToken?.(key, refused);
         return last;
       } catch (error) {
         if (error instanceof ParleyError && error.code === "GRANT_EXPIRED") return undefined;
