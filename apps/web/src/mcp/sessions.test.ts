@@ -11,43 +11,91 @@ const REFUSED: Taken = { type: "refused", message: "no", violations: [] };
 
 function subject() {
   let shown: readonly string[] = [];
+  const repliedTo: (string | number)[] = [];
   const questions = openQuestions({ questions: (open: readonly Question[]) => (shown = open.map(({ id }) => id)) });
-  /** A reply that stays under way until it is taken. */
-  function reply(questionId: string) {
+  const requests = () => questions.all.map(({ requestId }) => requestId);
+  /** A reply that stays on its way until `take` settles it. */
+  function reply(questionId: string | undefined) {
     const { promise, resolve } = Promise.withResolvers<Taken>();
-    return { took: questions.answer({ reply: () => promise }, questionId, { action: "accept", content: { n: 1 } }), take: resolve };
+    const answer = { action: "accept", content: { n: 1 } } as const;
+    const took = questions.answer({ reply: (id) => (repliedTo.push(id), promise) }, questionId ?? "", answer);
+    return { took, take: resolve };
   }
-  return { ...questions, reply, shown: () => shown };
+  return { ...questions, reply, requests, repliedTo, all: () => questions.all, shown: () => shown };
 }
 
 describe("a question whose answer is refused", () => {
-  test.each(["behind the refusal", "ahead of the refusal"])(
-    "and that is put again %s stays one question, under its new id",
-    async (order) => {
-      const { put, reply, shown } = subject();
-      put(ask("q1", "How many?"));
-      put(ask("other", "When?"));
-      const { took, take } = reply("q1");
-      if (order === "ahead of the refusal") put(ask("q2", "How many?"));
-      take(REFUSED);
-      expect(await took).toBe(REFUSED);
-      if (order === "behind the refusal") put(ask("q2", "How many?"));
-      expect(shown()).toEqual(["q2", "other"]);
-    },
-  );
-
-  test("leaves when an answer is taken, and so does one that another like it has replaced", async () => {
-    const { put, reply, shown } = subject();
+  test.each(["after the refusal", "before the refusal"])("stays the same question when the server asks it again %s", async (order) => {
+    const { put, reply, shown, requests } = subject();
     put(ask("q1", "How many?"));
-    const first = reply("q1");
-    // Another branch asks the same while the first answer is under way.
+    put(ask("other", "When?"));
+    const before = shown();
+    const { took, take } = reply(before[0]);
+    await Promise.resolve();
+    if (order === "before the refusal") put(ask("q2", "How many?"));
+    take(REFUSED);
+    expect(await took).toBe(REFUSED);
+    if (order === "after the refusal") put(ask("q2", "How many?"));
+    expect(shown()).toEqual(before);
+    expect(requests()).toEqual(["q2", "other"]);
+  });
+
+  test("takes the next answer under the id that the page still shows, as a reply to the request that asked again", async () => {
+    const { put, reply, shown, repliedTo } = subject();
+    put(ask("q1", "How many?"));
+    const [id] = shown();
+    const first = reply(id);
+    first.take(REFUSED);
+    await first.took;
+    // The person is quicker than the stream.
+    const second = reply(id);
+    second.take({ type: "taken" });
+    put(ask("q2", "How many?"));
+    expect(await second.took).toEqual({ type: "taken" });
+    expect(repliedTo).toEqual(["q1", "q2"]);
+    expect(shown()).toEqual([]);
+  });
+
+  test("takes the next answer when the server never asks again", async () => {
+    const { put, reply, shown, repliedTo } = subject();
+    put(ask("q1", "How many?"));
+    const first = reply(shown()[0]);
+    first.take(REFUSED);
+    await first.took;
+    const second = reply(shown()[0]);
+    second.take({ type: "late" });
+    expect(await second.took).toEqual({ type: "late" });
+    expect(repliedTo).toEqual(["q1", "q1"]);
+    expect(shown()).toEqual([]);
+  });
+
+  test("closes when an answer is taken; a like question of another branch, asked in the meantime, stays open as its own", async () => {
+    const { put, reply, shown, requests } = subject();
+    put(ask("q1", "How many?"));
+    const [id] = shown();
+    const first = reply(id);
+    await Promise.resolve();
     put(ask("q2", "How many?"));
     first.take({ type: "taken" });
     await first.took;
-    expect(shown()).toEqual(["q2"]);
-    const second = reply("q2");
+    expect(requests()).toEqual(["q2"]);
+    expect(shown()).not.toContain(id);
+    const second = reply(shown()[0]);
     second.take({ type: "late" });
     await second.took;
+    expect(shown()).toEqual([]);
+  });
+});
+
+describe("a task that was read before a question came", () => {
+  test("does not close the question", () => {
+    const { put, keep, shown, all } = subject();
+    put(ask("q1", "How many?"));
+    const read = all();
+    put(ask("q2", "When?"));
+    keep(() => false, read);
+    expect(shown()).toHaveLength(1);
+    keep(() => false);
     expect(shown()).toEqual([]);
   });
 });

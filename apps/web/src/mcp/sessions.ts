@@ -28,55 +28,78 @@ function lasting(endpoint: Endpoint, version: string) {
   };
 }
 
-/** Questions that are open on a stream, each with the id of the request that put it. */
+/** A question that is open on a stream, with the request that asked it last. Its own id stays the same however often the server asks it again. */
 interface Open extends Question {
   readonly requestId: string | number;
   /**
-   * It may be put again, perhaps under another id, and then in this place: it is being answered, its last answer did not fit, or its stream was
-   * lost. An answer that does not fit is refused on one connection and the question put again on another, in either order.
+   * The server may ask it again under another request id, and then it is this question: an answer is on its way, the last answer was refused, or
+   * the stream was lost. A refusal and the request that asks again travel on two connections and arrive in either order.
    */
-  readonly isPutAgain: boolean;
+  readonly mayBeRepeated: boolean;
+  /** The last answer was refused, and the server has not asked again yet. */
+  readonly awaitsRepeat: boolean;
 }
 
+/** How long an answer waits for the server to ask a refused question again. Then it is sent as a reply to the earlier request. */
+const REPEAT_WITHIN_MS = 2_000;
+
 export function openQuestions(told: Pick<Told, "questions">, changed: () => void = () => undefined) {
-  let open: Open[] = [];
+  let open: readonly Open[] = [];
   const show = () => {
     told.questions(open);
     changed();
   };
+  const find = (id: string) => open.find((each) => each.id === id);
+  const update = (id: string, part: Partial<Open>) => (open = open.map((each) => (each.id === id ? { ...each, ...part } : each)));
+
+  /** The question as it is asked now: an answer to a request that was refused already might cross the one that asks again. */
+  async function settled(id: string): Promise<Open | undefined> {
+    for (let waitedMs = 0; find(id)?.awaitsRepeat && waitedMs < REPEAT_WITHIN_MS; waitedMs += 50) await pause(50);
+    return find(id);
+  }
+
   return {
     get all(): readonly Open[] {
       return open;
     },
     put({ id, method, params }: Message): void {
-      const asked = id === undefined ? undefined : questionOf(String(id), { method, params });
+      const asked = id === undefined ? undefined : questionOf(nextId(), { method, params });
       if (!asked || id === undefined) return;
-      const question: Open = { ...asked, requestId: id, isPutAgain: false };
-      const again = open.findIndex((each) => each.requestId === id || (each.isPutAgain && sameQuestion(each) === sameQuestion(question)));
-      open = again === -1 ? [...open, question] : open.with(again, question);
+      const question: Open = { ...asked, requestId: id, mayBeRepeated: false, awaitsRepeat: false };
+      const again = open.find((each) => each.requestId === id || (each.mayBeRepeated && sameQuestion(each) === sameQuestion(question)));
+      if (again) update(again.id, { ...question, id: again.id });
+      else open = [...open, question];
       show();
     },
     async answer(session: Pick<Session, "reply">, questionId: string, reply: Parameters<Session["reply"]>[1]): Promise<Taken> {
-      const question = open.find(({ id }) => id === questionId);
+      const question = await settled(questionId);
       if (!question) return { type: "late" };
-      open = open.map((each) => (each.id === questionId ? { ...each, isPutAgain: true } : each));
+      update(questionId, { mayBeRepeated: true });
       const taken = await session.reply(question.requestId, reply);
-      if (taken.type === "refused") return taken;
-      open = open.filter(({ id }) => id !== questionId);
+      const current = find(questionId);
+      const isRepeated = current !== undefined && current.requestId !== question.requestId;
+      if (taken.type === "refused") {
+        if (!isRepeated) update(questionId, { awaitsRepeat: true });
+        return taken;
+      }
+      // Another branch of the tool asked the same while this answer was on its way: that is a question of its own.
+      if (isRepeated) update(questionId, { id: nextId() });
+      else open = open.filter(({ id }) => id !== questionId);
       show();
       return taken;
     },
-    keep(isOpen: (question: Question) => boolean): void {
-      const kept = open.filter(isOpen);
+    /** Removes the questions that `isOpen` denies, of those that were there at `since`: what was asked later is newer than the caller's knowledge. */
+    keep(isOpen: (question: Question) => boolean, since: readonly Question[] = open): void {
+      const kept = open.filter((question) => isOpen(question) || !since.some(({ id }) => id === question.id));
       if (kept.length === open.length) return;
       open = kept;
       show();
     },
     streamLost(): void {
-      open = open.map((each) => ({ ...each, isPutAgain: true }));
+      open = open.map((each) => ({ ...each, mayBeRepeated: true }));
     },
     restore(questions: readonly Open[]): void {
-      open = [...questions];
+      open = questions;
       show();
     },
   };
@@ -233,6 +256,7 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
     async function poll(): Promise<void> {
       while (!over && !signal.aborted) {
         try {
+          const asked = questions.all;
           const task = await inSession((session) => session.ask({ method: "tasks/get", params: { taskId }, signal }));
           const status = task["status"] as Status;
           if (over) return;
@@ -242,7 +266,7 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           const pending = ((meta["io.modelcontextprotocol/pending-elicitations"] ?? []) as Pending[]).map((each) =>
             sameQuestion({ id: "", message: each.message, schema: each.requestedSchema, url: each.url }),
           );
-          questions.keep((question) => pending.includes(sameQuestion(question)));
+          questions.keep((question) => pending.includes(sameQuestion(question)), asked);
         } catch (error) {
           if (signal.aborted) return;
           if (!isPassing(error)) return end(() => told.ended(endOf(error)));

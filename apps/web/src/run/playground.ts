@@ -226,8 +226,6 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
     questions(open) {
       for (const question of state.questions) {
         if (open.some(({ id }) => id === question.id) || answeredHere.has(question.id) || isCancelled) continue;
-        // One that was put again has another id and the same words.
-        if (open.some(({ message }) => wordsOf(message) === wordsOf(question.message))) continue;
         forgetDraft(draftsOf(state), question);
         notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is no longer open.`);
       }

@@ -65,7 +65,7 @@ export function App() {
       {isTokenOpen && <TokenDialog onClose={() => setTokenOpen(false)} />}
       {question && current && !isTokenOpen && (
         <QuestionDialog
-          key={sameQuestion(question)}
+          key={`${question.id} ${sameQuestion(question)}`}
           question={question}
           tool={current.tool}
           place={draftsOf(current)}

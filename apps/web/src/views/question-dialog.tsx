@@ -46,8 +46,10 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
     setSending(true);
     setBanner(undefined);
     const taken = await answer(question, reply);
-    if (taken.type !== "refused") return;
+    // After a taken answer the dialog closes; until then it takes no second one.
+    if (taken.type === "taken") return;
     setSending(false);
+    if (taken.type === "late") return;
     const found = problemsIn(taken.violations, inputs);
     setProblems(found);
     const { "": general } = found;
