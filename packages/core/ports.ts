@@ -1,8 +1,9 @@
 /**
- * What core needs from the world, each port as small as its use.
+ * The ports: everything that core needs from its environment.
  *
- * packages/core/memory holds the readable reference of every port, packages/redis the real one; test/contract holds both to one suite.
- * Stores own the rules of racing: every method is one atomic change and says in a word what became of it.
+ * packages/core/memory implements each port as a readable reference, packages/redis implements them for production,
+ * and test/contract runs one suite against both. Each method of a store is one atomic change that decides every race
+ * itself and returns how the race went.
  */
 import type { AuditFact } from "./audit.ts";
 import type { GrantedTokens } from "./granted-tokens.ts";
@@ -30,70 +31,81 @@ import type {
 
 export interface TaskStore {
   /**
-   * Writes the task as `working`, with its first run due. `exists` when the id is taken: creating twice is creating once. Nothing is written where
-   * it would be beyond a quota, nor where there is a task of the same `once`.
+   * Writes the task as `working`, with its first run due. Writes nothing if a quota is exceeded, if a task with the
+   * same `once` is known, or if the id exists, so a call that is sent twice creates one task.
    *
-   * A child (`parent`) is made together with the call that its parent has open, under the token of the parent's run, whose lease is renewed. `settled`:
-   * the parent's journal has the call already. `crowded`: CHILDREN_MAX.
+   * A child (`call.parent`) is created in the same change that opens the call in its parent. The change carries the
+   * token of the parent's run and renews its lease. Returns
+   * - `created`; `delivered` if the worker that listens on `lane` received the run as well,
+   * - for a child: `settled` if the parent's journal already has the call, `crowded` if the root has CHILDREN_MAX
+   *   unfinished tasks below it.
    */
-  create(request: CreateRequest): Promise<"created" | "told" | "exists" | "settled" | "crowded" | Over | Known | Cancelled | Refused>;
+  create(request: CreateRequest): Promise<"created" | "delivered" | "exists" | "settled" | "crowded" | Over | Known | Cancelled | Refused>;
 
-  /** The task as a client may see it. One round trip. */
+  /** Returns the task as clients may see it, in one round trip. */
   load(taskId: string): Promise<Task | undefined>;
 
   /**
-   * Takes the task for a run (I5): no run is open and `run` is the next number, or a run is open, `run` is its number and its lease has run
-   * out (a takeover: its holder died). Draws the fence: from now on only writes that carry `token` are taken. Loads task and journal in the
-   * same round trip.
+   * Takes the task for a run (I5) and loads task and journal in the same round trip. The run is taken if
+   * - no run is open and `run` is the next number, or
+   * - a run is open, `run` is its number and its lease has expired. This is a takeover: the previous holder died.
+   *
+   * From now on, writes of other tokens are refused.
    */
   begin(request: BeginRequest): Promise<Begun>;
 
   /**
-   * Gives back a run whose handler has not started, such as one whose `begin` failed on its way back. Clears the fence: the next run begins when the
-   * lease ends, or at once if an answer came, and takes over from nobody.
+   * Gives back a run whose handler has not started, for example because the reply of `begin` was lost. Clears the
+   * token. The next run starts when the lease expires, or at once if an answer arrived; it does not count as a
+   * takeover.
    */
   release(request: Fenced): Promise<void>;
 
   /**
-   * Adds entries to the journal and renews the lease. An entry that is there keeps what it holds, and takes a place only if it has none. An ask
-   * that is written as withdrawn is closed. `asks` are opened as `park` opens them.
+   * Adds entries to the journal and renews the lease. An entry that exists keeps its outcome, and gets a place only
+   * if it has none. An entry that withdraws an open ask closes it. `asks` are opened as in `park`.
    */
   record(request: RecordRequest): Promise<"recorded" | Cancelled | Refused>;
 
-  /** Says that the run lives: moves its due time to `nowMs + leaseMs`. */
+  /** Renews the lease: the task becomes due at `nowMs + leaseMs`. */
   renew(request: Fenced & { readonly leaseMs: number }): Promise<"renewed" | Cancelled | Refused>;
 
-  /** What the run reports while it works: feed items, status message, text for the model. */
+  /** Writes what the run reports while it works: feed items, status message, text for the model. */
   report(request: Fenced & Report): Promise<"reported" | Cancelled | Refused>;
 
-  /** Ends the run and waits: for answers to `asks`, or for `dueAtMs`, or both; or begins anew (`restart`). Clears the fence. */
+  /**
+   * Ends the run without ending the task: it waits for answers to `asks`, until `dueAtMs`, or both; or it restarts
+   * (`restart`). Clears the token.
+   */
   park(request: ParkRequest): Promise<Parked>;
 
   /**
-   * Ends the run and the task. Open asks are closed, and children that have not ended are cancelled. Clears the fence. With `owes` the task stays due until
-   * it was compensated (`settle`). The end of a child is the answer to its parent's call, in the same change.
+   * Ends the run and the task: closes open asks, cancels unfinished children, clears the token. The end of a child
+   * answers its parent's call in the same change. With `owes` the task stays due until it is compensated (`settle`).
    */
   finish(request: Fenced & Finish): Promise<"finished" | ParentDue | Refused>;
 
   /**
-   * Records the answer to one open ask; the first wins (I2). The answer was validated before. `nextRun` is there when a run must be added
-   * (also for a duplicate: the caller before may have died between recording and adding).
+   * Records an answer that was validated before. The first answer to an ask wins (I2). `nextRun` is set if the caller
+   * must add a run. It is also set for a duplicate, because the first sender may have died between recording its
+   * answer and adding the run.
    */
   answer(request: AnswerRequest): Promise<AnswerRecorded>;
 
   /**
-   * Notes that a reply to an open ask did not fit, for a sender that cannot be told in its own request, and wakes the front end that puts the ask
-   * again. Returns how often the ask was refused so far, this time included; undefined when that ask is not open any more.
+   * Notes that a reply to an open ask was invalid, for a sender that cannot be notified in its own request, and wakes
+   * the front end that asks again. Returns the number of refusals of this ask, including this one; undefined if the
+   * ask is no longer open.
    */
   refuse(request: RefuseRequest): Promise<number | undefined>;
 
   /**
-   * Notes that the person agreed to visit the page of an open ask, which stays open until the page is completed, and wakes those who follow the task.
-   * `duplicate`: that was noted before. `late`: that ask is not open any more.
+   * Notes that the person agreed to visit the page of an open ask and wakes those who watch the task. The ask stays
+   * open until the page is completed. `duplicate`: the agreement was noted before. `late`: the ask is no longer open.
    */
   agree(request: AgreeRequest): Promise<"accepted" | "duplicate" | "late">;
 
-  /** Replaces what an answer left, if it is still `before`. False where it is something else by now, or gone. */
+  /** Replaces the deposit of an answer if it still equals `before`. Returns false if it has changed or is gone. */
   redeposit(request: {
     readonly taskId: string;
     readonly key: string;
@@ -101,18 +113,25 @@ export interface TaskStore {
     readonly deposit: string;
   }): Promise<boolean>;
 
-  /** What the answer to that ask left with the task (`deposit`); undefined when it left nothing, and once the task has ended or restarted. */
+  /**
+   * Returns the deposit of the answer to that ask; undefined if the answer left none, and once the task has ended or
+   * restarted.
+   */
   deposit(taskId: string, key: string): Promise<string | undefined>;
 
-  /** Has the sweep look again at a task that is due now, and that this process cannot run, no sooner than `dueAtMs`. */
+  /** Delays a due task that this process cannot run: the sweep does not return it before `dueAtMs`. */
   postpone(request: { readonly taskId: string; readonly nowMs: number; readonly dueAtMs: number }): Promise<void>;
 
-  /** Ends the last run of a task that was owed one, done or given up. From here on the task is forgotten as any other. Clears the fence. */
+  /**
+   * Ends the compensation of a task, done or given up, and clears the token. From now on the task expires like any
+   * other.
+   */
   settle(request: Fenced & { readonly entries: readonly KeyedEntry[] }): Promise<"settled" | Refused>;
 
   /**
-   * Ends the task as cancelled, even while a run is at work; open asks are closed, children that have not ended are cancelled. `finished` when it had ended before (I1). With `owes` a task that has
-   * been run stays due until it was compensated; a run that is open keeps its hold, to record what it has in flight and park.
+   * Ends the task as cancelled, even during a run: closes open asks and cancels unfinished children. `finished`: it
+   * had already ended (I1). With `owes` a task that has ever run stays due until it is compensated. An open run keeps
+   * its token, so that it can record its work in flight and park.
    */
   cancel(request: {
     readonly taskId: string;
@@ -122,55 +141,67 @@ export interface TaskStore {
     readonly audit?: AuditFact;
   }): Promise<"cancelled" | ParentDue | "finished" | "unknown">;
 
-  /** The id of the child that the task has called, or had, under that key of a call; undefined where there is none. */
+  /**
+   * Returns the id of the child that the task called under this key, also after the child has ended; undefined if
+   * there is none.
+   */
   child(taskId: string, key: string): Promise<string | undefined>;
 
   /**
-   * Runs that should have begun by `nowMs` and did not, oldest first; drops tasks that are gone. The numbers of partitions run from 0. Of more than `limit`
-   * those that became due last, and a page of the others that changes with `nowMs`: what became due waits behind nothing that stays overdue.
+   * Returns runs that were due by `nowMs` and have not begun, the oldest first, and drops tasks that no longer exist.
+   * Partitions are numbered from 0. If more than `limit` runs are overdue, half of the result are those that became
+   * due last, and the other half is a page of the rest that rotates with `nowMs`. New work therefore never waits
+   * behind tasks that stay overdue.
    */
   overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
 
   /**
-   * What a list shows of these tasks, in their order; undefined for one that is gone. Neither asks nor outcomes are read, and only so many
-   * tasks at once: many large tasks do not keep others waiting.
+   * Returns what a list shows of each task, in the given order; undefined for a task that no longer exists. Reads
+   * neither asks nor outcomes, and only a bounded number of tasks at once, so that many large tasks do not block
+   * other requests.
    */
   summaries(taskIds: readonly string[]): Promise<readonly (TaskSummary | undefined)[]>;
 
   /**
-   * Tasks of a principal, newest first, without hidden ones. `cursor` is opaque and comes from an earlier page. A page ends early where its
-   * tasks have much to say (`PAGE_SIZE_MAX`).
+   * Lists a principal's tasks, newest first, without hidden ones. `cursor` is opaque and comes from the previous
+   * page. A page ends early if its tasks exceed PAGE_SIZE_MAX.
    */
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
-  /** Feed items after `cursor` (`undefined`: from the start), the oldest first and at most `limit`, with the cursor to continue from. */
+  /**
+   * Returns at most `limit` feed items after `cursor` (undefined: from the start), oldest first, and the cursor to
+   * continue from.
+   */
   feed(
     taskId: string,
     cursor: string | undefined,
     limit?: number,
   ): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
 
-  /** What the journal holds, without what was said in it, in no order. Empty for a task that is not there. */
+  /** Returns the journal's entries without their content, in no particular order; empty if the task does not exist. */
   journal(taskId: string): Promise<readonly JournalLine[]>;
 
-  /** A task as its next run would find it, without beginning one: for those who look whether changed code replays it. */
+  /**
+   * Returns a task as its next run would find it, without beginning that run. Used to check whether changed code
+   * still replays it.
+   */
   recorded(taskId: string): Promise<TaskRecord | undefined>;
 }
 
-/** A key under which there is one task, for as long as there is that task. The task's id is drawn for it (`Ids.taskId`). */
+/** An idempotency key: at most one task exists for it at a time. The task's id is drawn for the key (`Ids.taskId`). */
 export interface Once {
-  /** Digest of the key and of whose it is. */
+  /** Digest of the key and its owner. */
   readonly key: string;
-  /** Digest of what is called with which arguments. */
+  /** Digest of the called tool and its arguments. */
   readonly fingerprint: string;
 }
 
-/** The task has ended, and the run of its parent that this makes due is there for the caller to add. */
+/** The task has ended. This made a run of its parent due, which the caller must add. */
 export interface ParentDue {
   readonly parentRun: RunRef;
 }
 
-/** The task that was created with that key before, and with what. */
+/** The task that was created earlier with the same idempotency key, and the fingerprint of its call. */
 export interface Known {
   readonly known: string;
   readonly fingerprint: string;
@@ -184,15 +215,21 @@ export interface CreateRequest {
   readonly taskId: string;
   readonly call: Call;
   readonly once?: Once;
-  /** How long nothing may happen before the sweep looks after the first run. */
+  /** Time before the sweep adds the first run if nothing else has. */
   readonly graceMs: number;
-  /** Counts the task, from now until its end, and says what there may be of its owner and its tenant. Absent: it is not counted. */
+  /** Quotas of the owner and its tenant. The task counts towards them until it ends. Absent: it does not count. */
   readonly quotas?: TaskQuotas;
-  /** Where a worker listens (RunQueue.lane): the store tells it of the first run if no other run waits for a worker. `told`: it heard. */
+  /**
+   * Where a worker listens (RunQueue.lane). The store offers it the first run, unless other runs are waiting for a
+   * worker.
+   */
   readonly lane?: string;
-  /** Of a child (`call.parent`): its parent's run, and the call as it is opened there. Its quotas count where its parent is counted. */
+  /**
+   * For a child (`call.parent`): the token of its parent's run and the call to open there. The child's quotas count
+   * where the parent's do.
+   */
   readonly parent?: { readonly token: string; readonly open: AwaitedCall; readonly nowMs: number; readonly leaseMs: number };
-  /** Written with the change, regardless of its result. Nothing is written when the task exists. */
+  /** Written in the same change, whatever its result. Not written if the task exists. */
   readonly audit?: AuditFact;
 }
 
@@ -202,23 +239,32 @@ export interface RunRef {
 }
 
 /**
- * Why a run was added: its task is new, a person answered, the run before it parked behind what it had to know (an answer that came
- * meanwhile, or a restart), or the sweep found it overdue (deadlines, sleeps, and what a dead process left behind).
+ * Why a run was added:
+ * - `created`: its task is new.
+ * - `answered`: an answer was recorded.
+ * - `overtaken`: the previous run parked although it has to continue, because an answer arrived in the meantime or
+ *   the task restarted.
+ * - `overdue`: the sweep found the task due: a deadline, a sleep, or work that a dead process left behind.
  */
 export type RunCause = "created" | "answered" | "overtaken" | "overdue";
 
 /**
- * What became of a run. `code` names the error of core's catalogue that ended the task, if one did. `deferred`: it was not begun, since another
- * suspect is at work in this process; the sweep adds it again.
+ * How a run ended. `code` is the error of core's catalogue that ended the task, if one did. `deferred`: the run did
+ * not begin, because another suspect (use-cases/suspects.ts) is running in this process; the sweep adds it again.
  */
 export type RunReport =
   | { readonly type: "refused"; readonly reason: RefusedReason | "deferred" }
   | { readonly type: "finished"; readonly status: "completed" | "failed"; readonly code?: string }
-  /** `compensated`: the last run has undone what was done. `given-up`: it could not, and an operator has to look. */
+  /**
+   * `compensated`: the compensation undid the task's work. `given-up`: it failed, and an operator has to look at it.
+   */
   | { readonly type: "compensated" | "given-up" }
   /**
-   * `unserved`: this worker does not have the tool, the task was put back; `version_unserved`: no worker has its version; `passed_on`: another worker
-   * has it. `limited`: it waits for a slot of its tool's limit. `fenced`: another worker has the task.
+   * - `unserved`: this worker does not have the tool; the task was put back.
+   * - `version_unserved`: no worker has the tool in the task's version.
+   * - `passed_on`: another worker has it.
+   * - `limited`: the task waits for a slot of its tool's limit.
+   * - `fenced`: another worker has taken the task over.
    */
   | { readonly type: "parked" | "retrying" | "unserved" | "version_unserved" | "passed_on" | "limited" | "fenced" };
 
@@ -233,17 +279,22 @@ export type Begun =
       readonly type: "begun";
       readonly task: TaskAtWork;
       readonly journal: Journal;
-      /** Characters of JSON that the journal holds. */
+      /** Size of the journal in characters of JSON. */
       readonly journalSize: number;
-      /** Failed tries of the handler so far. */
+      /** Failed attempts of the handler so far. */
       readonly attempt: number;
-      /** How often in a row the task was taken over without anything having been recorded or parked, this time included. */
+      /** Consecutive takeovers without anything recorded or parked in between, including this one. */
       readonly takeovers: number;
     }
-  /** The run holds the task and can only end it: what was said in it will never be read again. */
+  /** The task's content can never be read again. The run holds the task and can only end it. */
   | { readonly type: "unreadable"; readonly task: Task; readonly reason: Exclude<Unreadable, "key_missing"> }
-  /** `finished`: I1. `stale`: another number is due. `held`: its holder lives, as far as its lease says. `unknown`: no such task. `key_missing`: sealed with a key that this process
-   * cannot get now; nothing was changed. */
+  /**
+   * - `finished`: the task has ended (I1).
+   * - `stale`: another run number is due.
+   * - `held`: the lease of the current holder has not expired.
+   * - `unknown`: no such task.
+   * - `key_missing`: this process cannot get the key that the content is sealed with. Nothing was changed.
+   */
   | { readonly type: "refused"; readonly reason: RefusedReason };
 
 export type RefusedReason = "finished" | "stale" | "held" | "unknown" | "key_missing";
@@ -255,17 +306,23 @@ export interface Fenced {
   readonly nowMs: number;
 }
 
-/** The task was cancelled: the writer has to stop. What it wrote was taken if the task is owed its last run, and only then. */
+/**
+ * The task was cancelled and the writer must stop. Its write took effect only if the task still has to be
+ * compensated.
+ */
 export type Cancelled = "cancelled";
 
-/** The writer no longer holds the task: it was taken over, finished or forgotten (I5). */
+/** The writer no longer holds the task: another run took it over, or it ended or expired (I5). */
 export type Refused = "refused";
 
 export interface Report {
   readonly items: readonly FeedItem[];
   readonly message?: string;
   readonly immediateResponse?: string;
-  /** From now on the task is one of this version of its tool; `""` for the one without a version. */
+  /**
+   * Something that a run waits for. `key` is its name, with `#2`, `#3` … for later ones of that name; it is unique
+   * for the task's life.
+   */
   readonly version?: string;
 }
 
@@ -277,24 +334,28 @@ export interface RecordRequest extends Fenced {
 
 export interface ParkRequest extends Fenced {
   readonly entries: readonly KeyedEntry[];
-  /** Every ask that is open for this run; one that is open already or was answered meanwhile stays as it is. */
+  /**
+   * All asks that are open for this run. Asks that are already open, or were answered in the meantime, stay as they
+   * are.
+   */
   readonly asks: readonly Open[];
-  /** When the task must run at the latest. */
+  /** The latest time at which the task must run. */
   readonly dueAtMs: number;
-  /** Failed tries of the handler so far; 0 unless the run is parked to be tried again. */
+  /** Failed attempts of the handler so far; 0 unless the run parks to be retried. */
   readonly attempt: number;
   readonly message?: string;
   readonly graceMs: number;
   /**
-   * The task begins anew: its journal is emptied, its open asks are closed, its generation grows, and the next run, due at once, is called
-   * with these arguments, of that version of the tool if there is one, and without early replies. Entries, asks and message of the request are ignored.
+   * Restarts the task: its journal is emptied, its open asks are closed, its generation increases, and the next run
+   * is due at once with these arguments, without early replies, and with `version` of the tool if given. Entries,
+   * asks and message of the request are ignored.
    */
   readonly restart?: { readonly arguments: JsonObject; readonly version?: string };
 }
 
 export type Parked =
   | { readonly type: "parked" }
-  /** An answer came since `begin`, or the task begins anew: the next run is due at once and the caller adds it. */
+  /** The next run is due at once and the caller must add it: an answer arrived since `begin`, or the task restarts. */
   | { readonly type: "due"; readonly run: number }
   | { readonly type: "refused" };
 
@@ -303,16 +364,17 @@ export interface Finish {
   readonly outcome: Outcome;
   readonly message?: string;
   readonly owes?: Exclude<Owed, "cancelled">;
-  /** Of a child. */
+  /** Present for a child. */
   readonly parent?: AnsweredParent;
 }
 
-/** Whose call the end of a child answers. */
+/** The parent's call that the end of a child answers. */
 export interface AnsweredParent {
   readonly link: ParentLink;
   /**
-   * How much children may tell a task until it restarts, in characters as the store packs them. Beyond, its call fails with JOURNAL_FULL: no run of the task is
-   * there to see to its bounds, and its next one reads all of it at once.
+   * Limit on what children report to a task before it restarts, in characters as the store packs them. Above the
+   * limit the call fails with JOURNAL_FULL. The store must enforce this, because no run of the parent is active that
+   * could, and the next one reads all of it at once.
    */
   readonly toldMax: number;
 }
@@ -321,38 +383,47 @@ export interface AnswerRequest {
   readonly taskId: string;
   readonly key: string;
   /**
-   * Digest of the ask that the answer was validated against. Absent when the ask was not open any more as the caller looked: nothing is
-   * claimed then, and the recorded answer alone decides between `duplicate`, `late` and `unknown`.
+   * Digest of the ask that the answer was validated against. Absent if the caller found no such open ask: then
+   * nothing is claimed, and the recorded answer decides between `duplicate`, `late` and `unknown`.
    */
   readonly digest?: string;
   readonly answer: Answer;
-  /** The principal that gives it, where that is not the owner. The same answer of another one is another answer. */
+  /**
+   * The principal that answers, unless it is the owner. The same answer from another principal is a different answer.
+   */
   readonly by?: string;
   readonly nowMs: number;
   readonly graceMs: number;
   /**
-   * The answer was given on a page: it is compared as a bare acceptance, since a client that says `accept` once more says the same. `deposit` is
-   * kept beside the journal until the task ends or restarts, if the answer is the one that counts.
+   * The answer was given on a page. It is compared as a bare acceptance, because a client that repeats its `accept`
+   * repeats the same answer. If the answer counts, `deposit` is kept beside the journal until the task ends or
+   * restarts.
    */
   readonly page?: { readonly deposit?: string };
   /**
-   * For an ask that several must accept. `seen`: the revision at which the last of those whom the sender saw was counted, absent for none; where it
-   * is another one by now, nothing changes and the receipt is `overtaken`. `acceptances`: with this answer, if it is one. While people are
-   * `missing` the ask stays open and keeps them; else they are recorded with the answer.
+   * For an ask with a quorum:
+   * - `seen`: the revision of the last acceptance that the sender knew of, absent for none. If it is out of date,
+   *   nothing changes and the receipt is `overtaken`.
+   * - `acceptances`: all acceptances, including this answer if it is one.
+   * - `missing`: if positive, the ask stays open and keeps the acceptances. Otherwise they are recorded with the
+   *   answer.
    */
   readonly quorum?: { readonly seen?: number; readonly acceptances: readonly Acceptance[]; readonly missing: number };
-  /** Set by the holder of the run when it closes an ask at its deadline: such an answer needs no further run. */
+  /** Set when the holder of a run closes an ask at its deadline: no further run is needed. */
   readonly token?: string;
-  /** Where a worker listens (RunQueue.lane): the store tells it of the run that the answer makes due. `nextRun` is absent when it heard. */
+  /**
+   * Where a worker listens (RunQueue.lane). The store offers it the run that the answer makes due; if it was
+   * received, `nextRun` is absent.
+   */
   readonly lane?: string;
-  /** Written with what became of the answer, in one change. */
+  /** Written in the same change, with the receipt. */
   readonly audit?: AuditFact;
 }
 
 export interface RefuseRequest {
   readonly taskId: string;
   readonly key: string;
-  /** Digest of the ask that the reply was judged by. */
+  /** Digest of the ask that the reply was checked against. */
   readonly digest: string;
   readonly violations: readonly Violation[];
   readonly nowMs: number;
@@ -379,122 +450,137 @@ export interface TaskPage {
 
 export interface RunQueue {
   /**
-   * Adds a run. Adding it twice for one cause is adding it once; `begin` settles what is added for several. The cause tells what somebody waits
-   * for: runs of new tasks come behind all others, and among themselves in turns of those who share a place (`shareOf`).
+   * Adds a run. A run that is added twice for the same cause is added once; `begin` settles runs that are added for
+   * several causes. Runs of new tasks come after all others, and take turns by `share` (`shareOf`) among themselves.
    */
   add(run: RunRef & { readonly cause?: RunCause; readonly share?: string }): Promise<void>;
   /**
-   * The name of a worker's ear for a run, for the store to tell it with the change that makes the run due; undefined where there is none, or
-   * where others were waiting for a worker a moment ago. Faster than a queue, and as little the truth: a run that is told and not begun is found by
-   * the sweep.
+   * Returns the name under which a worker listens for this run, so that the store can offer the run in the same
+   * change that makes it due; undefined if no worker listens, or if runs were recently queued. A lane is faster than
+   * the queue but gives no guarantee: the sweep finds a run that was offered and never begun.
    */
   lane?(run: { readonly taskId: string; readonly cause: "created" | "answered"; readonly share?: string }): string | undefined;
 }
 
-/** Wake-ups, never the truth: a listener watches, then reads; one that is called reads again. Also called after a lost connection came back. */
+/**
+ * Wake-ups are hints. A listener watches, then reads, and reads again each time it is called. It is also called after
+ * a lost connection has been restored.
+ */
 export interface WakeUps {
   /**
-   * Resolves once no later change can be missed. Call the returned function to stop. `onChange` gets what is known of the change; nothing when changes may
-   * have been missed.
+   * Resolves once no later change can be missed. Call the returned function to stop watching. `onChange` receives
+   * what is known about the change, or nothing if changes may have been missed.
    */
   watch(taskId: string, onChange: (change?: TaskChange) => void): Promise<() => void>;
-  /** Whether the task's wake-ups come to this process already, so that watching it costs no round trip. */
+  /** Whether this process already receives the task's wake-ups, so that watching it costs no round trip. */
   isWatched(taskId: string): boolean;
-  /** Tells every front end that a list has changed. */
+  /** Notifies every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
 }
 
-/** A hint, for those who read again: whether they need to. */
+/** What changed. Lets a listener skip a read that it does not need. */
 export interface TaskChange {
-  /** Which the task has reached with it. */
+  /** The task's revision after the change. */
   readonly revision: number;
-  /** The task has ended. */
+  /** True if the task has ended. */
   readonly isEnd: boolean;
 }
 
-/** What every client is told has changed: a list, or a resource by its uri. */
+/** A list that has changed for all clients, or a resource, by its URI. */
 export type Announcement = { readonly type: "tools" | "prompts" | "resources" } | { readonly type: "resource"; readonly uri: string };
 
 export interface Clock {
   now(): number;
-  /** Resolves after `ms`, or at once when `signal` is aborted; never rejects. */
+  /** Resolves after `ms`, or at once when `signal` is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves when everything that is ready to run has run (Node: setImmediate). */
+  /** Resolves when everything that is ready to run has run (Node.js: setImmediate). */
   idle(): Promise<void>;
   /**
-   * Calls back when every promise reaction that is ready has run, those that it leads to included, and nothing from outside has (Node: a tick
-   * behind the microtask queue).
+   * Calls back when all promise reactions that are ready have run, including those that they lead to, and before any
+   * event from outside (Node.js: a tick after the microtask queue).
    */
   afterMicrotasks(callback: () => void): void;
 }
 
 /**
- * A value that follows the handler's own course through its awaits, timers and callbacks (Node: AsyncLocalStorage): tells which run, and which
- * part of it, a call comes from.
+ * A value that follows the handler's flow of control through awaits, timers and callbacks (Node.js:
+ * AsyncLocalStorage). It identifies the run, and the part of it, that a call belongs to.
  */
 export interface Scope {
   run<T>(value: object, work: () => T): T;
   get(): object | undefined;
-  /** The value from here on, in everything that this synchronous code starts. */
+  /** Sets the value for the rest of this synchronous code and everything that it starts. */
   enter(value: object): void;
   /**
-   * Which items of Promise.all, allSettled and any await what runs now, from the inside out, such as `1.0`; `""` where nothing tells. Costs some
-   * microseconds (Node: the asynchronous part of a stack trace).
+   * Returns the items of Promise.all, allSettled and any that await the running code, from the innermost out, such as
+   * `1.0`; `""` if unknown. Costs several microseconds (Node.js: the asynchronous part of a stack trace).
    */
   awaitedBy(): string;
 }
 
 export interface Ids {
   /**
-   * A new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content. Ids that are drawn for the same key
-   * (`Once`) are of one partition. Throws CONTENT_KEY_MISSING.
+   * Returns a new task id with at least 128 bits of entropy (I10), for the tenant whose keys seal the task's content.
+   * All ids drawn for one idempotency key (`Once`) belong to one partition. Throws CONTENT_KEY_MISSING.
    */
   taskId(tenant?: string, once?: string): string | Promise<string>;
-  /** A fencing token, unique for the deployment's life. */
+  /** A fencing token, unique within the deployment for all time. */
   token(): string;
   uuid(): string;
   /** In [0, 1). */
   random(): number;
 }
 
-/** What people left on pages, for the runs of their tasks alone. */
+/** Deposits: what people left on pages, for the runs of their tasks alone. */
 export interface Deposits {
-  /** Throws DEPOSIT_UNREADABLE when it is gone, or sealed with a secret that this process does not have. */
+  /** Throws DEPOSIT_UNREADABLE if the deposit is gone, or sealed with a secret that this process does not have. */
   open(taskId: string, key: string): Promise<string>;
-  /** Puts `text` in the place of `before`. False where something else is there by now, or nothing. Throws as `open`. */
+  /** Replaces `before` with `text`. Returns false if the deposit has changed or is gone. Throws as `open` does. */
   replace(taskId: string, key: string, before: string, text: string): Promise<boolean>;
 }
 
-/** What one process of all may do at a time, or once. Nothing is claimed longer than was asked for, so that a process that dies leaves nothing. */
+/**
+ * Leases on names, for work that only one process may do at a time. Each claim expires after its `ms`, so a process
+ * that dies blocks nothing.
+ */
 export interface Claims {
-  /** Whether the claim is `holder`'s now, for `ms`. */
+  /** Returns true if `holder` has the claim, now for `ms`. */
   take(name: string, holder: string, ms: number): Promise<boolean>;
-  /** Gives up what is still `holder`'s. */
+  /** Releases the claim if `holder` still has it. */
   release(name: string, holder: string): Promise<void>;
 }
 
 /** OAuth providers, by the names that tools use. */
 export interface OauthProviders {
-  /** Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID, OAUTH_UNAVAILABLE for one that is not set up. */
+  /**
+   * Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID, and OAUTH_UNAVAILABLE for a provider that is not
+   * configured.
+   */
   refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
 }
 
-/** The tokens by which other systems tell of events. Nothing of them is stored. */
+/** The tokens with which other systems report events. They are derived, never stored. */
 export interface EventTokens {
-  /** The same one each time. Throws EVENTS_UNAVAILABLE where this process does not know at which address it can be used. */
+  /**
+   * Returns the same token each time. Throws EVENTS_UNAVAILABLE if this process does not know the address at which
+   * tokens are accepted.
+   */
   tokenOf(taskId: string, key: string): { readonly token: string; readonly url: string };
-  /** Undefined for what this deployment never gave out. */
+  /** Returns undefined for a token that this deployment did not issue. */
   read(token: string): { readonly taskId: string; readonly key: string } | undefined;
 }
 
-/** A short collision-free digest of a text, safe in a key. Of what was said in a task that is sealed it takes a key, which `taskId` names. */
+/**
+ * Returns a short collision-free digest that is safe in a key. If `taskId` is given and that task's content is
+ * sealed, the digest is keyed.
+ */
 export type Digest = (text: string, taskId?: string) => string;
 
-/** Checks a value against a JSON Schema (2020-12); empty when it fits. */
+/** Checks a value against a JSON Schema (2020-12). Returns an empty list if the value is valid. */
 export type ValidateSchema = (schema: JsonObject, value: unknown) => readonly Violation[];
 
-/** Where the core tells what it does. Constant messages, data in fields; never arguments, answers or form content. */
+/** Core's log. Messages are constant, data is in fields. Arguments, answers and form content are never logged. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -503,14 +589,14 @@ export interface Log {
 }
 
 /**
- * What the use cases tell about their work, for metrics and traces. Services without one tell nothing, at no cost. No method throws, and
- * `work` is called once, at once; what is observed is never changed by it.
+ * Receives what the use cases do, for metrics and traces. Without an observer there is no cost. No method throws.
+ * Each `work` is called exactly once, immediately, and its result is passed through unchanged.
  */
 export interface Observer {
-  /** To be kept with a task that is created now; undefined while no traces are collected. */
+  /** Stored with a new task; undefined while no traces are collected. */
   traceparent(): string | undefined;
   created(call: Call): void;
-  /** Judging and recording one answer. `ask` is absent when none of that key is open. */
+  /** Validating and recording one answer. `ask` is absent if no ask of that key is open. */
   answering(told: { readonly task: Task; readonly key: string; readonly ask?: Ask }, work: () => Promise<Receipt>): Promise<Receipt>;
   /** One run, from the moment at which it holds its task. */
   running(

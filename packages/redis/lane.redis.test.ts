@@ -138,7 +138,7 @@ describe("a new task", () => {
 
     const { taskId, created } = await create();
 
-    expect(created).toBe("told");
+    expect(created).toBe("delivered");
     await vi.waitFor(() =>
       expect(run.mock.calls).toEqual([[{ taskId, run: 1, cause: "created", queuedAtMs: expect.any(Number), isSecondHand: false }]]),
     );
@@ -155,7 +155,7 @@ describe("a new task", () => {
       const taskId = opened.newTaskId();
       created.push(await opened.store.create({ taskId, call, graceMs: GRACE_MS, quotas, lane: await laneOf(taskId, { share }) }));
     }
-    expect(created).toEqual(["told", "told", { over: "tasks", of: "principal" }]);
+    expect(created).toEqual(["delivered", "delivered", { over: "tasks", of: "principal" }]);
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
   });
 
@@ -184,7 +184,7 @@ describe("a new task", () => {
 
       release.resolve();
       await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
-      await vi.waitFor(async () => expect((await create()).created).toBe("told"));
+      await vi.waitFor(async () => expect((await create()).created).toBe("delivered"));
     });
   }
 
@@ -211,7 +211,7 @@ describe("a new task", () => {
 
     const taskId = opened.newTaskId();
     const lane = (await laneOf(taskId, { share })).replace(/\d+$/, "7");
-    expect((await create(taskId, { lane })).created).toBe("told");
+    expect((await create(taskId, { lane })).created).toBe("delivered");
 
     await vi.waitFor(async () =>
       expect(await opened.redis.zrange(`${opened.prefix}:{p0}:run:prioritized`, "0", "-1")).toEqual([`${taskId}.1`]),
@@ -304,7 +304,7 @@ describe("a worker", () => {
       const received = await Promise.all(receipts);
       await closed;
 
-      told.push(...tasks.filter((_taskId, at) => received[at] === "told"));
+      told.push(...tasks.filter((_taskId, at) => received[at] === "delivered"));
       const taken = run.mock.calls.map(([{ taskId }]) => taskId);
       const queued = await jobs();
       expect(told.filter((taskId) => !taken.includes(taskId) && !queued.includes(`${opened.prefix}:{p0}:run:${taskId}.1`))).toEqual([]);

@@ -267,7 +267,7 @@ export function createRedisStore({
       if (created === "known") return { known: String(more[0]), fingerprint: String(more[1]) };
       if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
       if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
-      if (more[1] === 1) return "told";
+      if (more[1] === 1) return "delivered";
       if (lane !== undefined && created === "created") untold?.(taskId);
       return created;
     },

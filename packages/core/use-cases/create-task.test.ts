@@ -151,7 +151,7 @@ describe("a call", () => {
 });
 
 describe("a worker that listens", () => {
-  const listening = ({ lane, created }: { readonly lane?: string; readonly created?: "told" }) => {
+  const listening = ({ lane, created }: { readonly lane?: string; readonly created?: "delivered" }) => {
     const told: unknown[] = [];
     const added: unknown[] = [];
     const queue = { add: async (run: object) => void added.push(run), lane: (run: object) => (told.push(run), lane) };
@@ -161,7 +161,7 @@ describe("a worker that listens", () => {
   const first = { taskId: "0-1", cause: "created", share: "principal:alice" };
 
   test("is told of the first run by the store, and the queue has none", async () => {
-    const { services, told, added, requestsOf } = listening({ lane: "an ear", created: "told" });
+    const { services, told, added, requestsOf } = listening({ lane: "an ear", created: "delivered" });
     await createTask(services, plain, request);
     expect([told, added]).toStrictEqual([[first], []]);
     expect(requestsOf("create")).toMatchObject([{ lane: "an ear" }]);

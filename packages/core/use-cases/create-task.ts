@@ -82,7 +82,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     );
   }
   if (typeof created === "object") throw quotaOf(created, settings);
-  if (lane !== undefined && created !== "told") await queue.add({ ...first, run: 1 });
+  if (lane !== undefined && created !== "delivered") await queue.add({ ...first, run: 1 });
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {
