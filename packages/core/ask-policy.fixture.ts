@@ -4,7 +4,7 @@ import { ParleyError } from "./errors.ts";
 import { DEFAULT_SETTINGS } from "./settings.ts";
 import type { AskRequest, Audience, Violation } from "./task.ts";
 
-/** What is wrong with a question, as its tool is told; empty for one that may be put. */
+/** The problems that a tool is told about a question; empty if the question may be asked. */
 export function problems(request: AskRequest, settings: Partial<AskSettings> = {}, audience?: Audience): readonly Violation[] {
   try {
     checkAsk("question", { request, ...(audience && { audience }) }, { ...DEFAULT_SETTINGS, ...settings });

@@ -1,11 +1,11 @@
 /**
- * What may be asked of a person at all, whichever door the question comes through: a tool's context, a prompt, an upstream server.
+ * What may be asked of a person, whether the question comes from a tool's context, a prompt or an upstream server.
  *
- *   url    absolute, without credentials, of an allowed scheme: a client opens it, or shows it as a link to click
- *   form   no field that looks as if it asked for a secret, which would pass through the client and its logs
- *   to     somebody, and not more than a list can be checked for at each answer
+ *   url    absolute, without credentials, with an allowed scheme: a client opens it or shows it as a link
+ *   form   no field that seems to ask for a secret, which would pass through the client and its logs
+ *   to     at least one addressee, and no more than can be checked at each answer
  *
- * Judged as the question is put for the first time, and never again: a stricter setting must not end the tasks that wait.
+ * Checked only when the question is first asked: a stricter setting must not end tasks that are waiting.
  */
 import { ParleyError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
@@ -17,7 +17,7 @@ import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Page, Vio
 
 export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames" | "oauthScopes">;
 
-/** Schemes that run code, read files or start programs where they are opened: allowed by no setting. */
+/** Schemes that run code, read files or start programs. No setting allows them. */
 export const FORBIDDEN_SCHEMES: readonly string[] = [
   "javascript",
   "vbscript",
@@ -31,7 +31,7 @@ export const FORBIDDEN_SCHEMES: readonly string[] = [
   "search-ms",
 ];
 
-/** Throws INVALID_ASK with a violation for each thing that may not be asked. */
+/** Throws INVALID_ASK with one violation per problem. */
 export function checkAsk(key: string, { request, audience }: Pick<Ask, "request" | "audience">, settings: AskSettings): void {
   const violations = [
     ...violationsOf(request, settings),
@@ -45,7 +45,7 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {
   switch (request.type) {
     case "url": {
-      // One of Parley's own has no address yet.
+      // A page of Parley's own has no address yet.
       if (request.page) return pageProblems(request.page, settings);
       const message = urlProblem(request.url, settings.askUrlSchemes);
       return message === undefined ? [] : [{ path: "/url", message }];
@@ -60,7 +60,7 @@ function violationsOf(request: AskRequest, settings: AskSettings): readonly Viol
 
 type FormRequest = Extract<AskRequest, { type: "form" }>;
 
-/** Most entries of what files are accepted, and most characters of one. */
+/** Maximum number of accepted file types, and maximum characters of each. */
 const ACCEPT_MAX = 50;
 const ACCEPTED = /^(\.\w{1,16}|[\w.+-]{1,100}\/([\w.+-]{1,100}|\*))$/;
 
@@ -81,7 +81,7 @@ function pageProblems(page: Page, settings: AskSettings): Violation[] {
   }
 }
 
-/** What the operator lets tools ask for at a provider bounds what a tool may. */
+/** A tool may request only the scopes that the operator allows for a provider. */
 function oauthProblems({ provider, scopes }: Extract<Page, { kind: "oauth" }>, { oauthScopes = {} }: AskSettings): Violation[] {
   if (oauthScopes === "any") return [];
   const known = Object.keys(oauthScopes);
@@ -113,11 +113,11 @@ const PARAMETER = /^[\w.[\]-]{1,64}$/;
 
 const KINDS: readonly (keyof Addressees)[] = ["people", "groups", "roles"];
 
-/** Most names of one kind, and most characters of a name. */
+/** Maximum number of names of each kind, and maximum characters of a name. */
 export const ADDRESSEES_MAX = 100;
 export const ADDRESSEE_CHARS_MAX = 256;
 
-/** Tools are written without types as well: a misspelt group must not become everybody, or nobody. */
+/** Tools may be written without types: a misspelt `groups` must not address everyone or no one. */
 function audienceProblems({ to, not }: Audience): Violation[] {
   const problems: Violation[] = not === undefined || not === "caller" ? [] : [{ path: "/not", message: 'must be "caller"' }];
   if (to === "tenant") return problems;
@@ -140,8 +140,8 @@ function namesProblems(kind: keyof Addressees, names: readonly string[]): Violat
 }
 
 /**
- * A form alone: who visits a page visits it for themselves, and what is left there is one person's. Whether names are of different people nobody can
- * say in advance, except that one name is not two people.
+ * Forms only: a person visits a page for themselves, and what is left there belongs to that person. Whether different
+ * names mean different people cannot be known in advance, except that one name is not two people.
  */
 function quorumProblems({ type }: AskRequest, { to, quorum }: Audience): Violation[] {
   if (quorum === undefined) return [];
@@ -155,7 +155,7 @@ function quorumProblems({ type }: AskRequest, { to, quorum }: Audience): Violati
   return problem(`must be at most ${named}: \`to\` names only so many people`);
 }
 
-/** What is wrong with the page that a person is sent to. It never repeats the url, which may hold what only that person is to see. */
+/** Never repeats the URL, which may hold something that only the person asked may see. */
 function urlProblem(text: string, schemes: readonly string[]): string | undefined {
   const url = URL.parse(text);
   if (!url) return "is not an absolute url";
@@ -170,7 +170,10 @@ function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Texts and numbers alone: who chooses among given values tells no secret. What is asked for one field is asked by the message as well. */
+/**
+ * Only strings and numbers: choosing among given values reveals no secret. In a form with one field the message is
+ * checked as well.
+ */
 function secretFields({ message, schema: { properties } }: FormRequest, names: SecretNames): Violation[] {
   if (!isObject(properties)) return [];
   const fields = Object.entries(properties);
@@ -185,12 +188,12 @@ function secretFields({ message, schema: { properties } }: FormRequest, names: S
 
 const TYPED: readonly (Json | undefined)[] = ["string", "number", "integer"];
 
-/** Short enough that what to do is not cut off (TEXT_MAX of schema-violation.ts). */
+/** Kept short so that the advice at its end is not cut off (TEXT_MAX in schema-violation.ts). */
 function secretProblem({ in: where, words }: Finding): string {
   return `looks as if it asked for a secret (its ${where} has "${words.slice(0, 40)}"), which clients must not see: use url mode, or another ${where} if it is none (PARLEY_SECRET_NAMES)`;
 }
 
-/** By the settings' own list, of which a process has one. */
+/** Keyed by the settings' list, of which a process has one. */
 const known = new WeakMap<readonly string[], SecretNames>();
 
 function compiled(list: readonly string[]): SecretNames {

@@ -1,9 +1,9 @@
 /**
- * What an auditor is told: who did what to which task, through which door, and with what result. No content: what was said is there as digests,
- * so that a holder of the texts can prove which they were, and nobody else learns them.
+ * Audit facts: who did what to which task, through which door, and with what result. Facts hold digests instead of
+ * content, so an auditor who has the texts can prove what was said, and no one else learns it.
  *
- * A fact is written in the same change of the store as what it tells of (`audit` of a store's requests), so that neither is there without the other.
- * What changes no task is noted by itself (`Audit.note`).
+ * A fact is written in the same change of the store as the event it describes (`audit` of a store's requests), so
+ * neither exists without the other. Events that change no task are noted separately (`Audit.note`).
  */
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "./canonical-json.ts";
@@ -12,45 +12,45 @@ import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
   /**
-   * `refuse`: a reply that did not fit. `shown`: a question was put to a client. `keys`: an operator changed keys, of content or of machines.
-   * `export`: an operator took tasks out of the deployment.
+   * `refuse`: an invalid reply. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * content or of machines. `export`: an operator exported tasks.
    */
   readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
-  /** Dialect and route by which it came. */
+  /** Dialect and route of the request. */
   readonly door?: string;
   /** Kind and name of what was called. */
   readonly tool?: string;
-  /** The version of the tool that the task is of. */
+  /** The version of the tool that the task runs on. */
   readonly toolVersion?: string;
-  /** The task whose tool called, of a child. */
+  /** For a child: the parent's id. */
   readonly parent?: string;
   /** The key of the ask. */
   readonly ask?: string;
-  /** What the person did: `accept`, `decline`, `cancel`, `reply`; never what was said. */
+  /** The action: `accept`, `decline`, `cancel`, `reply`; never the content. */
   readonly did?: string;
-  /** Of an ask that several must accept: how many had, with this answer: `1 of 2`. */
+  /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
-  /** What becomes of it where no change of the store says so. */
+  /** The result, if no change of the store determines it. */
   readonly verdict?: string;
-  /** Digest of what was called and the arguments: the same in the facts of a call and of the answers to its asks. */
+  /** Digest of the called tool and its arguments. The facts of a call and of the answers to its asks have the same. */
   readonly call?: string;
-  /** Digest of the question as it was put. */
+  /** Digest of the question as it was asked. */
   readonly question?: string;
   /** Digest of the form's schema. */
   readonly schema?: string;
-  /** The task's revision when the ask was put, or put again: which version of it was answered. */
+  /** The task's revision when the ask was asked or last refused: which version of it was answered. */
   readonly version?: number;
 }
 
 export interface Audit {
-  /** Does not throw: what cannot be written is told in the log. */
+  /** Does not throw. A failed write is logged. */
   note(fact: AuditFact): Promise<void>;
 }
 
-/** Who acts, by which door. */
+/** Who acts, and through which door. */
 export interface Actor {
   readonly caller: Caller;
   /** Dialect and route. */
@@ -62,7 +62,7 @@ interface Audited {
   readonly digest: Digest;
 }
 
-/** For a request to the store: the fact that is written with the change, if there is an audit. */
+/** The `audit` part of a request to the store; empty without an audit. */
 export function withAudit({ audit }: Audited, actor: Actor, fact: () => AuditFact): { readonly audit?: AuditFact } {
   return audit ? { audit: { ...actorOf(actor), ...fact() } } : {};
 }
@@ -71,7 +71,7 @@ function actorOf({ caller: { principal, tenant }, door }: Actor): Pick<AuditFact
   return { principal, ...(tenant !== DEFAULT_TENANT && { tenant }), ...(door !== undefined && { door }) };
 }
 
-/** Notes what changes no task, once the reply to it is on its way. */
+/** Notes an event that changes no task, after its reply has been sent. */
 export function noteAudit({ audit }: Audited, actor: Actor, fact: () => AuditFact): void {
   if (audit) void audit.note({ ...actorOf(actor), ...fact() });
 }
@@ -80,12 +80,12 @@ export function toolOf({ kind, name, version }: Pick<CallFacts, "kind" | "name" 
   return { tool: `${kind} ${name}`, ...(version !== undefined && { toolVersion: version }) };
 }
 
-/** What binds the answers of a task to its call. */
+/** Ties a task's answers to its call. */
 export function bindingOfCall({ digest }: Audited, taskId: string, call: Pick<CallFacts, "kind" | "name">, args: JsonObject): string {
   return digest(canonicalJson({ kind: call.kind, name: call.name, arguments: args }), taskId);
 }
 
-/** What binds an answer to the question as it was put, and to the call behind it. */
+/** Ties an answer to the question as it was asked, and to the call behind it. */
 export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, ask: Open): Partial<AuditFact> {
   return {
     ask: ask.key,
@@ -96,14 +96,14 @@ export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, as
   };
 }
 
-/** Asks that are remembered as shown. */
+/** Maximum number of shown asks to remember. */
 export const SHOWN_MAX = 10_000;
 
 const shownBy = new WeakMap<Audit, Set<string>>();
 
 /**
- * Notes that these asks went out to a client: each once for each reader in this process, however often a client polls. Another front end, or one
- * that was started again, notes it again.
+ * Notes that these asks were sent to a client: once per ask and reader in this process, however often the client
+ * polls. Another or a restarted front end notes them again.
  */
 export function noteShown(services: Audited, actor: Actor, { id, call }: Pick<Task, "id" | "call">, asks: readonly Ask[]): void {
   const { audit } = services;

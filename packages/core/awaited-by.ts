@@ -1,9 +1,12 @@
-/** For scopes: see the Scope port. Asks V8, which every process that runs handlers is made of. */
+/** For implementations of the Scope port. Asks V8, which every process that runs handlers is based on. */
 
-/** Deeper ones are cut: two calls that differ only beyond look the same. */
+/** Deeper stacks are cut off, so calls that differ only beyond this depth look the same. */
 const FRAMES_MAX = 100;
 
-/** V8 knows for an async function that runs which one awaits it, and through which item of Promise.all, allSettled or any. */
+/**
+ * For a running async function V8 knows which one awaits it, and through which item of Promise.all, allSettled or
+ * any.
+ */
 export function awaitedBy(): string {
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {

@@ -1,6 +1,6 @@
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 
-/** Somebody who is known by that name and whom nothing else is said of. */
+/** A caller of that name without tenant, scopes or credentials. */
 export function callerNamed(principal: string, more: Partial<Caller> = {}): Caller {
   return { principal, tenant: DEFAULT_TENANT, scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [], ...more };
 }

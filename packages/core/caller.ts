@@ -1,35 +1,40 @@
 /**
- * Who a request comes from, as a front end has authenticated it. It lives as long as its request: what is stored with tasks and sessions is the
- * principal, a text.
+ * Who a request comes from, as the front end authenticated it. Lives as long as the request; tasks and sessions store
+ * only the principal, a string.
  */
 export interface Caller {
-  /** The owner of the tasks that it creates (I10). Unique over all tenants: no two callers of different tenants share one. */
+  /** Owns the tasks that it creates (I10). Unique across all tenants. */
   readonly principal: string;
-  /** Who that is, by whichever client, where the principal is a person by one client (PARLEY_AUTH_PRINCIPAL); absent where the principal says it. */
+  /**
+   * The person behind the principal, whichever client they use, where each client has a principal of its own
+   * (PARLEY_AUTH_PRINCIPAL). Absent if the principal already identifies the person.
+   */
   readonly person?: string;
-  /** Whom the principal belongs to. Callers of different tenants never learn of each other. */
+  /** The tenant of the principal. Callers of different tenants never learn about each other. */
   readonly tenant: string;
-  /** What its credentials allow it; empty where there are no credentials. */
+  /** What the credentials allow; empty without credentials. */
   readonly scopes: readonly string[];
-  /** What vouches for it: `nobody` for an anonymous one. */
+  /** What established the identity: `nobody` for an anonymous caller. */
   readonly authenticatedBy: string;
-  /** By what people know it: subject, verified address, user name. Questions that are put to people name them so. */
+  /**
+   * Names by which people know the caller: subject, verified address, user name. Audiences are matched against them.
+   */
   readonly names: readonly string[];
   readonly groups: readonly string[];
   readonly roles: readonly string[];
-  /** The OAuth client that acts for it. */
+  /** The OAuth client that acts for the caller. */
   readonly client?: string;
-  /** When its credentials end, in milliseconds since the Unix epoch; absent for those that do not. */
+  /** When the credentials expire, in milliseconds since the Unix epoch; absent if they do not. */
   readonly expiresAtMs?: number;
 }
 
-/** Of one person always the same, regardless of the client: for what nobody may do twice, or for themselves. */
+/** Identifies the same person across clients: for rules about what a person may do only once, or not for themselves. */
 export function personOf({ principal, person }: { readonly principal: string; readonly person?: string }): string {
   return person ?? principal;
 }
 
-/** The one principal of a deployment where nobody is told apart. */
+/** The only principal of a deployment that does not tell callers apart. */
 export const ANONYMOUS = "anonymous";
 
-/** The tenant of all callers where no other is configured. What is stored leaves it out. */
+/** The tenant of all callers unless another is configured. Not stored with tasks. */
 export const DEFAULT_TENANT = "default";

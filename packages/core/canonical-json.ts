@@ -1,7 +1,10 @@
 import { jsonExceeds } from "./json-extent.ts";
 import type { Json } from "./task.ts";
 
-/** JSON with sorted keys and without `undefined`: equal values give equal texts. Throws a TypeError for what JSON cannot hold. */
+/**
+ * JSON with sorted keys and without `undefined`, so that equal values give equal strings. Throws a TypeError for
+ * values that JSON cannot represent.
+ */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(sorted(value)) ?? "null";
 }
@@ -14,20 +17,21 @@ function sorted(value: unknown): unknown {
 }
 
 /**
- * How deep arrays and objects may nest in what is stored. JSON.stringify takes more than what stores do with a value takes, at a depth that
- * depends on the stack that is left: what passes here must not fail behind its side effect, as it is recorded.
+ * Maximum nesting of arrays and objects in stored values. JSON.stringify accepts deeper values than the store's own
+ * functions, depending on the free stack. A value that passes here must not fail later, when its side effect has
+ * happened and is being recorded.
  */
 export const STORED_DEPTH_MAX = 1_000;
 
 /**
- * The value as it will be after a trip through the store; `undefined` stays. Throws what JSON.stringify throws, and a RangeError for what nests
- * too deep.
+ * The value as it will be after a round trip through the store; `undefined` stays. Throws what JSON.stringify throws,
+ * and a RangeError for values that are nested too deeply.
  */
 export function throughJson(value: unknown): { readonly value: Json | undefined; readonly text: string } {
   const text = JSON.stringify(value);
-  // A function or a symbol has no JSON text; like undefined it is stored as nothing.
+  // Functions and symbols have no JSON form. Like undefined, they are stored as nothing.
   if (text === undefined) return { value: undefined, text: "" };
-  // Each level takes two characters.
+  // Each level takes at least two characters.
   const mayBeDeep = text.length > 2 * STORED_DEPTH_MAX;
   if (mayBeDeep && jsonExceeds(text, { depthMax: STORED_DEPTH_MAX, valuesMax: Infinity }) !== undefined)
     throw new RangeError(`arrays and objects nest deeper than ${STORED_DEPTH_MAX} levels`);

@@ -1,16 +1,16 @@
-/** What a parent's journal holds of its child's end: an answer that nobody but the child's own last run gives. */
+/** How a child's end is recorded in its parent's journal: as an answer that only the child's own last run can give. */
 import type { ChildEnd } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { EntryOutcome } from "./journal.ts";
 import type { Answer, Json, JsonObject, Outcome, RpcError } from "./task.ts";
 
-/** What every client would be told of the child, and no more. */
+/** Exactly what a client would receive as the child's result. */
 export function answerOfChild(outcome: Outcome): Answer {
   const content = outcome.type === "result" ? { result: outcome.result } : { error: { ...outcome.error } as unknown as Json };
   return { action: "accept", content };
 }
 
-/** What a task is told in place of an end for which it has no room. */
+/** Recorded in place of an end that the parent's journal has no room for. */
 export const UNTOLD: EntryOutcome = {
   type: "error",
   name: "JOURNAL_FULL" satisfies ErrorCode,

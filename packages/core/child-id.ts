@@ -1,19 +1,20 @@
 /**
- * The id of a child follows from the call that makes it, so that a call which is made again after a crash finds the child that it made.
+ * The id of a child is derived from the call that creates it. A call that is repeated after a crash therefore finds
+ * the child that it created before.
  *
  *   0-YuagbDh7XfhieSlD0dvNkQ      a task that a client called
- *   0-Bq3nPo…(22 characters)~     its child: the same partition, and the same word of a key where content is sealed; the mark says what it is
+ *   0-Bq3nPo…(22 characters)~     its child: the same partition, the same key word if content is sealed, and the mark of a child
  *
- * It is made of the parent's secret seed, so nobody guesses it (I10).
+ * It is derived from the parent's secret seed, so it cannot be guessed (I10).
  */
 import { canonicalJson } from "./canonical-json.ts";
 import type { Digest } from "./ports.ts";
 import type { ToolCall } from "./effects.ts";
 
-/** Ends the id of every child, so that stores know one without looking. */
+/** Ends the id of every child, so that stores recognise one without a lookup. */
 const MARK = "~";
 
-/** Characters of an id that tell it from others, at its end; a digest has as many. */
+/** Characters at the end of an id that distinguish it from others. A digest has as many. */
 const OWN_CHARS = 22;
 
 export function isChildId(taskId: string): boolean {

@@ -1,4 +1,7 @@
-/** At most `max` characters; `…` shows that there were more. A character outside the basic plane, such as an emoji, is not cut in half. */
+/**
+ * Cuts a string to at most `max` characters, with `…` at the end if something was cut. Never splits a surrogate pair,
+ * such as an emoji.
+ */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);

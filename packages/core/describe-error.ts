@@ -1,20 +1,22 @@
 /**
- * What the log says of an error: its name, code, message and frames, and the same of its causes and of the errors that it gathers.
+ * What the log shows of an error: its name, code, message and stack frames, and the same of its causes and of an
+ * AggregateError's errors.
  *
- * Only these members are read. Libraries hang whole requests on their errors (`config`, `response`, `command`, `input`), with arguments and
- * answers in them: those never reach a log. The message of an author's error does, since without it nobody could fix anything. What callers
- * were told themselves is left out: it may quote what they sent.
+ * Only these members are read. Libraries attach whole requests to their errors (`config`, `response`, `command`,
+ * `input`), with arguments and answers that must never be logged. The message of an author's error is logged, because
+ * no one could fix the error without it. Messages that went to callers are left out: they may quote what the caller
+ * sent.
  *
- * Bounded, and never throws: anything can be thrown, also an object whose getters throw.
+ * Bounded, and never throws: anything can be thrown, even an object whose getters throw.
  */
 import { cut } from "./cut.ts";
 import { kindOf } from "./errors.ts";
 
 export interface DescribedError {
-  /** Its name; the type of what is not an object. */
+  /** The error's name, or the type of a value that is not an object. */
   readonly error: string;
   readonly code?: string | number;
-  /** Of a step that failed: its key, and the id under which the log has the step's own error. */
+  /** The key of a step that failed, and the id under which the step's own error was logged. */
   readonly step?: string;
   readonly defectId?: string;
   readonly detail?: string;
@@ -29,14 +31,14 @@ const GATHERED_MAX = 8;
 const FRAMES_MAX = 32;
 const FRAME_CHARS_MAX = 500;
 const NAME_CHARS_MAX = 100;
-/** Of an error's message, in the log and in the journal. */
+/** Maximum characters of an error's message, in the log and in the journal. */
 export const ERROR_TEXT_MAX = 8_192;
 
 export function describeError(error: unknown): DescribedError {
   return described(error, []);
 }
 
-/** Where an error came from, for places where its message can hold what somebody answered. */
+/** Where an error came from, for places where its message may contain someone's answer. */
 export function describeOrigin(error: unknown): Pick<DescribedError, "error" | "stack"> {
   if (typeof error !== "object" || error === null) return { error: typeof error };
   const stack = framesOf(error);
@@ -66,7 +68,7 @@ function described(error: unknown, within: readonly object[]): DescribedError {
   };
 }
 
-/** Codes whose messages say what is wrong with something that a person or a caller sent. */
+/** Codes whose messages describe what a person or a caller sent. */
 const QUOTING: readonly unknown[] = ["INVALID_ARGUMENTS", "INVALID_ANSWER"];
 
 function wasTold(error: object): boolean {
@@ -74,7 +76,7 @@ function wasTold(error: object): boolean {
   return kind === "tool" || kind === "rpc" || (kind === "parley" && QUOTING.includes(membersOf(error, ["code"]).code));
 }
 
-/** The message; of what is no error its text. */
+/** The error's message, or the string form of a value that is not an error. */
 export function errorText(error: unknown): string {
   if (typeof error === "object" && error !== null) {
     const { message } = membersOf(error, ["message"]);
@@ -103,7 +105,7 @@ function framesOf(error: object): string[] {
     .map((line) => cut(line.trim(), FRAME_CHARS_MAX));
 }
 
-/** A getter that throws has nothing to say. */
+/** Members whose getters throw are left out. */
 function membersOf<Name extends string>(of: object, names: readonly Name[]): { readonly [N in Name]?: unknown } {
   return Object.fromEntries(
     names.map((name) => {

@@ -1,6 +1,6 @@
 import { canonicalJson } from "./canonical-json.ts";
 
-/** The keyword `uniqueItems` for ajv, whose own takes time by the square of how many items there are. */
+/** The keyword `uniqueItems` for ajv in linear time. ajv's own takes quadratic time. */
 export const DISTINCT_ITEMS = {
   keyword: "uniqueItems",
   type: "array",

@@ -24,12 +24,12 @@ export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/;
 
 /**
- * The longest that a timer of the platform takes: it counts in 31 bits (HTML, "timers"), and Node.js fires a longer one at once. Wait for
- * configurable durations with `Clock.sleep`, which has no such limit, or cap them at this.
+ * The longest timer of the platform: it counts in 31 bits (HTML, "timers"), and Node.js fires a longer one at once.
+ * Wait for configurable durations with `Clock.sleep`, which has no such limit, or cap them at this.
  */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The duration in whole milliseconds. Throws a RangeError that shows what was given and what is understood. */
+/** The duration in whole milliseconds. Throws a RangeError that shows the given value and the accepted forms. */
 export function parseDuration(duration: Duration | string): number {
   if (typeof duration === "number") {
     if (Number.isFinite(duration) && duration >= 0) return Math.round(duration);
@@ -43,8 +43,8 @@ export function parseDuration(duration: Duration | string): number {
 }
 
 /**
- * As parseDuration, for what an operator writes: there digits alone are milliseconds. For the schema of a setting (zod's `transform`), which is told
- * what is wrong.
+ * parseDuration for settings, where a bare number is milliseconds. For zod's `transform`: a problem is added to the
+ * schema instead of thrown.
  */
 export function durationSetting(text: string, schema: { addIssue(problem: string): void }): number {
   try {

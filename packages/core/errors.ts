@@ -1,6 +1,6 @@
 /**
- * The error catalogue. Every error that a caller or an author can meet stands here with its code and what to do about it;
- * docs/errors.md lists the same, and a test compares the two. Edges map codes to JSON-RPC and HTTP; nothing here knows either.
+ * The error catalogue: every error that a caller or an author can see, with its code and its advice. docs/errors.md
+ * lists the same, and a test compares the two. Front ends map codes to JSON-RPC and HTTP; core knows neither.
  */
 import { cut } from "./cut.ts";
 import { toldViolations } from "./schema-violation.ts";
@@ -143,8 +143,8 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 /**
- * Which of the errors below one is. The mark is a registered symbol: a tool may come with a copy of its own of this package, whose errors are
- * no instances of ours.
+ * Marks an instance of the classes below with its kind. A registered symbol, because a tool may load its own copy of
+ * this package, whose errors are not instances of our classes.
  */
 const KIND = Symbol.for("parley.error");
 
@@ -154,12 +154,12 @@ export function kindOf(error: unknown): ErrorKind | undefined {
   try {
     return (error as { readonly [KIND]?: ErrorKind } | null | undefined)?.[KIND];
   } catch {
-    // What was thrown may be anything, also a proxy that throws itself.
+    // Any value can be thrown, even a proxy that throws.
     return undefined;
   }
 }
 
-/** Undefined for what is no ParleyError. */
+/** Undefined if the error is not a ParleyError. */
 export function codeOf(error: unknown): ErrorCode | undefined {
   return kindOf(error) === "parley" ? (error as ParleyError).code : undefined;
 }
@@ -168,15 +168,18 @@ export function codeOf(error: unknown): ErrorCode | undefined {
 const MESSAGE_MAX = 4_000;
 
 /**
- * A mistake of a caller or an author, by catalogue code. `message` names the thing; `hint` says what to do. Both it and the violations are
- * cut to what an error may hold.
+ * A mistake of a caller or an author, by catalogue code. `message` says what is wrong, `hint` what to do. Message and
+ * violations are cut to a bounded length.
  */
 export class ParleyError extends Error {
   override readonly name = "ParleyError";
   readonly code: ErrorCode;
   readonly hint: string;
   readonly violations?: readonly Violation[];
-  /** Further facts for the edge, such as `requiredCapabilities` of CAPABILITY_REQUIRED in the shape of MCP's capabilities. */
+  /**
+   * Further facts for the front end, such as `requiredCapabilities` of CAPABILITY_REQUIRED in the shape of MCP's
+   * capabilities.
+   */
   readonly data?: Readonly<Record<string, unknown>>;
 
   get [KIND](): ErrorKind {
@@ -196,7 +199,7 @@ export class ParleyError extends Error {
   }
 }
 
-/** Throw it for a uri that nothing is served under: the error repeats it, as MCP wants, up to a length that an error may have. */
+/** For a URI that no resource matches. The error repeats the URI, as MCP requires, up to a bounded length. */
 export function resourceNotFound(what: string, uri: string): ParleyError {
   return new ParleyError("RESOURCE_NOT_FOUND", what, { data: { uri: cut(uri, URI_MAX) } });
 }
@@ -204,9 +207,9 @@ export function resourceNotFound(what: string, uri: string): ParleyError {
 const URI_MAX = 2_000;
 
 /**
- * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the model reads. Anything else
- * that a tool throws is masked, but for RpcFailure and ParleyError.
- * `retryable` lets the run be tried again within the tool's `attempts` first.
+ * Thrown by tool authors: the tool did its work and the answer is no. Becomes a result with `isError`, whose text the
+ * model reads. All other errors of a tool are masked, except RpcFailure and ParleyError. `retryable` retries the run
+ * within the tool's `attempts` first.
  */
 export class ToolError extends Error {
   override readonly name = "ToolError";
@@ -222,7 +225,7 @@ export class ToolError extends Error {
   }
 }
 
-/** Thrown by tool authors: the call itself failed. Becomes a JSON-RPC error, and the task `failed`. */
+/** Thrown by tool authors: the call itself failed. Becomes a JSON-RPC error, and the task is `failed`. */
 export class RpcFailure extends Error {
   override readonly name = "RpcFailure";
   readonly code: number;
@@ -240,13 +243,13 @@ export class RpcFailure extends Error {
 }
 
 /**
- * A step that failed on every try. Recorded: replay throws it again. `message` is what the step threw, for the handler; a caller is not shown
- * it, unless the step threw a ParleyError.
+ * A step that failed on every attempt. It is recorded, and replay throws it again. `message` is the message of the
+ * step's own error, for the handler; callers do not see it unless the step threw a ParleyError.
  */
 export class StepFailed extends Error {
   override readonly name = "StepFailed";
   readonly step: string;
-  /** Under which the log has the step's own error: its stack and its causes are not recorded. */
+  /** The id under which the step's own error was logged. Its stack and causes are not recorded. */
   readonly defectId?: string;
   /** Whether the message may be shown to callers. */
   readonly isForCaller: boolean;

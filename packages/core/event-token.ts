@@ -1,6 +1,7 @@
 /**
- * What a token of an event looks like, in every implementation: the task's id, and behind two dots what is known to nobody else. So it is found in any text of
- * its task, and kept out of journals, logs and what clients see.
+ * The shape of every event token: the task's id and two more parts, separated by dots; the last part is secret. The
+ * shape makes tokens recognisable in any text of their task, so that they are kept out of journals, logs and what
+ * clients see.
  */
 const REST = "\\.[\\w-]+\\.[\\w-]{20,}";
 
@@ -8,7 +9,7 @@ export function hasEventToken(taskId: string, text: string): boolean {
   return text.includes(`${taskId}.`) && patternOf(taskId).test(text);
 }
 
-/** For logs and errors: the value as JSON says it, with tokens of the task left out. */
+/** For logs and errors: the value after a JSON round trip, with the task's tokens removed. */
 export function withoutEventTokens<T>(taskId: string, value: T): T {
   const text = JSON.stringify(value);
   if (text === undefined || !hasEventToken(taskId, text)) return value;

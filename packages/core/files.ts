@@ -1,11 +1,11 @@
-/** Files that people upload on pages for tools (docs/pages.md): where they are kept, and what a tool has of them. */
+/** Files that people upload on pages for tools (docs/pages.md): how they are stored, and what a tool receives. */
 
-/** What a tool gets of an uploaded file, and hands to `ctx.openFile`. Plain data. */
+/** What a tool receives for an uploaded file and passes to `ctx.openFile`. Plain data. */
 export interface FileRef {
   readonly id: string;
-  /** As the person's machine calls it, without folders and control characters. */
+  /** The name on the person's machine, without folders and control characters. */
   readonly name: string;
-  /** What its content shows that it is, else what was said of it. */
+  /** The type that the content shows, otherwise the declared one. */
   readonly type: string;
   /** Bytes. */
   readonly size: number;
@@ -13,26 +13,29 @@ export interface FileRef {
   readonly sha256: string;
 }
 
-/** What a page for files takes. */
+/** What a page for files accepts. */
 export interface FilesWanted {
-  /** MIME types (`image/png`, `image/*`) and endings (`.pdf`); empty: any. */
+  /** MIME types (`image/png`, `image/*`) and extensions (`.pdf`); empty: any. */
   readonly accept: readonly string[];
-  /** Bytes of one file. */
+  /** Maximum bytes of one file. */
   readonly bytesMax: number;
   readonly countMax: number;
 }
 
-/** Most files of one question. */
+/** Maximum number of files per question. */
 export const FILES_MAX = 20;
 
-/** Keeps files by task and id. Everything of a task is removed together. */
+/** Stores files by task and id. All files of a task are removed together. */
 export interface FileStore {
-  /** Resolves when all of it is kept. Rejects with what `content` throws, and keeps nothing then. */
+  /** Resolves when the whole content is stored. Rejects with what `content` throws, and then stores nothing. */
   put(taskId: string, id: string, content: AsyncIterable<Uint8Array>): Promise<void>;
   /** Rejects with FILE_GONE. */
   open(taskId: string, id: string): Promise<ReadableStream<Uint8Array>>;
-  /** One file, or all of the task. What is not there is removed already. */
+  /** Removes one file, or all files of the task. Resolves if there is nothing to remove. */
   remove(taskId: string, id?: string): Promise<void>;
-  /** Tasks that have files, oldest or not, as far as nothing was kept for them for `idleMs`. Takes away what is left of uploads that never ended. */
+  /**
+   * Tasks that have files and for which nothing was stored for `idleMs`, in no particular order. Removes the remains
+   * of unfinished uploads.
+   */
   idle(idleMs: number): AsyncIterable<string>;
 }

@@ -1,28 +1,29 @@
 /**
- * A form as data: the fields of a question's schema, for everybody who shows, fills in, words or checks one.
+ * A form as data: the fields of a question's schema, for all code that shows, fills in, describes or checks a form.
  *
  *   { type: "object", properties: { size: { type: "integer", title: "Party size" } }, required: ["size"] }
  *     → [{ name: "size", label: "Party size", kind: "integer", isRequired: true, choices: [], … }]
  *
- * It reads every spelling of choices that MCP has had (`enum`, `enumNames`, `oneOf` and `anyOf` of `const` and `title`), and takes nothing for
- * granted: a schema may come from any client or upstream. Fields are in the order of the schema's properties.
+ * It reads every spelling of choices that MCP has had (`enum`, `enumNames`, `oneOf` and `anyOf` of `const` and
+ * `title`). Any client or upstream may have written the schema, so nothing about it is assumed. Fields are in the
+ * order of the schema's properties.
  */
 import type { Json, JsonObject } from "./task.ts";
 
-/** So that a page needs nothing else of core. */
+/** So that a page needs no other module of core. */
 export type { Json, JsonObject };
 
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "choices";
 
 export interface Choice {
   readonly value: string;
-  /** What a person reads instead of the value. */
+  /** Shown to people in place of the value. */
   readonly title?: string;
 }
 
 export interface Field {
   readonly name: string;
-  /** The title, or else the name. */
+  /** The title, or the name if there is none. */
   readonly label: string;
   readonly kind: FieldKind;
   readonly description?: string;
@@ -30,11 +31,11 @@ export interface Field {
   readonly default?: Json;
   /** Empty unless the kind is `choice` or `choices`. */
   readonly choices: readonly Choice[];
-  /** Limits and formats, as the form says them. */
+  /** The field's own schema, with limits and formats. */
   readonly schema: JsonObject;
 }
 
-/** The fields of a form's schema. Properties that are no schemas are left out. */
+/** The fields of a form's schema. Properties that are not schemas are skipped. */
 export function fieldsOf(schema: JsonObject): readonly Field[] {
   const { properties } = schema;
   if (!isJsonObject(properties)) return [];
@@ -65,7 +66,7 @@ function kindOf(type: Json | undefined, choices: readonly Choice[]): FieldKind {
   return choices.length > 0 ? "choice" : "text";
 }
 
-/** The choices among strings that a schema offers, however it spells them; undefined when it offers none, or others as well. */
+/** The string choices that a schema offers, in any spelling; undefined if it offers none, or not only strings. */
 export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
   const { const: only, title, enum: values, enumNames, oneOf, anyOf } = schema;
   if (typeof only === "string") return [{ value: only, ...(typeof title === "string" && { title }) }];
@@ -83,8 +84,8 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 }
 
 /**
- * What a person typed for a field, as the field's type: "4" becomes 4 where a number is asked for, "soup,fish" a list where several may be
- * chosen. Text that does not read as the type is returned unchanged, so that the schema can say what is wrong with it.
+ * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
+ * several. Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
  */
 export function readTyped(text: string, { kind }: Pick<Field, "kind">): Json {
   switch (kind) {
@@ -101,7 +102,7 @@ export function readTyped(text: string, { kind }: Pick<Field, "kind">): Json {
   }
 }
 
-/** The field that a violation of an answer is about, by its JSON pointer: `/content/partySize`. */
+/** The field that a violation is about, by its JSON pointer: `/content/partySize`. */
 export function fieldAt(schema: JsonObject, pointer: string): Field | undefined {
   const [, , segment] = pointer.split("/");
   if (segment === undefined) return undefined;

@@ -1,4 +1,7 @@
-/** A clock that the test turns: what sleeps wakes in its order, and everything that follows from it happens before the next one wakes. */
+/**
+ * A clock that the test turns. Sleepers wake in order, and everything that follows from one happens before the next
+ * wakes.
+ */
 import { systemClock } from "@parley/node";
 import type { Clock } from "./ports.ts";
 
@@ -28,9 +31,9 @@ export function createHandClock() {
   };
   return {
     clock,
-    /** How much longer each sleeps, the shortest first. */
+    /** The remaining time of each sleeper, shortest first. */
     sleeping: () => [...sleepers].map(({ atMs }) => atMs - nowMs).toSorted((a, b) => a - b),
-    /** The process stands still: time goes by, and nobody wakes. */
+    /** Freezes the process: time passes, and no sleeper wakes. */
     stand: (ms: number) => void (nowMs += ms),
     async pass(ms: number) {
       const untilMs = nowMs + ms;

@@ -1,16 +1,16 @@
 export interface JsonExtent {
-  /** How deep arrays and objects may nest. */
+  /** Maximum nesting of arrays and objects. */
   readonly depthMax: number;
-  /** How many items and members they may have in all. */
+  /** Maximum number of items and members in all. */
   readonly valuesMax: number;
 }
 
 /**
- * Which limit a JSON text exceeds, before anything is made of it: a megabyte of `[[],[],…` costs a hundred times as much once it is parsed.
- * Undefined for a text within both, and for some that are no JSON: parsing tells.
+ * Which limit a JSON text exceeds, decided before parsing: a megabyte of `[[],[],…` costs a hundred times as much
+ * once parsed. Undefined if it exceeds none, and for some texts that are not JSON, which the parser then rejects.
  *
- * Looks at each character once, and at nothing behind the first that is too much. Commas and opening brackets are counted, so an empty
- * array or object counts as one.
+ * Reads each character once and stops where a limit is exceeded. It counts commas and opening brackets, so an empty
+ * array or object counts as one value.
  */
 export function jsonExceeds(text: string, { depthMax, valuesMax }: JsonExtent): keyof JsonExtent | undefined {
   let depth = 0;
@@ -41,7 +41,7 @@ export function jsonExceeds(text: string, { depthMax, valuesMax }: JsonExtent): 
   return undefined;
 }
 
-/** Of the quote that ends the string which begins at `start`; -1 when none does. */
+/** Index of the quote that closes the string starting at `start`; -1 if there is none. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -2,11 +2,12 @@
  * How an error that ended a handler looks to the caller.
  *
  *   ToolError, RpcFailure, ParleyError   meant for callers: shown
- *   anything else                        masked: its message can hold an address, a password, a path, a person's answer. The caller is given
- *                                        an id, the operator's log has the rest under it
+ *   anything else                        masked, because its message may hold an address, a password, a path or a person's answer:
+ *                                        the caller gets an id, and the operator's log has the error under it
  *
- * A tool that says no or breaks gives a result with `isError`, for the model to read. A call that cannot have a result fails with a JSON-RPC
- * error: RpcFailure by the author's will, ParleyError for what the catalogue names. Prompts have no `isError`; theirs all fail.
+ * A tool that says no or breaks produces a result with `isError`, which the model reads. A call that cannot have a
+ * result fails with a JSON-RPC error: RpcFailure if the author wants that, ParleyError for catalogue errors. Prompts
+ * have no `isError`, so all their errors are JSON-RPC errors.
  */
 import { errorText } from "./describe-error.ts";
 import { kindOf, ParleyError, RpcFailure, type StepFailed } from "./errors.ts";
@@ -16,15 +17,15 @@ const INTERNAL_ERROR = -32603;
 const INVALID_PARAMS = -32602;
 
 export interface OutcomeOptions {
-  /** Under which the log has the error. */
+  /** The id under which the error is logged. */
   readonly defectId: string;
-  /** Show what would be masked: for development. */
+  /** For development: show errors that would be masked. */
   readonly showErrors: boolean;
-  /** Most characters of JSON that an outcome may have. */
+  /** Maximum size of an outcome, in characters of JSON. */
   readonly sizeMax: number;
 }
 
-/** Never throws: without an outcome the run would be tried again forever. */
+/** Never throws: a run without an outcome would be retried forever. */
 export function outcomeOf(error: unknown, call: Pick<Call, "kind" | "name">, options: OutcomeOptions): Outcome {
   let outcome: Outcome;
   let size: number;
@@ -58,18 +59,18 @@ function outcomeFor(error: unknown, call: Pick<Call, "kind" | "name">, { defectI
   }
 }
 
-/** The id under which an error is logged: a step's own, where the log has it already. */
+/** The id under which an error is logged: the step's own if the step's error was logged already. */
 export function defectIdOf(error: unknown, newId: () => string): string {
   const known = kindOf(error) === "step" ? (error as StepFailed).defectId : undefined;
   return known ?? newId();
 }
 
-/** What stands in place of an error that is not shown. */
+/** Shown in place of a masked error. */
 export function maskedText(what: string, defectId: string): string {
   return `${what} failed. What went wrong is in the server's log, under defect ${defectId}.`;
 }
 
-/** As the reply to a request shows it: an error that would be masked, for development. Any other stays what it is. */
+/** For development: the error as the reply to a request shows it. Errors that are not masked stay as they are. */
 export function unmasked(error: unknown, { defectId, showErrors }: Pick<OutcomeOptions, "defectId" | "showErrors">): unknown {
   if (!showErrors || kindOf(error) === "parley" || kindOf(error) === "rpc") return error;
   return new RpcFailure(INTERNAL_ERROR, errorText(error), { defectId });
@@ -93,7 +94,7 @@ function rpcError({ code, message, data }: RpcFailure): RpcError {
   };
 }
 
-/** Behind a cause there is more in the log. */
+/** The error has a cause, so the log has more details under the id. */
 function catalogueError({ code, message, hint, violations, data, cause }: ParleyError, defectId: string): RpcError {
   return {
     code: code === "INVALID_ARGUMENTS" ? INVALID_PARAMS : INTERNAL_ERROR,

@@ -1,2 +1,5 @@
-/** Why a wait is over, as a reason for `abort`: without one it makes an exception with a stack trace, which is more work than most waits. */
+/**
+ * The reason for aborting a wait that is over. `abort()` without a reason creates an exception with a stack trace,
+ * which costs more than most waits.
+ */
 export const OVER = "over";

@@ -1,14 +1,15 @@
 /**
- * Who may do what with a task: the one decision that every door passes (I13). The use cases ask it, so a new door cannot forget it.
+ * Who may do what with a task: the one decision that every door passes (I13). The use cases make it, so a new door
+ * cannot forget it.
  *
- *            owner            one to whom an open ask is put        anybody else
- *   read     all of it        that it waits, and for what           nothing: as if there were no such task
- *   answer   what is put to   what is put to them                   nothing
- *            them
- *   cancel   yes              no                                    no
- *   follow   yes              no                                    no
+ *            owner              member of an open ask's audience    any other caller
+ *   read     everything         that it waits, and for what         nothing: as if the task did not exist
+ *   answer   asks without an    asks with their audience            nothing
+ *            audience
+ *   cancel   yes                no                                  no
+ *   follow   yes                no                                  no
  *
- * An ask without an audience is put to the owner: the principal that called. Nobody of another tenant ever is anybody here.
+ * The owner is the principal that called. Callers of another tenant are always in the last column.
  */
 import { type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
@@ -16,19 +17,19 @@ import type { Ask, CallFacts, Task } from "./task.ts";
 
 export type Action = "read" | "answer" | "cancel" | "follow";
 
-/** What a decision needs to know of a task. */
+/** What a decision needs to know about a task. */
 export interface Guarded {
   readonly call: Pick<CallFacts, "principal" | "person" | "tenant">;
   readonly asks: readonly Pick<Ask, "audience">[];
 }
 
-/** `ask` is the one to be answered. */
+/** `ask` is the ask to answer. */
 export function may(caller: Caller, action: Exclude<Action, "answer">, task: Guarded): boolean;
 export function may(caller: Caller, action: "answer", task: Guarded, ask: Pick<Ask, "audience">): boolean;
 export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<Ask, "audience">): boolean {
   if ((task.call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
   const isOwner = owns(caller, task.call);
-  // A person is the caller by any client.
+  // A person is the caller whichever client they use.
   const isCaller = isOwner || personOf(caller) === personOf(task.call);
   switch (action) {
     case "cancel":
@@ -41,7 +42,7 @@ export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<As
   }
 }
 
-/** Whether a task, or a session, is the caller's own. */
+/** Whether a task or session belongs to the caller. */
 export function owns(
   caller: Caller,
   { principal, tenant = DEFAULT_TENANT }: { readonly principal: string; readonly tenant?: string },
@@ -54,7 +55,7 @@ function isPutTo(
   { isOwner, isCaller }: { readonly isOwner: boolean; readonly isCaller: boolean },
   { audience }: Pick<Ask, "audience">,
 ): boolean {
-  // Where nobody is told apart, an audience is a hint to the person at the keyboard (docs/security.md).
+  // If callers cannot be told apart, an audience is only a hint to the person at the keyboard (docs/security.md).
   if (!audience || caller.authenticatedBy === "nobody") return isOwner;
   if (audience.not === "caller" && isCaller) return false;
   if (audience.to === "tenant") return true;
@@ -67,12 +68,13 @@ function isAmong(wanted: readonly string[], own: readonly string[]): boolean {
 }
 
 /**
- * The task as the caller may see it, undefined where it may not: asks that are put to others, that wait for their page, or that the caller has accepted
- * and others have still to accept, are apart. Those who are asked see neither what the task says to its owner nor what became of it.
+ * The task as the caller may see it; undefined if it may not. Asks that the caller need not answer are separated:
+ * those with another audience, those whose page is being visited, and those that the caller has accepted and others
+ * have not yet. Members of an audience see neither the task's messages to its owner nor its outcome.
  */
 export function viewOf(caller: Caller, task: Task): Task | undefined {
   if (!may(caller, "read", task)) return undefined;
-  // Who agreed to visit a page is not asked again: the page has the rest.
+  // A person who agreed to visit a page is not asked again; the page does the rest.
   const isToAnswer = (ask: Ask) => ask.agreed !== true && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
   const asks = task.asks.filter(isToAnswer).map((ask) => tallied(caller, task, ask));
   if (may(caller, "follow", task)) {
@@ -84,7 +86,7 @@ export function viewOf(caller: Caller, task: Task): Task | undefined {
   return accepted.length === 0 ? seen : { ...seen, asksOfOthers: accepted.map((ask) => tallied(caller, task, ask)) };
 }
 
-/** What those who are asked see of a task: that it is, and what it asks them. */
+/** What members of an audience see of a task: that it exists, and what it asks them. */
 export function seenByAsked(task: Task, asks: readonly Ask[]): Task {
   const { message: _message, immediateResponse: _text, outcome: _outcome, events: _events, ...seen } = task;
   return { ...seen, asks };

@@ -1,21 +1,23 @@
 /**
- * Asks that several people must accept (`Audience.quorum`), as reviews, four-eyes and two-person rules want it.
+ * Asks that several people must accept (`Audience.quorum`), for reviews, the four-eyes principle and two-person
+ * rules.
  *
- *   put ──accept──▶ 1 of 3 ──accept──▶ 2 of 3 ──accept of a third person──▶ accepted
- *    └───────────────┴─ the first decline or dismissal, the deadline, or the handler ──▶ declined · cancelled · timeout · withdrawn
+ *   asked ──accept──▶ 1 of 3 ──accept──▶ 2 of 3 ──accept of a third person──▶ accepted
+ *    └─────────────────┴─ the first decline or dismissal, the deadline, or the handler ──▶ declined · cancelled · timeout · withdrawn
  *
- *   Q1  A person counts once: by issuer and subject, through whichever door or client.
- *   Q2  Until the ask is settled a person's last word is theirs: another acceptance replaces the first, a decline ends the ask.
- *   Q3  What settles the ask is recorded once, with everybody who had accepted by then. Nobody is counted who came later.
+ *   Q1  A person counts once, by issuer and subject, through any door or client.
+ *   Q2  Until the ask settles a person can change their mind: another acceptance replaces the first, a decline ends the ask.
+ *   Q3  The settling answer is recorded once, with everyone who had accepted by then. Later acceptances do not count.
  *
- * `count` is pure. A store writes what it returns only if nobody was counted meanwhile (AnswerRequest.quorum); else the front end looks again.
+ * `count` is pure. A store writes its result only if no other acceptance was counted in between
+ * (AnswerRequest.quorum); otherwise the front end reads again.
  */
 import { canonicalJson } from "./canonical-json.ts";
 import { type Caller, personOf } from "./caller.ts";
 import type { AnswerRequest } from "./ports.ts";
 import type { Acceptance, Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
-/** Most people that an ask may need. Each of their answers is kept until the last one is there. */
+/** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
 export const QUORUM_MAX = 20;
 
 type Asked = Pick<Ask, "audience" | "accepted">;
@@ -30,10 +32,10 @@ function acceptedBy({ by, person }: Acceptance, owner: Owner): string {
 }
 
 export type Counted =
-  /** The same person has said the same before. */
+  /** The same person gave the same answer before. */
   { readonly type: "repeated" } | { readonly type: "counted"; readonly acceptances: readonly Acceptance[]; readonly missing: number };
 
-/** Counts one more acceptance, or the same person's second one in place of the first. */
+/** Counts an acceptance. A second one of the same person replaces the first. */
 export function count(
   ask: Asked,
   {
@@ -63,13 +65,16 @@ export function count(
   return { type: "counted", acceptances, missing: Math.max(0, (ask.audience?.quorum ?? 1) - acceptances.length) };
 }
 
-/** For what settles the ask in place of its last acceptance: a decline, a deadline. Undefined for an ask that one answer settles. */
+/**
+ * For an answer that settles the ask without being its last acceptance: a decline, a deadline. Undefined without a
+ * quorum.
+ */
 export function settling(ask: Open): AnswerRequest["quorum"] | undefined {
   if (!("audience" in ask) || ask.audience?.quorum === undefined) return undefined;
   return { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances: ask.accepted?.acceptances ?? [], missing: 0 };
 }
 
-/** The ask as a caller may see it: how many have accepted, and nothing of what they said. */
+/** The ask as a caller may see it: how many have accepted, without their answers. */
 export function tallied(caller: Caller, { call }: Pick<Task, "call">, ask: Ask): Ask {
   if (ask.audience?.quorum === undefined) return ask;
   const { accepted, ...shown } = ask;

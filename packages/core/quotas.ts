@@ -1,31 +1,34 @@
 /**
- * What one caller, and its tenant, may take. Only callers that can be told apart are counted: where everybody is the same one, a quota would be
- * one for the whole deployment.
+ * What one caller, and its tenant, may use. Only callers that can be told apart are counted; otherwise a quota would
+ * apply to the whole deployment.
  */
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { ParleyError } from "./errors.ts";
 import type { CallFacts } from "./task.ts";
 
-/** Requests by what they cost, each counted per second. */
+/** Classes of requests by cost, each counted per second. */
 export const RATED = ["calls", "reads", "answers", "sessions"] as const;
 export type Rated = (typeof RATED)[number];
 
 export interface Rates {
-  /** Takes `count` of what the caller and its tenant may do. Throws QUOTA_EXCEEDED with `data.retryAfterMs`, and takes nothing then. */
+  /**
+   * Takes `count` from the rates of the caller and its tenant. Throws QUOTA_EXCEEDED with `data.retryAfterMs`, and
+   * then takes nothing.
+   */
   take(caller: Caller, what: Rated, count?: number): Promise<void>;
 }
 
-/** Of unfinished tasks: how many, and how many characters callers have put into them as arguments and early replies. */
+/** Unfinished tasks: their number, and the characters of arguments and early replies in them. */
 export interface TaskQuota {
   readonly tasks: number;
   readonly bytes: number;
 }
 
-/** A tenant is all of its principals together. */
+/** A tenant counts all of its principals together. */
 export type Counted = "principal" | "tenant";
 export type TaskQuotas = { readonly [who in Counted]: TaskQuota };
 
-/** What keeps a task from being created. */
+/** The quota that keeps a task from being created. */
 export interface Over {
   readonly over: keyof TaskQuota;
   readonly of: Counted;
@@ -35,7 +38,7 @@ export function isCounted({ authenticatedBy }: Caller): boolean {
   return authenticatedBy !== "nobody";
 }
 
-/** Those who share one place in the order of new tasks: a tenant, or a principal where there are no tenants. */
+/** The group that takes one turn in the order of new tasks: a tenant, or a principal in the default tenant. */
 export function shareOf({ principal, tenant = DEFAULT_TENANT }: Pick<CallFacts, "principal" | "tenant">): string {
   return tenant === DEFAULT_TENANT ? `principal:${principal}` : `tenant:${tenant}`;
 }
@@ -50,5 +53,5 @@ export function quotaExceeded({ over, of }: Over, quotas: TaskQuotas): ParleyErr
   });
 }
 
-/** Tasks end when they end; this is how often it makes sense to look. */
+/** Quotas free up when tasks end, which cannot be predicted; retrying more often is not useful. */
 const RETRY_AFTER_MS = 10_000;

@@ -1,4 +1,4 @@
-/** A task that is replayed run by run: what one run records, the next one finds. */
+/** A task that is replayed run by run: each run finds what the previous one recorded. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import type { Effects } from "./effects.ts";
 import type { Entry, KeyedEntry } from "./journal.ts";
@@ -50,19 +50,19 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     open,
     /** Lets time pass between two runs. */
     skip: (ms: number) => (skippedMs += ms),
-    /** From now on the clock stands still, while timers run: for limits that are met to the millisecond. */
+    /** Stops the clock while timers run, for limits that are tested to the millisecond. */
     stopClock: () => (stoppedAtMs = clock.now()),
-    /** A new deployment: from now on the handler is this one. */
+    /** Deploys a new handler. */
     deploy: (changed: typeof handler) => (current = changed),
-    /** The same, with other settings. */
+    /** Changes settings. */
     reset: (others: Partial<Settings>) => (changed = others),
-    /** From now on these ports count, in place of the usual ones. */
+    /** Replaces ports. */
     wire: (ports: typeof wired) => void (wired = ports),
-    /** From now on its runs undo what was done. */
+    /** Makes its runs compensations. */
     compensate: (isLastTry: boolean) => void (compensation = { isLastTry }),
-    /** From now on nothing can be recorded; undefined: it can again. */
+    /** Makes every write fail with the error; undefined: writes succeed again. */
     loseStore: (error: Error | undefined) => (storeAway = error),
-    /** From now on a write takes so long. */
+    /** Delays every write. */
     slowStore: (ms: number) => (recordMs = ms),
     answer: (key: string, answer: Answer, atMs = Date.now()) => {
       const ask = open.get(key);

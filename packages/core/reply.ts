@@ -1,15 +1,19 @@
 /**
- * From what a client sent to an answer: MCP's ElicitResult, CreateMessageResult or ListRootsResult, judged against the ask. A request for
- * sampling or roots may also be declined or cancelled, in an elicitation's words.
+ * Turns a client's reply (MCP's ElicitResult, CreateMessageResult or ListRootsResult) into an answer, checked against
+ * the ask. Requests for sampling or roots may also be declined or cancelled, in the words of elicitation.
  *
- * A reply of the wrong shape or with content that breaks the requested schema is refused with its violations, and the ask stays open.
+ * A reply of the wrong shape, or with content that violates the requested schema, is refused with its violations, and
+ * the ask stays open.
  */
 import type { ValidateSchema } from "./ports.ts";
 import type { Answer, AskRequest, EventRequest, JsonObject, Violation } from "./task.ts";
 
 export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
 
-/** Whether a client's `accept` says only that the person agreed to go there: a page of Parley's own, or an event, says when it is done. */
+/**
+ * Whether a client's `accept` only says that the person agreed to go to the page: the page or an event reports when
+ * they are done.
+ */
 export function isOnPage({ request }: { readonly request: AskRequest | EventRequest }): boolean {
   return request.type === "url" && (request.page !== undefined || request.completedBy !== undefined);
 }
@@ -29,9 +33,9 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 }
 
 /**
- * What `readReply` may have made of a reply to an ask that is not open any more: enough to tell the sender of a repeated answer that it is
- * known. Several where it depends on the kind of ask: accepting a form without content fills in nothing, and a url takes no content.
- * Empty when no ask could have such a reply.
+ * The answers that `readReply` could have made of a reply to an ask that is no longer open: enough to recognise a
+ * repeated answer. There are several if the result depends on the kind of ask: an accepted form without content is
+ * filled in as empty, and a URL takes no content. Empty if no ask could have such a reply.
  */
 export function readReplyByShape(reply: unknown): readonly Answer[] {
   if (!isObject(reply)) return [];
@@ -48,7 +52,7 @@ export function readReplyByShape(reply: unknown): readonly Answer[] {
   }
 }
 
-/** Neither a completion nor a list of roots: what an error in place of the result reads as. Undefined for anything else. */
+/** Reads an error that the client sent in place of the result. Undefined if the reply is not one. */
 function readRefusal(reply: JsonObject): ReplyRead | undefined {
   const { action } = reply;
   return action === "decline" || action === "cancel" ? { ok: true, answer: { action } } : undefined;
@@ -78,9 +82,9 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
 }
 
 /**
- * Texts that are longer than their field allows, where the field has a pattern too: a validator tries it at any length, and some patterns
- * take time that grows with a power of that. Twice the limit is taken, since some count characters and some code points: the validator has the
- * say.
+ * Violations of strings that exceed the maximum length of a field with a pattern. A validator tries the pattern at
+ * any length, and some patterns take time that grows with a power of the length. Twice the limit is allowed here,
+ * because some count characters and some code points; the validator then decides.
  */
 function tooLong({ properties }: JsonObject, content: JsonObject): readonly Violation[] {
   if (!isObject(properties)) return [];

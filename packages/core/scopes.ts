@@ -1,21 +1,22 @@
 /**
- * What a caller's credentials may allow it. Names are paths: `tools` is `tools:call` and anything added below it later.
+ * What a caller's credentials may allow. Names are paths: `tools` includes `tools:call` and anything added below it
+ * later.
  */
 export const SCOPES = {
-  /** Call tools, get prompts, read resources, cancel what was called. */
+  /** Call tools, get prompts, read resources, cancel own calls. */
   call: "tools:call",
-  /** See what becomes of tasks, and what they ask. */
+  /** See the state of tasks, and their questions. */
   read: "tasks:read",
-  /** Answer what tasks ask. */
+  /** Answer questions. */
   answer: "asks:answer",
-  /** See the tasks of others, as an operator. */
+  /** See other callers' tasks, as an operator. */
   administer: "admin:read",
 } as const;
 
-/** What a client needs to see a call through to its end: a tool may ask, and a caller that may not answer would wait forever. */
+/** What a client needs to complete a call: a tool may ask, and a caller that may not answer would wait forever. */
 export const CLIENT_SCOPES: readonly string[] = [SCOPES.call, SCOPES.read, SCOPES.answer];
 
-/** Those of `needed` that `held` does not cover. */
+/** The needed scopes that the held ones do not cover. */
 export function lackedScopes(held: readonly string[], needed: readonly string[]): readonly string[] {
   return needed.filter((scope) => !held.some((each) => each === scope || scope.startsWith(`${each}:`)));
 }

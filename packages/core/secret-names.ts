@@ -1,16 +1,18 @@
 /**
- * Whether a form field looks as if it asked for a secret: a password, a key, a code, a card. MCP forbids servers to ask for those in form
- * mode, since the answer passes through the client and its logs. Names, titles and descriptions are all that a server can judge by.
+ * Whether a form field seems to ask for a secret: a password, a key, a code, a card. MCP forbids servers to ask for
+ * these in form mode, because the answer passes through the client and its logs. Names, titles and descriptions are
+ * all that a server can judge by.
  *
  *   name, title   "newPassword" · "db_password" · "Clé privée" · "密码"
- *   description   the same, where it asks for one: "Your API key", and not "Shown after the password was changed"
- *   message       of a form with one field: as a description
+ *   description   if it asks for a secret: "Your API key", but not "Shown after the password was changed"
+ *   message       of a form with one field: like a description
  *
- * A word that is about a secret is none: "passwordLength", "token count", "Name of the secret". Words are compared in lower case and without
- * accents, in the languages that the lists below know. A deployment adds phrases of its own, and takes some out (PARLEY_SECRET_NAMES).
+ * Something about a secret is not a secret: "passwordLength", "token count", "Name of the secret". Words are compared
+ * in lower case and without accents, in the languages of the lists below. A deployment can add phrases and remove
+ * some (PARLEY_SECRET_NAMES).
  */
 
-/** Wherever they stand in a word: long enough to be no part of another. */
+/** Match anywhere in a word: long enough not to occur in unrelated words. */
 const STEMS = phrases(`
   password passwort kennwort passwd passphrase passcode passkey
   losenord lösenord wachtwoord adgangskode salasana jelszó passord contraseña motdepasse
@@ -26,21 +28,21 @@ const STEMS = phrases(`
 /** Whole words. */
 const WORDS = new Set(phrases("pwd mdp senha senhas heslo haslo hasło sifre şifre otp totp cvv cvc csc jwt bearer mnemonic ssn"));
 
-/** Words that are secrets at the end of what is said, or before a word of the second kind: `accessToken`, `pinCode`, but not `tokenCount`. */
+/** Secrets at the end of a phrase or before certain other words: `accessToken`, `pinCode`, but not `tokenCount`. */
 const ENDINGS = new Set(phrases("secret secrets pin token clave pw mfa"));
 const AFTER_ENDINGS = new Set(phrases("code number value nummer key phrase word answer"));
-/** Words before these that make them something else. */
+/** Words before these that make them harmless. */
 const OTHER_ENDINGS = new Set(
   phrases(`map gpio led push drop rolling bowling safety lapel enamel data clock input output digital analog chip reset power ground hair
     page pagination continuation cursor sync next stop start end special mask unknown padding palabra`),
 );
 /** The same for "card number". */
 const OTHER_CARDS = new Set(phrases("library loyalty membership member business bonus customer kunden id sim graphics memory score"));
-/** Alone, or behind these, a password; in "boarding pass" none. */
+/** A password alone or after these words, but not in "boarding pass". */
 const PASS = new Set(phrases("pass"));
 const BEFORE_PASS = new Set(phrases("user db database admin root login smtp imap ftp ssh mail email sudo wifi my new old current"));
 
-/** Several words, one after the other. `*` is one of the particles that languages put between them. */
+/** Several consecutive words. `*` is one of the particles that languages put between them. */
 const PHRASES: readonly (readonly string[])[] = [
   // English
   "api key, access key, private key, secret key, signing key, encryption key, ssh key, master key, recovery key, pin code, pin number",
@@ -72,14 +74,14 @@ const PHRASES: readonly (readonly string[])[] = [
   .flatMap((list) => list.split(","))
   .map(phrases);
 
-/** Between the words of a phrase, and between a secret and what is about it. */
+/** Words between the words of a phrase, or between a secret and what is about it. */
 const PARTICLES = new Set(
   phrases("de d del della dell di da do du des der von la le l el il lo of for on the a an un une una this your my"),
 );
-/** Those without which nothing is about anything: "length of the password", but "type the password". */
+/** Words that make one thing be about another: "length of the password", but "type the password". */
 const GENITIVES = new Set(phrases("de d del della dell di da do du des der von of for on"));
 
-/** What stands behind a secret word, or before it with "of the" between them, and is about the secret. */
+/** Words that, after a secret or before "of the" and a secret, are about the secret. */
 const ABOUT = new Set(
   phrases(`length size policy policies strength rule rules requirement requirements expiry expires expiration age days count counts limit rotation
     reset attempts manager label name names nickname id ids type kind format url uri link path file location provider store vault version
@@ -89,7 +91,7 @@ const ABOUT = new Set(
 const ABOUT_SCRIPT = /^的?の?(长度|長度|强度|強度|策略|规则|規則|位数|位數|有效期|名称|名稱|長さ|ポリシー|길이|정책|강도)/u;
 const NO_STEMS = new Set(phrases("passwordless"));
 
-/** In a description: what is said behind these is not asked for. */
+/** In a description: what follows these words is not asked for. */
 const NOT_ASKED = new Set(
   phrases(`not no never without don dont cannot instead except other than
     where when which who that whose until how before after if whether while because via changes resets expires
@@ -97,14 +99,14 @@ const NOT_ASKED = new Set(
     sin nunca jamas cuando donde sans pas jamais quand apres avant senza non mai quando dopo prima sem nao depois antes
     не без никогда когда после`),
 );
-/** The same in languages that put no blanks between words, wherever it stands in the sentence. */
+/** The same for languages without spaces between words, anywhere in the sentence. */
 const NEVER_SCRIPT = /勿|不[要可会能得用需必]|[无無]需|しない|ないで|ません|마세요|않/u;
 
-/** Characters of a name, a title or a sentence that are looked at. */
+/** Maximum characters of a name, title or sentence to look at. */
 const TEXT_MAX = 1_000;
 
 export interface SecretNames {
-  /** What looks secret in the field's name, title or description; undefined if nothing does. */
+  /** What seems secret in the field's name, title or description; undefined if nothing does. */
   find(field: FieldTexts): Finding | undefined;
 }
 
@@ -118,14 +120,14 @@ export interface FieldTexts {
 
 export interface Finding {
   readonly in: keyof FieldTexts;
-  /** As it was compared: `access token`. */
+  /** As compared: `access token`. */
   readonly words: string;
 }
 
-/** `more` are phrases to look for beside the built-in ones; one with a minus before it is not looked for. */
+/** `more` are phrases in addition to the built-in ones; a leading minus removes a phrase. */
 export function secretNames(more: readonly string[] = []): SecretNames {
   const added = more.filter((phrase) => !phrase.startsWith("-")).map(wordsOf);
-  // Scripts without blanks between their words.
+  // Scripts without spaces between words.
   const stems = added.flatMap(([word, ...rest]) => (word !== undefined && rest.length === 0 && /\p{Lo}/u.test(word) ? [word] : []));
   const allowed = more.filter((phrase) => phrase.startsWith("-")).map(wordsOf);
 
@@ -168,7 +170,7 @@ export function secretNames(more: readonly string[] = []): SecretNames {
   };
 }
 
-/** How many words from `at` on make a secret; 0 for none. In prose words that mean other things as well do not count. */
+/** The number of words from `at` on that name a secret; 0 for none. In prose, ambiguous words do not count. */
 function secretAt(words: readonly string[], at: number, isProse: boolean): number {
   const [before = "", word = "", next] = [words[at - 1], words[at], words[at + 1]];
   if (word === "card" && OTHER_CARDS.has(before)) return 0;
@@ -180,7 +182,7 @@ function secretAt(words: readonly string[], at: number, isProse: boolean): numbe
   return PASS.has(word) && next === undefined && (at === 0 || BEFORE_PASS.has(before)) ? 1 : 0;
 }
 
-/** "dbpassword", and not "passwortlange" or "密码长度". */
+/** "dbpassword", but not "passwortlange" or "密码长度". */
 function hasStem(word: string): boolean {
   const stem = STEMS.find((each) => word.includes(each));
   if (stem === undefined || NO_STEMS.has(word)) return false;
@@ -196,7 +198,7 @@ function isAbout(words: readonly string[], at: number, length: number): boolean 
   return ABOUT.has(words[before] ?? "") && words.slice(before + 1, at).some((word) => GENITIVES.has(word));
 }
 
-/** How many words from `at` on the longest of the phrases takes that stands there; 0 for none. */
+/** The number of words of the longest phrase that starts at `at`; 0 for none. */
 function longest(all: readonly (readonly string[])[], words: readonly string[], at: number): number {
   return Math.max(0, ...all.map((phrase) => lengthOf(phrase, words, at)));
 }

@@ -1,8 +1,9 @@
 /**
- * Sessions of the dialects before 2026, and the streams of such a session, as any front end sees them.
+ * Sessions of the dialects before 2026, and their streams, as any front end sees them.
  *
- * A session is one record that expires as a whole, a sliding time after its last use. Streams are named within their session; what is sent on
- * them is derived from tasks, so a stream's name and a cursor are all that another front end needs to continue it (I8).
+ * A session is one record that expires as a whole, some time after its last use. Streams are named within their
+ * session. What is sent on them is derived from tasks, so any front end can continue a stream with its name and a
+ * cursor (I8).
  */
 import type { ClientCapabilities, LogLevel } from "./task.ts";
 
@@ -14,78 +15,87 @@ export interface Session {
   /** The protocol revision that `initialize` agreed on. */
   readonly version: string;
   readonly capabilities: ClientCapabilities;
-  /** Said by the client itself; for logs only. */
+  /** As the client named itself; only for logs. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
   readonly logLevel?: LogLevel;
 }
 
-/** What a session's standalone stream tells about. */
+/** What a session's standalone stream reports. */
 export interface Interests {
-  /** Tasks that were created in the session and are still followed, in no order. */
+  /** Tasks that were created in the session and are still followed, in no particular order. */
   readonly taskIds: readonly string[];
-  /** `resources/subscribe`. */
+  /** Subscribed with `resources/subscribe`. */
   readonly resources: readonly string[];
 }
 
-/** A session that is gone is never written to, and nothing brings it back: what comes late changes nothing. */
+/** A session that has ended is never written to or restored: late writes change nothing. */
 export interface SessionStore {
   open(session: Session, ttlMs: number): Promise<void>;
 
-  /** The session, kept for another `ttlMs`; undefined when it never was, has expired or was closed. One round trip. */
+  /**
+   * Returns the session and extends it by `ttlMs`; undefined if it never existed, has expired or was closed. One
+   * round trip.
+   */
   touch(sessionId: string, ttlMs: number): Promise<Session | undefined>;
 
-  /** Forgets the session and wakes its watchers. `false` when there was none. */
+  /** Deletes the session and wakes its watchers. `false` if there was none. */
   close(sessionId: string): Promise<boolean>;
 
   setLogLevel(sessionId: string, level: LogLevel): Promise<void>;
-  /** Wakes the watchers. `full` when the session has `most` subscriptions, or is gone. */
+  /** Wakes the watchers. `full` if the session has `most` subscriptions or has ended. */
   subscribe(sessionId: string, uri: string, most: number): Promise<"subscribed" | "full">;
   /** Wakes the watchers. */
   unsubscribe(sessionId: string, uri: string): Promise<void>;
 
   /**
-   * Which task carries a call that is being answered, so that any front end can cancel it. `call` stands for the request's id, and is short.
-   * `full` when the session has `most` calls.
+   * Notes which task belongs to an unanswered call, so that any front end can cancel it. `call` is a short form of
+   * the request's id. `full` if the session has `most` calls.
    */
   noteCall(sessionId: string, call: string, taskId: string, most: number): Promise<"noted" | "full" | "gone">;
   callTask(sessionId: string, call: string): Promise<string | undefined>;
   forgetCalls(sessionId: string, calls: readonly string[]): Promise<void>;
-  /** Every call that was noted and not forgotten, with its task. */
+  /** Every noted call with its task. */
   calls(sessionId: string): Promise<ReadonlyMap<string, string>>;
 
   /**
-   * Has the standalone stream tell about a task. Wakes the watchers. `full` when the session follows `most`, or is gone: it is not told
-   * about then.
+   * Makes the standalone stream report on a task. Wakes the watchers. `full` if the session follows `most` tasks or
+   * has ended; the task is then not followed.
    */
   follow(sessionId: string, taskId: string, most: number): Promise<"following" | "full">;
-  /** For tasks that are over. Forgets where their questions were put, too. */
+  /** For finished tasks. Also forgets the claims of their questions. */
   unfollow(sessionId: string, taskIds: readonly string[]): Promise<void>;
   interests(sessionId: string): Promise<Interests>;
 
   /**
-   * Makes `token` the holder of a stream and wakes the watchers, so that the holder before finds that it lost. Questions that were
-   * put on the stream behind its event number `after` are not on it any more, since its client comes back for them; `put` are those that are.
-   * `full` when the session has `most` other streams whose holders live; `gone` when it has ended.
+   * Makes `token` the holder of a stream and wakes the watchers, so that the previous holder notices that it lost the
+   * stream. Questions that were sent after event number `after` no longer count as sent, because the client
+   * reconnects for them; `put` lists those that do. `full` if the session has `most` other streams with live holders;
+   * `gone` if it has ended.
    */
   holdStream(
     request: StreamHold & { readonly after: number; readonly most: number },
   ): Promise<{ readonly type: "held"; readonly put: readonly PutAsk[] } | { readonly type: "full" | "gone" }>;
-  /** Keeps the hold for another `leaseMs`. `lost` when another token holds the stream or the session is gone. */
+  /** Extends the hold by `leaseMs`. `lost` if another token holds the stream or the session has ended. */
   keepStream(request: StreamHold): Promise<"kept" | "lost">;
-  /** Gives the stream up, if `token` still holds it, and wakes the watchers: its questions may be put elsewhere. */
+  /**
+   * Gives the stream up, if `token` still holds it, and wakes the watchers: its questions may be sent on other
+   * streams.
+   */
   dropStream(request: Pick<StreamHold, "sessionId" | "stream" | "token">): Promise<void>;
 
   /**
-   * Settles on which of a session's streams a question is put: each on one only. `claimed`: on this one, as its event number `event`; `put`: on
-   * this one, as an earlier event; `elsewhere`: another stream that is held has it, `token` does not hold this one any more, or the session is gone;
-   * `full`: the session has `most` questions.
+   * Decides on which of a session's streams a question is sent; each is sent on one only.
+   * - `claimed`: on this one, as event number `event`.
+   * - `put`: on this one, as an earlier event.
+   * - `elsewhere`: another held stream has it, `token` no longer holds this one, or the session has ended.
+   * - `full`: the session has `most` questions.
    */
   claimAsk(request: AskClaim): Promise<"claimed" | "put" | "elsewhere" | "full">;
-  /** Every question that was put on a stream and not forgotten. */
+  /** Every claimed question. */
   claims(sessionId: string): Promise<readonly ClaimedAsk[]>;
   forgetClaims(sessionId: string, claims: readonly ClaimedAsk[]): Promise<void>;
 
-  /** Wake-ups, never the truth, as WakeUps.watch. Resolves once no later change can be missed. */
+  /** Wake-ups are hints, as with WakeUps.watch. Resolves once no later change can be missed. */
   watch(sessionId: string, onChange: () => void): Promise<() => void>;
 }
 
@@ -95,16 +105,16 @@ export interface ClaimedAsk {
 }
 
 export interface PutAsk extends ClaimedAsk {
-  /** How often the question had been refused: one that is put again is another. */
+  /** How often the question was refused. Asked again, it is a new question. */
   readonly refusals: number;
 }
 
 export interface AskClaim extends PutAsk {
   readonly sessionId: string;
   readonly stream: string;
-  /** The stream's holder. */
+  /** Token of the stream's holder. */
   readonly token: string;
-  /** The number of the event that puts the question. Numbers grow along a stream, also from one holder to the next. */
+  /** Number of the event that carries the question. Numbers grow along a stream, across holders. */
   readonly event: number;
   readonly nowMs: number;
   readonly most: number;
@@ -113,7 +123,7 @@ export interface AskClaim extends PutAsk {
 export interface StreamHold {
   readonly sessionId: string;
   readonly stream: string;
-  /** Unique for the holder. */
+  /** Unique per holder. */
   readonly token: string;
   readonly nowMs: number;
   readonly leaseMs: number;

@@ -1,70 +1,89 @@
 import type { TaskQuotas } from "./quotas.ts";
 
-/** What core leaves to the deployment. Durations in milliseconds. apps merge the environment into these; the defaults are the product's. */
+/**
+ * Core's settings, with the product's defaults. Apps override them from the environment. Durations are in
+ * milliseconds.
+ */
 export interface Settings {
-  /** How long a run that is due may take to start before the sweep adds it again. */
+  /** Time that a due run has to start before the sweep adds it again. */
   readonly graceMs: number;
-  /** How long a run keeps its task without a sign of life. */
+  /** Time that a run keeps its task without a renewal. */
   readonly leaseMs: number;
-  /** How often a run that works longer than this says that it lives, and learns that it was cancelled. */
+  /** Interval at which a run renews its lease, and learns that its task was cancelled. */
   readonly renewEveryMs: number;
-  /** How long a read waits for a task that became due just now. */
+  /** Maximum time that a read waits for a task that has just become due. */
   readonly settleGraceMs: number;
-  /** How long an ask waits when the tool does not say, and at most. */
+  /** Default and maximum time to answer an ask. */
   readonly askTimeoutMs: number;
   readonly askTimeoutMaxMs: number;
   /** Sleeps up to this length stay on the worker; longer ones park. */
   readonly inlineSleepMaxMs: number;
   /**
-   * How long replay waits for recorded work to be called again before it calls the run diverged, where nothing outside ctx was awaited before
-   * it. What was called behind such an await has until the run's timeout.
+   * Time that replay waits for recorded calls to be made again before the run has diverged. Applies if nothing
+   * outside ctx was awaited before the call; a call after such an await has until the run's timeout.
    */
   readonly divergenceWaitMs: number;
-  /** When a run whose tool this worker does not serve is tried again at the earliest; the wait grows with the task's age up to an hour. */
+  /**
+   * Minimum delay before a run is retried whose tool this worker lacks. The delay grows with the task's age, up to an
+   * hour.
+   */
   readonly missingToolRetryMs: number;
-  /** How long a task waits for a worker that serves its tool before it fails. */
+  /** Time that a task waits for a worker that serves its tool before it fails. */
   readonly missingToolTimeoutMs: number;
-  /** How long a task waits for a worker that serves its version of the tool, and what becomes of it then. */
+  /** Time that a task waits for a worker that serves its version of the tool, and what happens then. */
   readonly missingVersionTimeoutMs: number;
   readonly missingVersion: "newest" | "fail";
-  /** How often in a row a task is taken over from a worker that died under it, without progress, before it fails. */
+  /** Consecutive takeovers without progress after which a task fails. */
   readonly takeoversMax: number;
-  /** How often a compensation is tried, in all, before it is given up; it waits a second after the first try, then twice as long each time, an hour at most. */
+  /**
+   * Attempts at a compensation before it is given up, waiting a second after the first, then twice as long each time,
+   * up to an hour.
+   */
   readonly compensationAttempts: number;
-  /** How many overdue tasks one sweep takes. */
+  /** Maximum number of overdue tasks per sweep. */
   readonly sweepLimit: number;
-  /** Largest stored arguments, question, step result, answer or outcome, in characters of JSON. */
+  /** Maximum size of stored arguments, a question, a step result, an answer or an outcome, in characters of JSON. */
   readonly storedValueMax: number;
-  /** Most entries in a task's journal, and most characters of JSON in it. */
+  /** Maximum number of entries in a task's journal, and their maximum size in characters of JSON. */
   readonly journalEntriesMax: number;
   readonly journalSizeMax: number;
-  /** Most questions that a task has open at once. */
+  /** Maximum number of questions that a task has open at once. */
   readonly openAsksMax: number;
-  /** Largest line of the feed, status message and text for the model, in characters; what is longer is cut. */
+  /** Maximum characters of a feed item, a status message and the text for the model; longer ones are cut. */
   readonly feedItemMax: number;
   /** Maximum number of answers in one request. */
   readonly repliesMax: number;
-  /** After how many replies that do not fit an ask of a client that can only be asked again counts as cancelled. */
+  /** Invalid replies after which an ask counts as cancelled, for clients that can only be asked again. */
   readonly refusalsMax: number;
   /**
-   * What an ask becomes that the client cannot be put: a failure that tools see, or, where the ask has a default for its timeout, that.
-   * Read on every replay: a change of it reaches tasks that have gone on behind such an ask, and ends those that it makes diverge.
+   * What becomes of an ask that the client cannot handle: a failure that the tool sees, or the ask's timeout default
+   * if it has one. Read at every replay: a change affects tasks that have continued after such an ask, and fails
+   * those that then diverge.
    */
   readonly withoutCapability: "fail" | "default";
-  /** Schemes of the pages that people may be sent to. http to this machine is always allowed, javascript and its like never are. */
+  /**
+   * Allowed schemes of pages that people are sent to. http to this machine is always allowed, javascript and similar
+   * schemes never.
+   */
   readonly askUrlSchemes: readonly string[];
-  /** What tools may ask for at OAuth providers: name of a provider → scopes. `"any"` is for tests; absent: there are none. */
+  /** Scopes that tools may request, by OAuth provider. `"any"` is for tests; absent: no providers. */
   readonly oauthScopes?: Readonly<Record<string, readonly string[]>> | "any";
-  /** Phrases in names of form fields that tell a secret, beside the built-in ones; one with a minus before it tells none. */
+  /**
+   * Phrases in form field names that mean a secret, in addition to the built-in ones; a leading minus removes a
+   * phrase.
+   */
   readonly secretNames: readonly string[];
-  /** Whether callers are shown what tools, prompts and resources throw. Otherwise they get an id, and the operator's log has the rest. */
+  /**
+   * Whether callers see the errors of tools, prompts and resources. Otherwise they get an id, under which the
+   * operator's log has the error.
+   */
   readonly showErrors: boolean;
-  /** Whether what tools log for their clients stands in the operator's log as well: content, which may be anybody's. */
+  /** Whether the operator's log includes what tools log for their clients. That is content. */
   readonly logTools: boolean;
-  /** Bounds of how long a client may have a finished task kept; a tool's own retention is its author's choice. */
+  /** Bounds on the retention that a client may request; a tool's own retention is its author's choice. */
   readonly retentionMinMs: number;
   readonly retentionMaxMs: number;
-  /** What callers that can be told apart, and their tenants, may have in unfinished tasks. */
+  /** Limits on the unfinished tasks of identifiable callers and their tenants. */
   readonly taskQuotas: TaskQuotas;
 }
 

@@ -1,38 +1,40 @@
 /**
- * Limits of tools: how many runs of one are at work at once, and how many of its tasks begin in a time, in all workers together.
+ * Limits of tools: how many runs of a tool are active at once, and how many of its tasks begin per time window,
+ * across all workers.
  *
  *   take ──taken──▶ keep … keep ──▶ give ──▶ the runs whose turn it is now
- *     └───wait──▶ the task parks; it stands in line by its age, and tries again when it is told or after `retryMs`
+ *     └───wait──▶ the task parks, queues by age, and tries again when it is woken or after `retryMs`
  *
- * A slot is a lease: one whose worker died is free again when the lease has run out. What waits holds none: a task that asks a person gives its slot back.
+ * A slot is a lease: if its worker dies, it is free again when the lease expires. A waiting task holds no slot: a
+ * task that asks a person gives its slot back.
  */
 import type { RunRef } from "./ports.ts";
 import type { CallFacts, JsonObject } from "./task.ts";
 
-/** What a tool says of itself. */
+/** A tool's declared limit. */
 export interface Limit {
-  /** Runs at work at once. */
+  /** Maximum number of active runs. */
   readonly concurrency?: number;
-  /** A bucket of `count` tasks that fills again within `windowMs`. */
+  /** A bucket of `count` tasks that refills within `windowMs`. */
   readonly rate?: { readonly count: number; readonly windowMs: number };
-  /** Whose limit it is: one for each key. Throws what ends the task. */
+  /** What the limit is counted by: each key has a limit of its own. An error ends the task. */
   keyOf(args: JsonObject, call: CallFacts): string | Promise<string>;
 }
 
-/** A limit as it is kept: of one key of one tool. */
+/** The limit of one key of one tool. */
 export interface KeptLimit extends Pick<Limit, "concurrency" | "rate"> {
-  /** Of tool and key. */
+  /** Identifies tool and key. */
   readonly id: string;
 }
 
 export interface TakeSlot {
   readonly limit: KeptLimit;
   readonly taskId: string;
-  /** The run that continues the task if this one has to wait. */
+  /** The run that continues the task if it has to wait now. */
   readonly nextRun: number;
-  /** When the task was made: the older one comes first. */
+  /** When the task was created; older tasks go first. */
   readonly createdAtMs: number;
-  /** The task has not begun: it counts for the rate, and comes behind those that have. */
+  /** The task has not begun. It counts towards the rate, and queues after tasks that have begun. */
   readonly isNew: boolean;
   readonly nowMs: number;
   readonly leaseMs: number;
@@ -40,21 +42,24 @@ export interface TakeSlot {
 
 export type SlotTaken =
   | { readonly type: "taken" }
-  /** `by`: what it waits for. */
+  /** `by`: the part of the limit that is exhausted. */
   | { readonly type: "wait"; readonly by: "concurrency" | "rate"; readonly retryMs: number };
 
 export interface Slots {
-  /** Taking what the task holds is taking it once. */
+  /** Taking a slot that the task already holds changes nothing. */
   take(request: TakeSlot): Promise<SlotTaken>;
-  /** Renews the lease. */
+  /** Renews the slot's lease. */
   keep(request: Pick<TakeSlot, "limit" | "taskId" | "nowMs" | "leaseMs">): Promise<void>;
-  /** Gives the slot back. Returns runs that can take one now, to be added. */
+  /** Gives the slot back. Returns runs that can take one now; the caller must add them. */
   give(request: Pick<TakeSlot, "limit" | "taskId" | "nowMs">): Promise<readonly RunRef[]>;
 }
 
-/** Tasks in one line; what comes then stands in none, and tries again. */
+/** Maximum length of one queue. Tasks beyond it are not queued and only retry. */
 export const IN_LINE_MAX = 10_000;
-/** What waits tries again within this time, also if it is told nothing. */
+/** Maximum delay before a waiting task retries, even if it is never woken. */
 export const SLOT_RETRY_MAX_MS = 300_000;
-/** What should have come by then, and some, is gone: it was cancelled, or its worker died. It finds its place again by its age. */
+/**
+ * How long past its retry a waiting task keeps its place: after that it was cancelled, or its worker died. If it comes
+ * later, it queues again by its age.
+ */
 export const SLOT_PATIENCE_MS = 10_000;

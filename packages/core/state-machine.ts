@@ -5,25 +5,26 @@
  *      └──────────────────────┴──restarted──▶ working
  *      └──────────────────────┴──▶ completed · failed · cancelled
  *
- * `apply` is pure and small enough to be read as the specification. The in-memory store persists what it returns; the scripts in
- * packages/redis restate these rules so that they hold when two processes race; test/contract holds both to one suite.
+ * `apply` is pure and short enough to serve as the specification. The in-memory store persists what it returns. The
+ * scripts in packages/redis restate these rules so that they hold under races, and test/contract runs one suite
+ * against both.
  *
  *   I1  A finished task never changes again.
  *   I2  An ask is answered at most once; the first answer wins.
- *   I3  The status is input_required exactly while an ask is open; an open event, or a child, leaves it working.
+ *   I3  The status is input_required exactly while an ask is open. An open event or child leaves it working.
  */
 import { type FinishedStatus, isFinished, isQuestion, type Open, type TaskStatus } from "./task.ts";
 
 export interface TaskState {
   readonly status: TaskStatus;
-  /** Events and calls among them, and what children ask. */
+  /** Includes events, calls, and the asks of children. */
   readonly asks: readonly Open[];
 }
 
 export type TaskEvent =
   | { readonly type: "asked"; readonly ask: Open }
   | { readonly type: "answered" | "withdrawn"; readonly key: string }
-  /** The handler begins again with an empty journal: what it asked before is not asked any more. */
+  /** The handler starts again with an empty journal; its earlier asks are closed. */
   | { readonly type: "restarted" }
   | { readonly type: "ended"; readonly status: FinishedStatus };
 
@@ -33,7 +34,7 @@ export function apply(state: TaskState, event: TaskEvent): Applied {
   if (isFinished(state.status)) return { ok: false, reason: "finished" }; // I1
   switch (event.type) {
     case "asked": {
-      // A worker that died while parking asks again on replay: asking twice is asking once.
+      // A worker that died while parking asks again on replay. Asking twice must equal asking once.
       const known = state.asks.some((ask) => ask.key === event.ask.key);
       return withAsks(known ? state.asks : [...state.asks, event.ask]);
     }

@@ -1,6 +1,6 @@
 /**
- * What a list shows of a task: little, however large its arguments, questions and outcome are. Stores keep what it needs apart from the rest, so
- * that a page of a thousand tasks reads no more than it shows.
+ * What a list shows of a task. It is small however large the task's arguments, questions and outcome are. Stores keep
+ * it separately, so that a page of a thousand tasks reads no more than it shows.
  */
 import type { Outcome, Task, TaskStatus } from "./task.ts";
 
@@ -14,16 +14,16 @@ export interface TaskSummary {
   readonly updatedAtMs: number;
   readonly retentionMs: number;
   readonly expiresAtMs?: number;
-  /** What the tool says that it is doing. */
+  /** The tool's status message. */
   readonly message?: string;
-  /** What went wrong, of a call that failed or whose tool said no; `""` if that was not said. */
+  /** What went wrong: the message of a failed call or of a result with `isError`; `""` if there is none. */
   readonly problem?: string;
 }
 
-/** Characters of a problem that are kept for lists. */
+/** Maximum characters of a problem in lists. */
 export const PROBLEM_CHARS = 1_000;
 
-/** What the tasks of one page may have to say in all, in characters of JSON; one task is always shown. */
+/** Maximum size of the summaries on one page, in characters of JSON. A page always has at least one task. */
 export const PAGE_SIZE_MAX = 1_048_576;
 
 export function summaryOf(task: Task): TaskSummary {
@@ -45,7 +45,7 @@ export function summaryOf(task: Task): TaskSummary {
   };
 }
 
-/** Undefined for a result that says yes. */
+/** Undefined for a successful result. */
 export function problemOf(outcome: Outcome): string | undefined {
   if (outcome.type === "error") return outcome.error.message.slice(0, PROBLEM_CHARS);
   return outcome.result["isError"] === true ? firstText(outcome.result["content"]).slice(0, PROBLEM_CHARS) : undefined;

@@ -1,4 +1,7 @@
-/** A task's course as `GET /play/api/tasks/<id>/timeline` tells it, and as the playground and the command line read it. docs/playground.md shows an example. */
+/**
+ * A task's timeline as `GET /play/api/tasks/<id>/timeline` returns it and as the playground and the command line read
+ * it. docs/playground.md shows an example.
+ */
 import type { JournalLine } from "./journal.ts";
 import type { TaskStatus } from "./task.ts";
 
@@ -14,27 +17,27 @@ export interface TaskTimeline {
     readonly generation: number;
     readonly createdAtMs: number;
     readonly updatedAtMs: number;
-    /** Of one that has ended. */
+    /** Present for a finished task. */
     readonly expiresAtMs?: number;
-    /** Of the task whose tool has called this one: its id. */
+    /** The id of the task whose tool called this one. */
     readonly parent?: string;
   };
   readonly nowMs: number;
   readonly asks: readonly TimelineAsk[];
-  /** Tasks that the tool has called and that have not ended; absent for none. */
+  /** Unfinished tasks that the tool has called; absent for none. */
   readonly calls?: readonly TimelineCall[];
   readonly journal: {
     readonly entries: number;
-    /** How many of them a replay settles. */
+    /** The number of entries that a replay settles. */
     readonly settled: number;
-    /** In the order in which a replay settles them; the newest, where there are more than a look shows. */
+    /** In the order in which a replay settles them. If there are too many for one page, the newest. */
     readonly lines: readonly TimelineLine[];
   };
   readonly feed: {
-    /** As the task's feed has them. A reader leaves out what it does not know how to show. */
+    /** Items of the task's feed. Readers ignore types that they do not know. */
     readonly items: readonly { readonly type: string; readonly [member: string]: unknown }[];
     readonly cursor?: string;
-    /** More wait behind the cursor. */
+    /** There are more items after the cursor. */
     readonly more: boolean;
   };
 }
@@ -42,31 +45,31 @@ export interface TaskTimeline {
 export interface TimelineLine extends Omit<JournalLine, "key"> {
   /** `step`, `ask`, `call`, … */
   readonly kind: string;
-  /** Without its kind: `hold-table`. */
+  /** Without the kind: `hold-table`. */
   readonly name: string;
 }
 
 export interface TimelineAsk {
   readonly key: string;
   readonly type: string;
-  /** Absent where the ask is put to others: it is theirs to read. */
+  /** Absent if the ask has another audience, since only that audience may read it. */
   readonly message?: string;
   readonly askedAtMs: number;
   readonly deadlineMs: number;
   readonly onTimeout: string;
   readonly isPutToOthers: boolean;
-  /** Of a question that several people must accept: how many have, of how many, and whether the reader is one of them. */
+  /** For an ask with a quorum: how many people have accepted, how many must, and whether the reader is one of them. */
   readonly accepted?: number;
   readonly quorum?: number;
   readonly mine?: boolean;
-  /** Answers that were refused; absent for none. */
+  /** Number of refused answers; absent for none. */
   readonly refusals?: number;
 }
 
 export interface TimelineCall {
   readonly key: string;
   readonly tool: string;
-  /** The id of the task that it made. */
+  /** The child's id. */
   readonly child: string;
   readonly askedAtMs: number;
   readonly deadlineMs: number;

@@ -1,4 +1,4 @@
-/** A tool as core sees it, where a test says no more than what it is about. */
+/** A tool as core sees it, with defaults for everything that a test does not state. */
 import type { Tool } from "./catalogue.ts";
 import type { Effects } from "./effects.ts";
 import type { JsonObject } from "./task.ts";

@@ -1,4 +1,4 @@
-/** Runs `work` when it is its turn: at most so many are at work at once, the others wait in the order in which they came. */
+/** Runs `work` in its turn: a bounded number at once, the others wait in order of arrival. */
 export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function turns(atOnce: number): Turn {
@@ -10,7 +10,7 @@ export function turns(atOnce: number): Turn {
     try {
       return await work();
     } finally {
-      // The place passes on without becoming free, so that nobody who comes now overtakes.
+      // The place passes directly to the next waiter, so a newcomer cannot overtake.
       const next = waiting.shift();
       if (next) next();
       else atWork -= 1;

@@ -21,30 +21,30 @@ import type { Services } from "./services.ts";
 import { isOfChild, whereAsked } from "./where-asked.ts";
 
 export interface AnswerTask extends TaskRef {
-  /** Ask key → reply as the client sent it. */
+  /** Replies by ask key, as the client sent them. */
   readonly replies: Readonly<Record<string, unknown>>;
-  /** How the sender's dialect reads a reply to what is open. As it is, by default. */
+  /** Converts a reply from the sender's dialect. Default: unchanged. */
   readonly readReply?: (request: AskRequest, reply: unknown) => unknown;
   /**
-   * For replies whose sender cannot be told what is wrong with them, since they answer a request of ours: the ask notes it, wakes its
-   * watchers and is put again. The reply that reaches `refusalsMax` is taken as `cancel`, and its receipt is the cancellation's: a client
-   * that answers by machine, and wrongly, would be asked forever.
+   * For senders that cannot be notified of a refusal because they reply to our request. The ask notes the refusal,
+   * wakes its watchers and is asked again. The reply that reaches `refusalsMax` counts as `cancel`, and its receipt
+   * is that of the cancellation. Otherwise a client that replies automatically and wrongly would be asked forever.
    */
   readonly countRefusals?: boolean;
 }
 
 export interface Answered {
-  /** The task as it was before these answers, as the caller may see it. */
+  /** The task before these answers, as the caller may see it. */
   readonly task: Task;
   readonly receipts: ReadonlyMap<string, Receipt>;
 }
 
 /**
- * Takes answers to a task's asks, each judged on its own: one bad reply does not keep a good one from counting. Whether the caller may answer is
- * decided for each (policy.ts). Throws TASK_NOT_FOUND, TOO_MANY_ANSWERS.
+ * Takes answers to a task's asks. Each is judged separately, so an invalid reply does not affect a valid one, and the
+ * policy decides for each whether the caller may answer. Throws TASK_NOT_FOUND, TOO_MANY_ANSWERS.
  *
- * Validates before it records, records before it acknowledges (I6), and adds the next run. The race is settled by the store (I2); a caller that
- * lost it is told by the receipt.
+ * An answer is validated before it is recorded, and recorded before it is acknowledged (I6); then the next run is
+ * added. The store settles races (I2), and the receipt tells each caller how its race ended.
  */
 export async function answerTask(services: Services, request: AnswerTask): Promise<Answered> {
   const keys = Object.keys(request.replies);
@@ -57,7 +57,10 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
   return await (keys.some(isOfChild) ? answerChildren(services, request) : answerOwn(services, request));
 }
 
-/** What the task shows of its children is answered at them. Those who may answer there may do so here, with the same result. */
+/**
+ * Answers the asks of children that the task shows. Whoever may answer at the child may do so here, with the same
+ * result.
+ */
 async function answerChildren(services: Services, request: AnswerTask): Promise<Answered> {
   const { taskId, caller, replies } = request;
   const given = Object.entries(replies);
@@ -73,7 +76,7 @@ async function answerChildren(services: Services, request: AnswerTask): Promise<
     const at = await whereAsked(services, { taskId, key }, task);
     const answered = at && (await orNothing(answerOwn(services, { ...request, taskId: at.taskId, replies: { [at.key]: reply } })));
     const receipt = at && answered?.receipts.get(at.key);
-    // A child that is forgotten has ended long ago.
+    // A child that the store has deleted ended long ago.
     if (receipt) receipts.set(key, receipt);
     else if (view) receipts.set(key, { type: at && may(caller, "follow", task) ? "late" : "unknown" });
   }
@@ -81,7 +84,7 @@ async function answerChildren(services: Services, request: AnswerTask): Promise<
   return { task: view ?? seenByAsked(task, []), receipts };
 }
 
-/** Nothing where the caller has no such task. */
+/** Undefined if the task does not exist for the caller. */
 async function orNothing(answering: Promise<Answered>): Promise<Answered | undefined> {
   try {
     return await answering;
@@ -101,7 +104,7 @@ async function answerOwn(services: Services, request: AnswerTask): Promise<Answe
   const asks = new Map(task.asks.map((ask) => [ask.key, ask]));
   const receipts = await Promise.all(
     keys.map(async (key) => {
-      // No client tells of events and of children's ends, or learns of them.
+      // Clients neither report events and ends of children nor learn of them.
       if (isInternalKey(key)) return [key, { type: "unknown" }] as const;
       const ask = asks.get(key);
       const given = request.replies[key];
@@ -115,15 +118,15 @@ async function answerOwn(services: Services, request: AnswerTask): Promise<Answe
 }
 
 /**
- * What somebody else was asked is closed to them once it is answered. One whose answer counted, and who sends it again since no
- * acknowledgement came, is told that it did; to everybody else there is no such task, whether there is one or not.
+ * Once answered, an ask is closed to its audience. A sender whose answer counted and who repeats it, because the
+ * acknowledgement was lost, is told so. For all others the task does not exist, whether it does or not.
  */
 async function answerAgain(services: Services, request: AnswerTask, task: Task | undefined): Promise<Answered> {
   const { taskId, caller, replies } = request;
   const mine = new Map<string, Receipt>();
   for (const [key, reply] of Object.entries(replies)) {
     if (isInternalKey(key)) continue;
-    // All of them, regardless of the results, so that a task that is there takes as long as one that is not.
+    // Compares all readings, even after a match, so that an existing task takes as long as a missing one.
     const given = readReplyByShape(reply).map((answer) => compareAnswer(services, { taskId, key, answer, by: caller.principal }));
     const found = (await Promise.all(given)).find(({ type }) => type === "duplicate");
     if (!found) continue;
@@ -138,7 +141,7 @@ interface One {
   readonly actor: Actor;
   readonly task: Task;
   readonly key: string;
-  /** Undefined when no such ask is open. */
+  /** Undefined if no such ask is open. */
   readonly ask: Ask | undefined;
   readonly reply: unknown;
   readonly countRefusals: boolean;
@@ -148,13 +151,13 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   const { caller } = actor;
   const isOwner = may(caller, "follow", task);
   const by = isOwner ? undefined : caller.principal;
-  // Of what is put to others, those who are asked something else know nothing.
+  // A member of one ask's audience learns nothing about the task's other asks.
   if (!ask || (!isOwner && !may(caller, "answer", task, ask))) {
     return await compareReply(services, { actor, taskId: task.id, key, reply, by });
   }
   if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
   const { settings, validate } = services;
-  // What is too large is not looked at any further.
+  // A reply that is too large is not validated any further.
   const withinSize: ValidateSchema = (schema, value) => {
     const large = tooLarge(settings, value);
     return large.length > 0 ? large : validate(schema, value);
@@ -173,19 +176,22 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   return await recordAnswer(services, { actor, task, ask, answer, by });
 }
 
-/** What a client says about such an ask is that the person agreed to go there. The page has the rest (visit-page.ts). */
+/**
+ * A client's acceptance of such an ask says that the person agreed to go to the page. The page does the rest
+ * (visit-page.ts).
+ */
 async function agree(services: Services, { actor, task, ask, by }: Answering & { readonly ask: Ask }): Promise<Receipt> {
   const { store, clock, log } = services;
   const { key, digest } = ask;
   const audit = withAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: "accept" as const }));
   const receipt = await store.agree({ taskId: task.id, key, digest, nowMs: clock.now(), ...audit });
   log.info({ taskId: task.id, key, receipt }, "page agreed to");
-  // Completed meanwhile, or given up: the recorded answer says which.
+  // Completed or withdrawn in the meantime: the recorded answer says which.
   if (receipt === "late") return await compareAnswer(services, { taskId: task.id, key, answer: { action: "accept" }, by });
   return { type: receipt };
 }
 
-/** Has the ask put again, or ends it when that has not helped often enough. */
+/** Has the ask asked again, or ends it after too many invalid replies. */
 async function refuse(
   services: Services,
   { actor, task, ask, by, violations }: Answering & { readonly ask: Ask; readonly violations: readonly Violation[] },
@@ -203,7 +209,7 @@ async function refuse(
   return await recordAnswer(services, { actor, task, ask, answer: { action: "cancel" }, by });
 }
 
-/** A reply to what is not open is a duplicate if one way to read it is what was recorded. */
+/** A reply to a closed ask is a duplicate if one reading of it equals the recorded answer. */
 async function compareReply(services: Services, { reply, ...comparing }: Comparing & { readonly reply: unknown }): Promise<Receipt> {
   let receipt: Receipt = { type: "unknown" };
   for (const answer of readReplyByShape(reply)) {
@@ -214,7 +220,7 @@ async function compareReply(services: Services, { reply, ...comparing }: Compari
   return receipt;
 }
 
-/** An answer that changed nothing is noted by itself, once, however it was read. What names nothing that is here is no answer. */
+/** Audits an answer that changed nothing, once, however it was read. A reply to an unknown key is not an answer. */
 function noteCompared(services: Services, { actor, taskId, key }: Comparing, { type: verdict }: Receipt): void {
   if (verdict !== "unknown") noteAudit(services, actor, () => ({ action: "answer", taskId, ask: cut(key, KEY_CHARS), verdict }));
 }

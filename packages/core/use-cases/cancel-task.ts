@@ -5,9 +5,12 @@ import { wakeParent } from "./start-child.ts";
 import { knownTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
-/** Ends the task as cancelled; `finished` when it had ended before (I1). Throws TASK_NOT_FOUND, and NOT_PERMITTED for one who is only asked. A run that is at work learns of it within `renewEveryMs`. */
+/**
+ * Ends the task as cancelled; returns `finished` if it had already ended (I1). An active run notices within
+ * `renewEveryMs`. Throws TASK_NOT_FOUND, and NOT_PERMITTED for a member of an audience.
+ */
 export async function cancelTask(services: Services, ref: TaskRef & { readonly reason?: string }): Promise<"cancelled" | "finished"> {
-  // A result that nobody wants need not wait for the key that would open it.
+  // Cancelling needs no content, so it must not fail for lack of a key.
   const task = await knownTask(services, ref);
   if (!may(ref.caller, "cancel", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task cancels it");
   const { call } = task;

@@ -1,12 +1,14 @@
 /**
- * The last run of a task that ended without its result: its tool undoes what was done (Runnable.compensate).
+ * Compensation: the last run of a task that ended without its result, in which its tool undoes its work
+ * (Runnable.compensate).
  *
  *   cancelled · failed · out of time ─▶ owed ─▶ last run ─▶ settled
- *                                        ▲          │ threw, died, no such tool here
- *                                        └──────────┘ again, a bounded number of times; then given up, and the log says so
+ *                                        ▲          │ threw, died, or this worker lacks the tool
+ *                                        └──────────┘ retried a bounded number of times, then given up and logged
  *
- * Clients see the task ended from the first moment, and nothing of this (I1). The run has a journal of its own beside the task's: each of its steps is
- * done once, and one that failed is tried again with the run. While it is owed the task is due and does not expire (I7).
+ * Clients see the task as ended from the start and nothing of its compensation (I1). The run has its own journal
+ * beside the task's: each of its steps succeeds once, and failed ones are retried with the run. While compensation is
+ * owed, the task is due and does not expire (I7).
  */
 import type { Catalogue, EndedWithout, Runnable } from "../catalogue.ts";
 import { codeOf, kindOf, ParleyError, type ToolError } from "../errors.ts";
@@ -25,7 +27,7 @@ type Held = Extract<Begun, { type: "begun" }>;
 export interface LastRun {
   readonly begun: Held;
   readonly lease: RunLease;
-  /** Replays what it is given, bounding its time. */
+  /** Replays the handler within its time limit. */
   readonly work: (run: Worked) => Promise<RunEnd>;
   readonly describe: (error: unknown) => object;
 }
@@ -53,7 +55,7 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
     );
   }
   const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
-  // Only the code that did it knows how to undo it.
+  // Only the code that did the work knows how to undo it.
   const runnable = newest?.kind === "tool" ? versionFor(newest, task.call) : newest;
   const compensate = runnable?.compensate?.bind(runnable);
   if (!runnable || !compensate) return await putBack(services, run, fields);
@@ -82,7 +84,7 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
     case "aborted":
       return await stoppedBy(services, run, { fields, entries: end.entries, isLastTry });
     case "diverged":
-      // It failed before it came to what was recorded: it may be another time.
+      // The compensation failed before it reached its recorded steps, so another attempt may succeed.
       if (end.thrown) return await failed(services, run, { fields, error: end.thrown.error, entries: [], isLastTry });
       return await giveUp(run, services, fields, end.error);
     case "parked":
@@ -104,7 +106,7 @@ interface Failed {
 }
 
 async function failed(services: Services, run: LastRun, { fields, error, entries, isLastTry }: Failed): Promise<RunReport> {
-  // What is plain comes out the same however often one tries.
+  // Errors that are the same on every attempt.
   const isFinal =
     kindOf(error) === "tool" ? !(error as ToolError).retryable : kindOf(error) === "parley" && !isTimeout(error as ParleyError);
   if (isLastTry || isFinal) return await giveUp(run, services, fields, error);
@@ -133,7 +135,7 @@ async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed,
   return { type: "fenced" };
 }
 
-/** A deployment may be half rolled out: another worker can have the tool, or one that compensates. */
+/** During a rolling deployment another worker may have the tool, or a version of it that compensates. */
 async function putBack(services: Services, run: LastRun, fields: object): Promise<RunReport> {
   const { task, attempt } = run.begun;
   const { settings, clock, log } = services;
@@ -155,14 +157,14 @@ async function giveUp(run: LastRun, { log }: Services, fields: object, error: un
   return { type: "given-up" };
 }
 
-/** The journal of the task, and that of its compensation. */
+/** Separates the task's journal from that of its compensation. */
 function apart(journal: Journal): { readonly past: Journal; readonly own: Journal } {
   const [past, own] = [new Map<string, Entry>(), new Map<string, Entry>()];
   for (const [key, entry] of journal) (isOfCompensation(key) ? own : past).set(key, entry);
   return { past, own };
 }
 
-/** Steps that came to their result: those that settled for the handler, then those that came to it as their run had ended. */
+/** Steps with a result: first those that settled for the handler, then those that completed after its run had ended. */
 export function doneOf(past: Journal): EndedWithout["done"] {
   return [...past]
     .filter(([key, { outcome }]) => key.startsWith("step:") && outcome.type === "value")
@@ -180,7 +182,7 @@ function inOrder(a: Recorded, b: Recorded): number {
   return (first ?? Infinity) - (second ?? Infinity);
 }
 
-/** Why a task that ends with this error is owed its last run; undefined for one whose tool has nothing to undo. */
+/** Why a task that ends with this error must be compensated; undefined if its tool has no compensation. */
 export function owedBy({ call }: Task, error: unknown): Exclude<Owed, "cancelled"> | undefined {
   if (!call.compensates) return undefined;
   return codeOf(error) === "RUN_TIMEOUT" ? "timeout" : "failed";

@@ -14,25 +14,31 @@ export interface CreateTask extends Actor {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
-  /** The request of a session that a hidden task carries. */
+  /** The session request that a hidden task answers. */
   readonly request?: NonNullable<Call["request"]>;
-  /** Replies that came with the call, by ask key, as sent. Dropped unless the runnable takes early replies. */
+  /** Early replies by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
-  /** How long the client wants the finished task to be kept, in place of the tool's own retention; brought within the settings' bounds. */
+  /**
+   * How long the client wants the finished task to be kept, instead of the tool's retention. Clamped to the settings'
+   * bounds.
+   */
   readonly retentionMs?: number;
-  /** Calls of one caller with the same key are one call: the task that the first one made is answered with, as long as it is there. */
+  /**
+   * All calls of one caller with the same key are one call: later ones return the task that the first created, while
+   * it exists.
+   */
   readonly idempotencyKey?: string;
-  /** Given when the caller had to know the id before, to watch it: from `newTaskId`. */
+  /** From `newTaskId`, if the caller needed the id earlier, to watch it. */
   readonly taskId?: string;
-  /** What is to be written with the task, in the same burst. Not called when nothing is written. */
+  /** Further writes in the same burst. Not called if nothing is written. */
   readonly beside?: () => Promise<unknown>;
 }
 
 /**
- * Writes a task and adds its first run; returns once both are in the store (I6).
+ * Writes a task and adds its first run. Returns once both are in the store (I6).
  *
- * With an idempotency key that was used before, the task is the one that was made then, and `beside` is called all the same. Throws INVALID_ARGUMENTS,
- * TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED; no task is written then.
+ * If the idempotency key was used before, it returns the existing task and still calls `beside`. Throws
+ * INVALID_ARGUMENTS, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, settings, observer } = services;
@@ -57,8 +63,8 @@ export async function createTask(services: Services, runnable: Runnable, request
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, args);
   const counted = isCounted(caller);
   const first = { taskId, cause: "created", ...(counted && { share: shareOf(call) }) } as const;
-  // A worker that listens is told by the store. Else not one after the other: store and queue share a connection, which keeps the order (task
-  // before run) in one round trip.
+  // With a lane, the store offers the run to the listening worker. Otherwise both writes are sent at once: store and
+  // queue share a connection, which keeps their order (task before run) in one round trip.
   const lane = queue.lane?.(first);
   const [created] = await Promise.all([
     store.create({
@@ -70,7 +76,7 @@ export async function createTask(services: Services, runnable: Runnable, request
       ...(lane !== undefined && { lane }),
       ...audit,
     }),
-    // A run of a task that is not there is none.
+    // A run without its task is ignored.
     lane === undefined && queue.add({ ...first, run: 1 }),
     request.beside?.(),
   ]);
@@ -99,11 +105,11 @@ export async function createTask(services: Services, runnable: Runnable, request
 
 export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities" | "hidden"> {
   readonly taskId: string;
-  /** As they are stored. */
+  /** In the form to store. */
   readonly args: JsonObject;
 }
 
-/** What is called, as it is kept with the task. */
+/** The stored description of a call. */
 export function describeCall(services: Services, runnable: Runnable, { taskId, args, caller, capabilities, hidden }: DescribeCall): Call {
   const traceparent = services.observer?.traceparent();
   return {
@@ -125,18 +131,18 @@ export function describeCall(services: Services, runnable: Runnable, { taskId, a
   };
 }
 
-/** What kept the task from being created. */
+/** The error for a task that was not created because of a quota or an idempotency key. */
 export function quotaOf(created: Over | Known, { taskQuotas }: Settings): ParleyError {
   if ("over" in created) return quotaExceeded(created, taskQuotas);
   throw new Error("only a task with an idempotency key is known");
 }
 
-/** The id of a task that is to be created with that key, if there is one. */
+/** The id of a new task, drawn for the idempotency key if there is one. */
 export function newTaskId(services: Services, of: Pick<CreateTask, "caller" | "idempotencyKey">): string | Promise<string> {
   return services.ids.taskId(of.caller.tenant, onceOf(services, of));
 }
 
-/** Of one caller alone: nobody else's key is the same. */
+/** Includes the caller, so that equal keys of different callers differ. */
 function onceOf({ digest }: Services, { caller, idempotencyKey: key }: Pick<CreateTask, "caller" | "idempotencyKey">): string | undefined {
   return key === undefined ? undefined : digest(JSON.stringify([caller.tenant, caller.principal, key]));
 }
@@ -147,7 +153,7 @@ async function repeated(services: Services, request: CreateTask, taskId: string)
   return await getOwnTask(services, { ...request, taskId });
 }
 
-/** As they are to be stored. */
+/** The arguments in the form to store. */
 export async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
   const { kind, name } = runnable;
   const read = await runnable.readArguments(given);
@@ -165,7 +171,7 @@ function checkSize({ storedValueMax }: Settings, what: string, value: JsonObject
   throw new ParleyError("TOO_LARGE", `${what} have ${length} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)`);
 }
 
-/** In whole milliseconds. `Infinity` becomes the longest that is kept. */
+/** Whole milliseconds. `Infinity` becomes the maximum. */
 function clampRetention({ retentionMinMs, retentionMaxMs }: Settings, wantedMs: number): number {
   return Math.min(Math.max(Math.ceil(wantedMs), retentionMinMs), retentionMaxMs);
 }

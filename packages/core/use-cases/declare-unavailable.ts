@@ -5,9 +5,11 @@ import type { Services } from "./services.ts";
 import { whereAsked } from "./where-asked.ts";
 
 /**
- * Says that the client of a hidden task cannot be put one of its asks, so that the tool continues instead of waiting for nobody.
+ * Records that the client of a hidden task cannot handle one of its asks, so that the tool continues instead of
+ * waiting in vain.
  *
- * Recorded like an answer, and races like one (I2): of two front ends that say so one is accepted, and where a reply came first it stands.
+ * Recorded like an answer, and races like one (I2): if two front ends declare it, one is accepted; an earlier reply
+ * stays.
  */
 export async function declareUnavailable(services: Services, { key, ...ref }: TaskRef & { readonly key: string }): Promise<Receipt> {
   const shown = await getTask(services, ref);

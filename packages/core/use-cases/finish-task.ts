@@ -1,4 +1,4 @@
-/** Ends a task with an error: what the caller is shown, what the log keeps, and what the task still owes. */
+/** Ends a task with an error: decides what the caller sees, what the log keeps, and whether compensation is owed. */
 import { describeError } from "../describe-error.ts";
 import { withoutEventTokens } from "../event-token.ts";
 import { codeOf } from "../errors.ts";
@@ -33,13 +33,13 @@ export async function finish(
   return { type: "finished", status, ...(code !== undefined && { code }) };
 }
 
-/** The task was cancelled at the last moment, or taken over. If it is owed compensation, what was done is recorded for it. */
+/** The task was cancelled just before, or taken over. If compensation is owed, the finished work is recorded for it. */
 export async function letGo({ clock }: Services, lease: RunLease, entries: readonly KeyedEntry[]): Promise<RunReport> {
   await lease.park({ entries, asks: [], attempt: 0, dueAtMs: clock.now() });
   return { type: "fenced" };
 }
 
-/** For the log. A step that calls another system may fail with an error that quotes the event address it handed over. */
+/** For the log. A step that calls another system may fail with an error that quotes the event address it passed on. */
 export function described({ id }: Task, error: unknown): object {
   return withoutEventTokens(id, describeError(error));
 }

@@ -1,16 +1,17 @@
 /**
- * An access token of what a person granted, for a step that calls the provider's service:
+ * An access token from a person's grant, for a step that calls the provider's service:
  *
- *   deposit ─▶ good for another minute? ─▶ the token
+ *   deposit ─▶ valid for another minute? ─▶ the token
  *                  │ no, or the service refused it
  *                  ▼
- *   claim, for all workers ─▶ read again: renewed meanwhile? ─▶ the token
+ *   claim, across workers ─▶ read again: renewed in the meantime? ─▶ the token
  *                  │ no
  *                  ▼
  *   provider: refresh ─▶ deposit replaced ─▶ the token
  *
- * A refresh token may be good for one use, and a provider that sees it twice may end the whole grant (RFC 9700, 4.14). So one refresh is at work at a
- * time: in this process by the promise that others share, between processes by a claim. A token is in no journal, log or error.
+ * A refresh token may be valid for one use only, and a provider that sees it twice may revoke the whole grant (RFC
+ * 9700, 4.14). So there is one refresh at a time: concurrent steps of a process share a promise, and processes
+ * exclude each other with a claim. Tokens appear in no journal, log or error.
  */
 import { describeError } from "../describe-error.ts";
 import { ParleyError } from "../errors.ts";
@@ -20,19 +21,19 @@ import type { Services } from "./services.ts";
 export interface FreshToken {
   readonly taskId: string;
   readonly key: string;
-  /** A token that the service refused, even if it has not expired. */
+  /** A token that the service refused, even though it has not expired. */
   readonly refused?: string | undefined;
 }
 
-/** A token that ends sooner may end on its way. */
+/** A token that expires sooner may expire before it is used. */
 const MARGIN_MS = 60_000;
-/** Longer than any refresh takes: who dies with the claim holds up others for so long. */
+/** Longer than any refresh takes. A process that dies with the claim delays others by this long. */
 const CLAIM_MS = 30_000;
-/** How long others wait for the one that refreshes. */
+/** How long other processes wait for a refresh. */
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 100;
 
-/** Refreshes at work in this process. */
+/** Refreshes in progress in this process. */
 const refreshing = new WeakMap<object, Map<string, Promise<GrantedTokens>>>();
 
 /** Throws GRANT_EXPIRED, DEPOSIT_UNREADABLE, OAUTH_UNAVAILABLE, PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
@@ -57,13 +58,13 @@ async function deposited({ deposits }: Services, { taskId, key }: FreshToken): P
   return { text, tokens: readTokens(key, text) };
 }
 
-/** `stale`: what was found not to be good. Another one, which somebody has fetched meanwhile, is taken as it is. */
+/** `stale` is the token that is not valid. If the deposit holds a different one by now, that one is used. */
 async function refreshInTurn(services: Services, wanted: FreshToken, stale: GrantedTokens): Promise<GrantedTokens> {
   const { claims, clock, ids } = services;
   const name = `refresh ${wanted.taskId} ${wanted.key}`;
   const holder = ids.uuid();
   const untilMs = clock.now() + PATIENCE_MS;
-  // Without claims there is no other process.
+  // Without claims there is only this process.
   while (claims && !(await claims.take(name, holder, CLAIM_MS))) {
     const { tokens } = await deposited(services, wanted);
     if (tokens.accessToken !== stale.accessToken) return tokens;
@@ -73,7 +74,7 @@ async function refreshInTurn(services: Services, wanted: FreshToken, stale: Gran
   try {
     return await refresh(services, wanted, stale);
   } finally {
-    // It ends by itself otherwise.
+    // A claim that is not released expires.
     await claims?.release(name, holder).catch(() => undefined);
   }
 }

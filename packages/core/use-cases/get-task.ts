@@ -7,30 +7,35 @@ import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchTask } from "./watch-task.ts";
 
-/** A task, and who asks for it. */
+/** A task, and the caller that asks for it. */
 export interface TaskRef extends Actor {
   readonly taskId: string;
 }
 
-/** The task as it is now and as the caller may see it, also where what was said in it cannot be read; undefined where knownTask throws. */
+/** The task as the caller may see it, even if its content cannot be read; undefined where knownTask throws. */
 export async function findTask({ store }: Pick<Services, "store">, { taskId, caller }: TaskRef): Promise<Task | undefined> {
   const task = await store.load(taskId);
   return task && viewOf(caller, task);
 }
 
-/** As findTask. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed (I10). */
+/**
+ * Like findTask. Throws TASK_NOT_FOUND alike for unknown, expired and foreign tasks, so that ids cannot be probed
+ * (I10).
+ */
 export async function knownTask(services: Services, ref: TaskRef): Promise<Task> {
   const task = await findTask(services, ref);
   if (!task) throw notFound(ref);
   return task;
 }
 
-/** As knownTask. Throws CONTENT_KEY_MISSING, CONTENT_ERASED or CONTENT_DAMAGED where what was said in the task cannot be read. */
+/**
+ * Like knownTask. Throws CONTENT_KEY_MISSING, CONTENT_ERASED or CONTENT_DAMAGED if the task's content cannot be read.
+ */
 export async function getTask(services: Services, ref: TaskRef): Promise<Task> {
   return readable(await knownTask(services, ref));
 }
 
-/** As getTask, for what is the owner's alone. Throws NOT_PERMITTED for one who is only asked something. */
+/** Like getTask, for the owner only. Throws NOT_PERMITTED for a member of an audience. */
 export async function getOwnTask(services: Services, ref: TaskRef): Promise<Task> {
   const task = await getTask(services, ref);
   if (!may(ref.caller, "follow", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task follows it to its result");
@@ -38,11 +43,12 @@ export async function getOwnTask(services: Services, ref: TaskRef): Promise<Task
 }
 
 /**
- * As getTask, but a task that became due a moment ago is given `settleGraceMs` to come to rest. Clients poll right after create and
- * answer; one that read `working` then would sleep for a whole poll interval.
+ * Like getTask, but waits up to `settleGraceMs` for a task that has just become due. Clients poll right after they
+ * create or answer a task; one that then read `working` would sleep for a whole poll interval.
  */
 export async function getSettledTask(services: Services, ref: TaskRef): Promise<Task> {
-  // A task that is watched from before is read once until it changes; any other is worth a watch only if it is about to change.
+  // A task that is already watched is read once until it changes. Any other is worth watching only if it is about to
+  // change.
   if (!services.wakeUps.isWatched(ref.taskId)) {
     const task = await getTask(services, ref);
     if (graceLeftMs(services, task) <= 0) return task;
@@ -63,7 +69,7 @@ export async function getSettledTask(services: Services, ref: TaskRef): Promise<
   return known(last, ref);
 }
 
-/** For how long a read should wait for the task; 0 or less for one that is at rest, or works for longer than a moment. */
+/** How long a read should wait for the task; 0 or less if it has settled, or has been working for longer. */
 function graceLeftMs({ clock, settings }: Services, task: Task): number {
   return isSettled(task) ? 0 : settings.settleGraceMs - (clock.now() - task.updatedAtMs);
 }
@@ -73,12 +79,12 @@ function known(task: Task | undefined, ref: TaskRef): Task {
   return readable(task);
 }
 
-/** The same for a task that there never was and for one that is not the caller's. */
+/** The same error for a task that never existed and for one that belongs to another caller. */
 export function notFound({ taskId }: Pick<TaskRef, "taskId">): ParleyError {
   return new ParleyError("TASK_NOT_FOUND", `no task ${printable(taskId)}`);
 }
 
-/** For those who know that the task is the caller's. */
+/** For tasks known to belong to the caller. Throws if the content cannot be read. */
 export function readable(task: Task): Task {
   if (task.unreadable) throw unreadableError(task.id, task.unreadable);
   return task;
@@ -91,7 +97,7 @@ export function unreadableError(taskId: string, why: Unreadable): ParleyError {
 const UNREADABLE = { key_missing: "CONTENT_KEY_MISSING", erased: "CONTENT_ERASED", damaged: "CONTENT_DAMAGED" } as const;
 const SAID_OF = { key_missing: "cannot be read now", erased: "was erased", damaged: "is damaged" } as const;
 
-/** At rest: finished, or waiting for a person. */
+/** Finished, or waiting for a person. */
 export function isSettled(task: Task): boolean {
   return isFinished(task.status) || task.status === "input_required";
 }
@@ -104,7 +110,7 @@ export interface WaitForTask {
   readonly signal?: AbortSignal;
 }
 
-/** Waits for the task to become what `until` asks for; returns the last state seen when that takes too long or `signal` is aborted. */
+/** Waits until `until` accepts the task. Returns the last state seen after `timeoutMs`, or when `signal` is aborted. */
 export async function waitForTask(services: Services, { task, caller, until, timeoutMs, signal }: WaitForTask): Promise<Task> {
   const timeout = new AbortController();
   const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
@@ -127,8 +133,8 @@ export interface FollowTask extends TaskRef {
 }
 
 /**
- * The task's states as they change, the present one first; states that pass between two reads are left out. Ends after the finished
- * state, when the task is gone or the caller may see it no more, or when `signal` is aborted.
+ * Yields the current state and then each change; states between two reads are skipped. Ends after the finished state,
+ * when the task no longer exists or the caller may no longer see it, or when `signal` is aborted.
  */
 export async function* followTask(services: Services, { signal, ...ref }: FollowTask): AsyncGenerator<Task, void, void> {
   const watch = await watchTask(services, ref.taskId);
@@ -151,7 +157,7 @@ export async function* followTask(services: Services, { signal, ...ref }: Follow
   }
 }
 
-/** An id from a client in a message: bounded, and without control characters. */
+/** A client's id for use in a message: bounded, without control characters. */
 function printable(id: string): string {
   return JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
 }

@@ -1,4 +1,7 @@
-/** What use cases work with, in memory, without a handler: the test opens questions itself and sees each request, fact, run and log line. */
+/**
+ * In-memory services without a handler. The test opens asks itself and sees each store request, audit fact, run and
+ * log line.
+ */
 import { createScope, createValidator } from "@parley/node";
 import { callerNamed } from "../caller.fixture.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
@@ -9,7 +12,7 @@ import { type Ask, type AwaitedEvent, type Call, callKey, eventKey, type Open, t
 import type { Services } from "./services.ts";
 
 export const HOUR = 3_600_000;
-/** The hand clock's first moment. */
+/** The hand clock's start. */
 export const NOW_MS = 1_000_000;
 
 export const alice = callerNamed("alice");
@@ -44,7 +47,7 @@ export function anEvent(name: string): AwaitedEvent {
   };
 }
 
-/** Alice's, unless it says otherwise. */
+/** A call by Alice unless stated otherwise. */
 export function aCall(call: Partial<Call> = {}): Call {
   return {
     kind: "tool",
@@ -60,7 +63,7 @@ export function aCall(call: Partial<Call> = {}): Call {
   };
 }
 
-/** `replace` puts something else in the place of one of the store's methods: the real ones are handed to it. */
+/** `replace` overrides methods of the store and receives the real ones. */
 export function inMemory({ replace, ...more }: Partial<Services> & { readonly replace?: (real: TaskStore) => Partial<TaskStore> } = {}) {
   const { clock, pass, stand, sleeping } = createHandClock();
   const wakeUps = createMemoryWakeUps();
@@ -110,12 +113,12 @@ export function inMemory({ replace, ...more }: Partial<Services> & { readonly re
 
   return {
     services,
-    /** The store itself: what goes through it is not noted. */
+    /** The store without the recording of requests. */
     real,
-    /** What the use cases asked of the store. */
+    /** Requests that the use cases made to the store. */
     requests,
     requestsOf: (method: string) => requests.filter(([name]) => name === method).map(([, request]) => request),
-    /** Of the audit, that no change of the store carried. */
+    /** Audit facts that were noted outside of store changes. */
     facts,
     runs,
     logged,
@@ -124,7 +127,7 @@ export function inMemory({ replace, ...more }: Partial<Services> & { readonly re
     sleeping,
     wake: wakeUps.changed,
 
-    /** A task that waits for these, after its first run. */
+    /** Creates a task that waits for these after its first run. */
     async put(asks: readonly Open[], call: Partial<Call> = {}): Promise<string> {
       const taskId = `0-put-${(made += 1)}`;
       await real.create({ taskId, call: aCall(call), graceMs: DEFAULT_SETTINGS.graceMs });
@@ -133,7 +136,7 @@ export function inMemory({ replace, ...more }: Partial<Services> & { readonly re
       return taskId;
     },
 
-    /** A task that asks the first of these, and its child that it called as "book" and that asks the others. */
+    /** Creates a task that asks `own` and has a child, called as "book", that asks `asks`. */
     async putWithChild(own: readonly Open[], asks: readonly Open[]): Promise<{ taskId: string; child: string }> {
       const taskId = `0-put-${(made += 1)}`;
       const child = `${taskId}~`;

@@ -10,7 +10,7 @@ export interface ListTasks {
   readonly cursor?: string;
 }
 
-/** The tasks that the caller owns, newest first. Throws INVALID_CURSOR for a cursor that no earlier page gave out. */
+/** The caller's own tasks, newest first. Throws INVALID_CURSOR for a cursor that no earlier page returned. */
 export async function listTasks({ store }: Services, { caller, ...page }: ListTasks): Promise<TaskPage> {
   const { tasks, ...rest } = await store.list({ ...page, principal: caller.principal });
   return { ...rest, tasks: tasks.filter((task) => owns(caller, task)) };

@@ -1,4 +1,7 @@
-/** Asks whose deadline passed before the run began are answered with `timeout`. They race against late people like any other answer (I2). */
+/**
+ * Answers asks whose deadline passed before the run began with `timeout`. Such an answer races with late answers of
+ * people like any other (I2).
+ */
 import { answerOutcome, entryKey, type Journal } from "../journal.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
 import { settling } from "../quorum.ts";
@@ -6,7 +9,7 @@ import { type Open, openOf } from "../task.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 
-/** The journal with those timeouts in it, and the asks that are still open. */
+/** The journal including those timeouts, and the asks that are still open. */
 export async function closeOverdueAsks(
   services: Services,
   { task, journal: before }: Held,
@@ -23,7 +26,8 @@ export async function closeOverdueAsks(
     const answer = { action: "timeout" } as const;
     const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token };
     const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
-    // Otherwise someone answered at the last moment. That answer is in the store, and the next run, which is due at once, will see it.
+    // Otherwise a person answered at the last moment. That answer is in the store, and the next run, which is due at
+    // once, finds it.
     if (receipt === "accepted" || receipt === "duplicate") {
       const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
       journal.set(entryKey("ask", key), { digest, calledAt, outcome: answerOutcome(answer, undefined, quorum?.acceptances), arrived });
@@ -32,7 +36,10 @@ export async function closeOverdueAsks(
   return { journal, asks };
 }
 
-/** If several people must accept, the timeout names those who had accepted by then, including anyone who is counted while this is written. */
+/**
+ * With a quorum, the timeout names everyone who had accepted, including people who are counted while it is being
+ * written.
+ */
 async function closeOverdue(
   { store }: Pick<Services, "store">,
   request: AnswerRequest,

@@ -3,33 +3,33 @@ import type { FeedItem, Task } from "../task.ts";
 import { getOwnTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
-/** Journal lines and feed items in one look at a timeline. */
+/** Maximum number of journal lines and of feed items per read. */
 export const TIMELINE_LINES_MAX = 500;
 export const TIMELINE_ITEMS_MAX = 200;
 
 export interface ReadTimeline extends TaskRef {
-  /** From an earlier look: only feed items behind it are read. */
+  /** Cursor of an earlier read: only later feed items are read. */
   readonly after?: string;
 }
 
 export interface Timeline {
   readonly task: Task;
-  /** In the order in which they settled; the newest, where there are more than a look shows. */
+  /** In the order in which they settled. If there are too many for one read, the newest. */
   readonly lines: readonly JournalLine[];
-  /** Entries in all, and how many of them a replay settles. */
+  /** Total number of entries, and how many of them a replay settles. */
   readonly entries: number;
   readonly settled: number;
-  /** The oldest behind `after`. */
+  /** The oldest ones after `after`. */
   readonly items: readonly FeedItem[];
   /** Where to continue; undefined while the feed is empty. */
   readonly cursor: string | undefined;
-  /** More items wait behind the cursor. */
+  /** There are more items after the cursor. */
   readonly more: boolean;
 }
 
 /**
- * What a task has done so far: its state, what its journal holds without what was said in it, and what it has reported. For its owner alone, and
- * read as it is: nothing waits, nothing is noted as shown. Throws TASK_NOT_FOUND, NOT_PERMITTED, INVALID_CURSOR.
+ * What a task has done so far: its state, its journal without content, and its feed. For its owner only. A pure read:
+ * it does not wait, and notes nothing as shown. Throws TASK_NOT_FOUND, NOT_PERMITTED, INVALID_CURSOR.
  */
 export async function readTimeline(services: Services, { after, ...ref }: ReadTimeline): Promise<Timeline> {
   const { store } = services;

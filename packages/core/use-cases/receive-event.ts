@@ -1,9 +1,9 @@
 /**
- * What another system tells of, by the token that a tool handed it: the token is the credential, and there is no other.
+ * Receives an event from another system. The token that the tool passed to it is the only credential.
  *
- *   token ─▶ given out by us? ─▶ waited for? ─▶ fits the schema? ─▶ recorded, once (I2) ─▶ the tool continues
+ *   token ─▶ issued by us? ─▶ event open? ─▶ valid against the schema? ─▶ recorded, once (I2) ─▶ the tool continues
  *
- * A token is signed, so a forged one is refused before the store is asked. Neither it nor what was told reaches a log.
+ * Tokens are signed, so a forged one is refused before the store is asked. Neither the token nor the body is logged.
  */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../caller.ts";
@@ -16,16 +16,16 @@ import type { Services } from "./services.ts";
 
 export interface ReceiveEvent {
   readonly token: string;
-  /** As it was sent, parsed. */
+  /** The parsed body. */
   readonly body: Json;
   readonly door?: string;
-  /** Called once the token is known to be ours, before anything is read: to take from what its sender may. */
+  /** Called after the token is verified and before anything is read, to charge the sender's rate limit. */
   readonly admit?: (sender: Caller) => Promise<void>;
 }
 
 /**
- * `duplicate`: the same was told before. Throws EVENT_NOT_FOUND, EVENT_LATE, TOO_LARGE and INVALID_EVENT, and as getTask where what was said in the
- * task cannot be read.
+ * `duplicate`: the same event was reported before. Throws EVENT_NOT_FOUND, EVENT_LATE, TOO_LARGE and INVALID_EVENT,
+ * and as getTask does if the task's content cannot be read.
  */
 export async function receiveEvent(services: Services, { token, body, door, admit }: ReceiveEvent): Promise<"accepted" | "duplicate"> {
   const named = services.eventTokens?.read(token);
@@ -61,7 +61,7 @@ interface Telling {
   readonly answer: Answer;
 }
 
-/** What is recorded tells a repeated one from one that comes too late. */
+/** The recorded event distinguishes a repeated report from a late one. */
 async function compare(services: Services, { actor, ...told }: Telling): Promise<"duplicate"> {
   const { type: verdict } = await compareAnswer(services, told);
   if (verdict === "unknown") throw unknownEvent();
@@ -77,7 +77,7 @@ function refused(services: Services, { actor, task, event }: { actor: Actor; tas
   });
 }
 
-/** Nobody is known by a token but the one task that it was made for. */
+/** A token identifies only the task that it was issued for. */
 function senderOf(taskId: string, tenant = DEFAULT_TENANT): Caller {
   return { principal: `event ${taskId}`, tenant, scopes: [], authenticatedBy: "event token", names: [], groups: [], roles: [] };
 }

@@ -1,6 +1,4 @@
-/**
- * How an answer that was judged is recorded, and the run behind it added. What the store says of it is the truth (I2).
- */
+/** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../audit.ts";
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
@@ -10,15 +8,15 @@ import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
 import type { Services } from "./services.ts";
 
-/** An answer on its way to what is open. */
+/** An answer to an open ask. */
 export interface Answering {
   readonly actor: Actor;
   readonly task: Task;
-  /** The principal that answers, where that is not the owner. */
+  /** The principal that answers, unless it is the owner. */
   readonly by?: string | undefined;
 }
 
-/** An answer to what is not open. */
+/** An answer to an ask that is not open. */
 export interface Comparing extends Omit<Answering, "task"> {
   readonly taskId: string;
   readonly key: string;
@@ -30,13 +28,13 @@ interface Recording extends Answering {
   readonly page?: AnswerRequest["page"];
 }
 
-/** A bare acceptance that claims nothing: what is recorded decides what it is. */
+/** A bare acceptance that claims nothing: the recorded answer decides its receipt. */
 export function comparedWith({ clock, settings }: Services, { taskId, key, by }: Omit<Comparing, "actor">): AnswerRequest {
   const answer: Answer = { action: "accept" };
   return { taskId, key, answer, ...(by !== undefined && { by }), nowMs: clock.now(), graceMs: settings.graceMs };
 }
 
-/** A journal carries every answer through every run. */
+/** Every run loads the whole journal, including each answer. */
 export function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violation[] {
   if (JSON.stringify(value).length <= storedValueMax) return [];
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
@@ -57,8 +55,8 @@ export async function recordAnswer(services: Services, recording: Recording): Pr
 }
 
 /**
- * Counts one person's acceptance of an ask that several must accept, and settles the ask if it was the last one missing. The receipt says how many
- * are missing still.
+ * Counts one person's acceptance of an ask with a quorum, and settles the ask if it was the last one required. The
+ * receipt says how many are still missing.
  */
 export async function acceptWithOthers(
   services: Services,
@@ -73,7 +71,7 @@ export async function acceptWithOthers(
       return { type: "duplicate" };
     }
     const { acceptances, missing } = next;
-    // What all of them say is kept together.
+    // All acceptances are stored together, so their total size counts.
     const violations = tooLarge(services.settings, acceptances);
     if (violations.length > 0) return { type: "invalid", violations };
     const quorum = { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances, missing };
@@ -83,12 +81,11 @@ export async function acceptWithOthers(
   });
 }
 
-/** Each try that is in vain is another person's who was counted, or who changed their mind: no quorum is as large. */
+/** Each failed attempt means that another person was counted or changed their mind, so no quorum needs more. */
 const TRIES_MAX = 2 * QUORUM_MAX;
 
 /**
- * Tries to record an answer to an ask that several must accept, and looks at the ask again when somebody else was counted meanwhile: of several at
- * once one is counted first.
+ * Records an answer to an ask with a quorum, and reads the ask again each time another person was counted in between.
  */
 async function untilSeen(
   services: Services,
@@ -102,7 +99,7 @@ async function untilSeen(
     if (receipt) return receipt;
     const now = await services.store.load(first.id);
     ask = now && openOf(now).find(({ key, digest }) => key === asked.key && digest === asked.digest);
-    // Settled meanwhile: what is recorded says whether this person's word is among what counted.
+    // Settled in the meantime: the recorded answer says whether this person was counted.
     if (!now || !ask) return await compareAnswer(services, { taskId: first.id, key: asked.key, answer, by });
     task = now;
   }
@@ -120,8 +117,9 @@ async function record(
     ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
   }));
   const { key, digest } = ask;
-  // A worker that listens is told by the store. Else the answer and the run it most likely makes due travel together; the store's word below is
-  // what counts. Where several must accept it may make none due.
+  // With a lane, the store offers the run to the listening worker. Otherwise the answer and the run that it most
+  // likely makes due are sent together; the store's reply below decides. With a quorum, an answer may make no run
+  // due.
   const likelyRun = quorum ? undefined : task.run + 1;
   const lane = queue.lane?.({ taskId: task.id, cause: "answered" });
   const [recorded] = await Promise.all([
@@ -146,16 +144,19 @@ async function record(
   return recorded.receipt;
 }
 
-/** Only where several must accept is an answer overtaken. */
+/** Only an answer to an ask with a quorum can be overtaken. */
 function counted(receipt: AnswerRecorded["receipt"]): Exclude<AnswerRecorded["receipt"], "overtaken"> {
   if (receipt === "overtaken") throw new Error("an answer that settles its ask alone was overtaken");
   return receipt;
 }
 
-/** In the log. After a restart any key that names no later generation is one of an ask that may have been. */
+/**
+ * Maximum characters of a key in the log. Keys are arbitrary: after a restart, any key without a later generation
+ * counts as late instead of unknown.
+ */
 export const KEY_CHARS = 200;
 
-/** An answer to what is not open is compared with what was recorded. */
+/** Compares an answer to an ask that is not open with the recorded one. */
 export async function compareAnswer(
   services: Services,
   { taskId, key, answer, by }: Omit<Comparing, "actor"> & { readonly answer: Answer },
@@ -163,9 +164,9 @@ export async function compareAnswer(
   const { store, queue, clock, settings, log } = services;
   const given = by === undefined ? { answer } : { answer, by };
   const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs });
-  // The front end that recorded it may have died before it added the run: adding it again is adding it once.
+  // The front end that recorded it may have died before it added the run. Adding it twice adds it once.
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
-  // Names that nothing here has are their sender's, of any length, and changed nothing.
+  // An unknown key is whatever its sender made up, of any length, and changed nothing: not logged.
   if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
   return { type: counted(recorded.receipt) };
 }

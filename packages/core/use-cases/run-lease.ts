@@ -1,11 +1,12 @@
 /**
- * A run's lease on its task: the token that fences its writes, and how long it is sure of it.
+ * A run's lease on its task: the token that fences its writes, and how long the run can be sure of the task.
  *
  *   begin ─── lease ───▶│           every write and renewal moves the end of the lease: now + leaseMs
- *        renew ── lease ─────▶│     it runs out: the run stops, regardless of what the store says later
+ *        renew ── lease ─────▶│     it expires: the run stops, whatever the store answers later
  *
- * Another worker takes the task over only when the lease has run out, and by then this one has stopped: a step never runs twice side by side
- * (P6). The lease counts from before the write was sent, by the same clock as the store's.
+ * Another worker takes the task over only after the lease has expired, and by then this one has stopped, so no step
+ * ever runs twice at the same time. The lease counts from before the write was sent, by the same clock as the
+ * store's.
  */
 import { OVER } from "../over.ts";
 import { stopped } from "../run-stopped.ts";
@@ -14,27 +15,33 @@ import type { KeyedEntry } from "../journal.ts";
 import type { Open, ParentLink } from "../task.ts";
 import type { Services } from "./services.ts";
 
-/** A task that a run holds, as the store handed it over. */
+/** A task that a run holds, as the store returned it. */
 export type Held = Extract<Begun, { type: "begun" }>;
 
 export interface RunLease {
   readonly token: string;
-  /** Aborted when the run must stop, with why (RunStopped): its task was taken over or cancelled, its lease ran out, or its time is over. */
+  /**
+   * Aborted when the run must stop, with a RunStopped as the reason: the task was taken over or cancelled, the lease
+   * expired, or the run's time is up.
+   */
   readonly signal: AbortSignal;
-  /** Why the run has to stop, while the task is still held: for the write that ends the run. */
+  /** Why the run has to stop although it still holds the task, for the write that ends the run. */
   stoppedBy(): "cancelled" | "timeout" | "draining" | undefined;
-  /** Stops the run, and keeps its task, for the write that ends the task. */
+  /** Stops the run but keeps the task, for the write that ends it. */
   stop(why: "timeout" | "draining"): void;
-  /** Whether it is held for sure, renewing it if there is doubt. */
+  /** Whether the run certainly holds the task. Renews the lease if in doubt. */
   isHeld(): boolean | Promise<boolean>;
   record(entries: readonly KeyedEntry[], asks?: readonly Open[]): Promise<void>;
   report(report: Report): Promise<void>;
   park(request: Omit<ParkRequest, keyof Fenced | "graceMs">): Promise<Parked>;
-  /** A write that is fenced by the token, and renews the lease if it is taken; it says what became of it. */
+  /**
+   * Sends a write with the run's token. If the store accepts it, the lease is renewed. `change` returns the store's
+   * result.
+   */
   write(change: (fenced: Fenced & { readonly leaseMs: number }) => Promise<string>): Promise<void>;
   finish(request: Omit<Finish, "parent"> & { readonly parent?: ParentLink }): Promise<"finished" | ParentDue | Refused>;
   settle(entries: readonly KeyedEntry[]): Promise<"settled" | Refused>;
-  /** Ends the renewals. */
+  /** Stops the renewals. */
   release(): void;
 }
 
@@ -68,7 +75,7 @@ export function leaseRun(
     stop.abort(stopped(why));
   }
 
-  /** A write that renews the lease if it is taken. */
+  /** A write that renews the lease if it is accepted. */
   async function renewing(write: (fenced: Fenced) => Promise<string>): Promise<void> {
     const fenced = fence();
     const written = await write(fenced);
@@ -83,12 +90,15 @@ export function leaseRun(
     for (;;) {
       await clock.sleep(renewEveryMs, released.signal);
       if (released.signal.aborted || isLost || stoppedBy === "cancelled") return;
-      // A store that is away may be back before the lease has run out.
+      // The store may be reachable again before the lease expires.
       await renew().catch(() => undefined);
     }
   }
 
-  /** Never more than a lease: the store's clock may be set back, as by a failover, and what was held by the old one is held no longer than that. */
+  /**
+   * At most one lease: the store's clock may be set back, for instance by a failover, and a lease from the old clock
+   * must not last longer.
+   */
   function leftOfLease(): number {
     const nowMs = clock.now();
     heldUntilMs = Math.min(heldUntilMs, nowMs + leaseMs);

@@ -1,4 +1,4 @@
-/** A deployment in memory with one tool, whose runs a test does one by one. */
+/** An in-memory deployment with one tool, whose runs a test performs one by one. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
@@ -31,7 +31,7 @@ export interface Given {
   readonly settings?: Partial<Settings>;
   readonly store?: (memory: TaskStore) => Partial<TaskStore>;
   readonly services?: Partial<Services>;
-  /** What is drawn between 0 and 1. */
+  /** The next random number, in [0, 1). */
   readonly random?: number;
 }
 
@@ -80,14 +80,14 @@ export function deployment(run: (effects: Effects, args: JsonObject) => Promise<
     prompts,
     prompt,
     logged,
-    /** The lines of the log that say so. */
+    /** The log lines with this message. */
     saying: (message: string) => logged.filter((line) => line.message === message),
-    /** What the store was told of runs that parked. */
+    /** Park requests that the store received. */
     parked,
-    /** How long after now the run that parked last is to be followed by the next one. */
+    /** How long after now the next run of the task that parked last is due. */
     dueInMs: () => (parked.at(-1)?.dueAtMs ?? Number.NaN) - clock.now(),
     skip: (ms: number) => (skippedMs += ms),
-    /** From now on time passes only by `skip`. */
+    /** Stops the clock: time passes only with `skip`. */
     stopClock: () => (stoppedAtMs = Date.now()),
     create: async (args: JsonObject = {}, retentionMs?: number, runnable: Tool | Prompt = tool) =>
       (

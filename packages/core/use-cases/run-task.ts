@@ -1,9 +1,9 @@
 /**
- * One run, as a worker does it: take the task, replay the handler, write down how it ended.
+ * One run on a worker: take the task, replay the handler, write how it ended.
  *
- * Every write carries the token that `begin` issued, and the first write that is refused ends the run without a trace (I5). If anything here throws
- * (the store is unreachable, the process dies), the task stays begun: when its lease expires, the sweep adds the same run again and another worker
- * takes it over.
+ * Every write carries the token that `begin` issued, and the first refused write ends the run without a trace (I5).
+ * If anything here throws (the store is unreachable, the process dies), the run stays open: when its lease expires,
+ * the sweep adds it again and another worker takes it over.
  *
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
@@ -29,7 +29,7 @@ import { isSuspect } from "./suspects.ts";
 import { withSlot } from "./take-slot.ts";
 import { writeEnd } from "./write-end.ts";
 
-/** A run to do. `isSecondHand`: a worker may have begun it before, so that taking it can be a takeover. */
+/** A run to do. `isSecondHand`: a worker may have begun it before, so taking it may be a takeover. */
 export interface DueRun extends RunRef {
   readonly isSecondHand?: boolean;
 }
@@ -107,16 +107,16 @@ async function take(services: Services, { taskId, run, isSecondHand = false }: D
 }
 
 /**
- * The store may have begun a run that this worker does not do. Left as it is, it would be taken over as if its worker had died: a minute without
- * the store's replicas would fail every task that became due in it as poisoned.
+ * The store may have begun a run that this worker will not do. Left open, it would count as a takeover from a dead
+ * worker, and a minute without the store's replicas would fail all tasks that became due in it as poisoned.
  */
 async function giveBack({ store, clock }: Services, taskId: string, token: string): Promise<void> {
-  await store.release({ taskId, token, nowMs: clock.now() }).catch(() => undefined); // it is taken over then
+  await store.release({ taskId, token, nowMs: clock.now() }).catch(() => undefined); // then it is taken over
 }
 
 interface RunBegun extends Pick<Work, "catalogue" | "lease"> {
   readonly begun: Held;
-  /** Called as the handler starts. */
+  /** Called when the handler starts. */
   readonly starts: () => void;
 }
 
@@ -160,7 +160,7 @@ async function runBegun(services: Services, { catalogue, begun, lease, starts }:
 /** How long a run whose key this worker lacks is left to other workers, and to the operator. */
 const KEY_RETRY_MS = 15_000;
 
-/** With jitter, since all tasks of a missing key come due together. */
+/** With jitter, because all tasks that need the missing key become due together. */
 async function putOff({ store, clock, ids, log }: Services, { taskId, run }: RunRef): Promise<void> {
   const nowMs = clock.now();
   log.warn({ taskId, run }, "no key for what the task was told, run put off");
@@ -237,7 +237,10 @@ function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failur
   else log.warn(fields, "step failed");
 }
 
-/** Copies what the tool logs for its client into the operator's log. Only where the deployment asks for it, since it is content. */
+/**
+ * Copies what the tool logs for its client into the operator's log. Only if the deployment asks for it, because it is
+ * content.
+ */
 function logItems({ log }: Services, task: Task, items: Report["items"]): void {
   for (const item of items) {
     if (item.type !== "log") continue;

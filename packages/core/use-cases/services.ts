@@ -21,7 +21,7 @@ import type { Slots } from "../slots.ts";
 import type { Serving } from "../versions.ts";
 import type { Suspects } from "./suspects.ts";
 
-/** What every use case works with. Apps build it once per process. */
+/** What the use cases need. Apps build it once per process. */
 export interface Services {
   readonly store: TaskStore;
   readonly queue: RunQueue;
@@ -34,24 +34,24 @@ export interface Services {
   readonly log: Log;
   readonly settings: Settings;
   readonly observer?: Observer;
-  /** Without one nothing is audited. */
+  /** Without it there is no audit. */
   readonly audit?: Audit;
-  /** For workers. Without them what was left on pages cannot be read. */
+  /** For workers. Without it deposits cannot be read. */
   readonly deposits?: Deposits;
-  /** What is one process' alone for a moment, or done once. Without them nothing of OAuth is done. */
+  /** Claims across processes. Without it there is only this process. */
   readonly claims?: Claims;
-  /** For workers. Without them tools cannot act in a person's name. */
+  /** For workers. Without it tools cannot act in a person's name. */
   readonly oauth?: OauthProviders;
-  /** Without them tools cannot wait for events. */
+  /** Without it tools cannot wait for events. */
   readonly eventTokens?: EventTokens;
   /** Without it tools cannot ask for files. */
   readonly files?: FileStore;
-  /** For workers. Without it a version that this worker does not serve is served by nobody. */
+  /** For workers. Without it, versions that this worker lacks count as served by no worker. */
   readonly serving?: Serving;
-  /** For workers. Without them limits of tools are not kept. */
+  /** For workers. Without it tools have no limits. */
   readonly slots?: Slots;
-  /** Aborted when the process is about to end: runs that are still at work stop, and are put back for others. */
+  /** Aborted when the process is about to end: active runs stop and are put back for other workers. */
   readonly stopping?: AbortSignal;
-  /** Keeps suspects apart. Without it they run side by side. */
+  /** Separates suspects. Without it they run concurrently. */
   readonly suspects?: Suspects;
 }

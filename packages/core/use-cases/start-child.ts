@@ -1,10 +1,11 @@
 /**
- * A tool that calls a tool: the child is a task of its own, of the same owner, in the same partition, and no client's handle.
+ * A tool calls a tool: the child is a task of its own, with the same owner and partition, and without a handle for
+ * clients.
  *
- *   parent ──callTool──▶ child made, call opened: one change ─▶ parent parks ─▶ child runs … ends: the parent is answered, and due: one change
- *      └── ends, or gives the call up ─▶ child cancelled: one change
+ *   parent ──callTool──▶ one change: child created, call opened ─▶ parent parks ─▶ child runs … one change: child ends, parent answered and due
+ *      └── ends, or withdraws the call ─▶ one change: child cancelled
  *
- * So there is no moment at which one of them is there without what the other has to know of it.
+ * At no moment does one of them exist without what it has to know about the other.
  */
 import { type Actor, toolOf, withAudit } from "../audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../caller.ts";
@@ -59,7 +60,7 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
     throw new ParleyError("CHILD_REFUSED", `${CHILDREN_MAX} tasks are unfinished below one call, and there may be no more`);
   }
   if (created !== "created" && created !== "exists") return;
-  // Sent again, as after a lost reply: adding it twice is adding it once.
+  // Sent again, for instance after a lost reply. Adding it twice adds it once.
   await queue.add({ taskId, run: 1, cause: "created" });
   if (created === "exists") return;
   observer?.created(call);
@@ -79,7 +80,7 @@ function linkTo({ id, call }: TaskAtWork, openKey: string): ParentLink {
   return { taskId: id, key, rootId: above?.rootId ?? id, depth, path: above ? `${above.path}:${key}` : key };
 }
 
-/** The child is the owner's, by the parent's word: nobody's credentials are at hand. */
+/** The parent's owner as the caller of the child. No credentials are available during a run. */
 function ownerOf({ principal, person, tenant = DEFAULT_TENANT }: CallFacts): Caller {
   return {
     principal,
@@ -97,7 +98,7 @@ function byTool({ call }: TaskAtWork): Actor {
   return { caller: ownerOf(call), door: `${call.kind} ${call.name}` };
 }
 
-/** The parent's next run, once its child has ended. One that is lost is found by the sweep. */
+/** Adds the parent's next run after a child's end. If this is lost, the sweep finds it. */
 export async function wakeParent({ queue }: Pick<Services, "queue">, ended: "finished" | ParentDue): Promise<void> {
   if (typeof ended === "object") await queue.add({ ...ended.parentRun, cause: "answered" });
 }

@@ -1,34 +1,36 @@
 /**
- * Which of the tasks under which a worker died is the one that kills?
+ * Suspects: tasks that may kill the workers that run them.
  *
- * A worker that dies takes all its runs along, and each of them counts a takeover, the guilty one and its neighbours alike. So from the second
- * takeover in a row on a task is a suspect, and in one process at most one suspect is at work:
+ * A worker that dies takes all of its runs along, and each counts a takeover, the guilty one and its neighbours
+ * alike. From its second consecutive takeover on a task is a suspect, and each process runs at most one suspect at a
+ * time:
  *
- *   S1  While one is, no other is taken over here. It is left to the sweep, which adds it again each second, here or elsewhere. It is not
- *       begun, so it holds no slot, and if the process dies again its count has not grown.
- *   S2  It is cleared when its count ends (it recorded something, or its run ended), and by time: a machine that failed twice must not
- *       make a hundred long runs wait for each other.
+ *   S1  While a suspect runs, no other one is taken over in this process. It is left to the sweep, which adds it again
+ *       each second, here or elsewhere. Because it does not begin, it holds no slot, and its count does not grow if the
+ *       process dies again.
+ *   S2  A task stops being a suspect when its count ends (it recorded something, or its run ended), and after a time:
+ *       a machine that failed twice must not make a hundred long runs wait for each other.
  *
- * If the worker dies again, it was the suspect's doing, or that of a task which has not been taken over so often: the neighbours' counts stand
- * still, and the guilty one reaches `takeoversMax` alone.
+ * If the worker dies again, the suspect did it, or a task that was not taken over as often. The neighbours' counts
+ * stand still, and the guilty task reaches `takeoversMax` alone.
  */
 import type { Begun, Clock } from "../ports.ts";
 import type { Task } from "../task.ts";
 
-/** From this takeover in a row on. */
+/** Number of consecutive takeovers that makes a task a suspect. */
 const SUSPECT_FROM = 2;
 
-/** What ends its worker mostly does so in seconds. */
+/** A task that kills its worker mostly does so within seconds. */
 const ALONE_MS = 30_000;
 
 export interface Suspects {
-  /** Calls `begin`, or says `deferred` while another suspect is at work. */
+  /** Calls `begin`, or returns `deferred` while another suspect is running. */
   takeOver(begin: () => Promise<Begun>): Promise<TakenOver | "deferred">;
 }
 
 export interface TakenOver {
   readonly begun: Begun;
-  /** To be called when the task is no suspect any more. */
+  /** Call it when the task is no longer a suspect. */
   readonly cleared: () => void;
 }
 

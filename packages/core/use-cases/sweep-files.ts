@@ -1,9 +1,12 @@
 import type { Services } from "./services.ts";
 
-/** Nothing is looked at that changed later: a task may be about to take it. */
+/** Files that changed more recently are skipped: their task may be about to take them. */
 const IDLE_MS = 60 * 60_000;
 
-/** Removes the files of tasks that there are no more, and what uploads left that a process did not survive. Any process may do it, several too. */
+/**
+ * Removes the files of tasks that no longer exist, and the remains of uploads whose process died. Any process may do
+ * this, also several at once.
+ */
 export async function sweepFiles({ store, files, log }: Pick<Services, "store" | "files" | "log">, idleMs = IDLE_MS): Promise<number> {
   let removed = 0;
   if (!files) return removed;

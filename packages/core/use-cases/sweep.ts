@@ -1,9 +1,9 @@
 import type { Services } from "./services.ts";
 
 /**
- * Adds every run that should have begun and did not: ends of deadlines and sleeps, and runs that a lost wake-up, a dead front end or a dead
- * worker left behind. Returns how many it added. Called every second for each partition, by one worker at a time or by several: adding a
- * run twice is adding it once.
+ * Adds every run that is overdue: deadlines, sleeps, and runs that a lost wake-up, a dead front end or a dead worker
+ * left behind. Returns how many it added. Called every second for each partition, by one worker or several: adding a
+ * run twice adds it once.
  */
 export async function sweep({ store, queue, clock, settings, log }: Services, { partition }: { partition: number }): Promise<number> {
   const runs = await store.overdue({ partition, nowMs: clock.now(), limit: settings.sweepLimit });

@@ -1,6 +1,7 @@
 /**
- * A run of a tool that has a limit: it takes a slot before its handler starts, and gives it back once its end is written. Without a free one the task
- * parks, and says in its status what it waits for. A tool without a limit costs nothing.
+ * Runs of a tool with a limit take a slot before the handler starts and give it back once their end is written.
+ * Without a free slot the task parks, and its status message says what it waits for. A tool without a limit costs
+ * nothing.
  */
 import type { Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
@@ -15,17 +16,17 @@ import type { Services } from "./services.ts";
 export interface SlotWanted {
   readonly runnable: Runnable;
   readonly begun: Extract<Begun, { type: "begun" }>;
-  /** Questions that are still open: they keep their deadlines. */
+  /** Open asks, which keep their deadlines. */
   readonly asks: readonly Open[];
   readonly lease: RunLease;
-  /** Ends the task, if the tool cannot say whose limit it is. */
+  /** Ends the task if the tool fails to compute the limit's key. */
   readonly fail: (error: unknown) => Promise<RunReport>;
 }
 
-/** Such as an id; not a document. */
+/** Enough for an id, too short for a document. */
 const KEY_CHARS_MAX = 256;
 
-/** With it begins the message of every task that waits for a slot. */
+/** The message of every task that waits for a slot starts with this. */
 const WAITING = "Waiting for its turn: ";
 
 export async function withSlot(services: Services, wanted: SlotWanted, work: () => Promise<RunReport>): Promise<RunReport> {
@@ -58,7 +59,7 @@ export async function withSlot(services: Services, wanted: SlotWanted, work: () 
     return await work();
   } finally {
     released.abort(OVER);
-    // A slot that cannot be given back now is free when its lease has run out.
+    // If the slot cannot be given back now, it is free when its lease expires.
     await slots
       .give({ limit, taskId, nowMs: clock.now() })
       .then((runs) => Promise.all(runs.map((run) => services.queue.add({ ...run, cause: "overdue" }))))
@@ -82,7 +83,7 @@ async function keptLimit(
   return { id: JSON.stringify([name, key]), ...(concurrency !== undefined && { concurrency }), ...(rate && { rate }) };
 }
 
-/** Nothing of it has been done or asked yet. */
+/** The task has not done or asked anything yet. */
 function isNew({ task, journal, takeovers }: SlotWanted["begun"]): boolean {
   return task.generation === 0 && takeovers === 0 && journal.size === 0 && openOf(task).length === 0;
 }
@@ -109,7 +110,7 @@ async function keep(
   for (;;) {
     await clock.sleep(settings.renewEveryMs, released);
     if (released.aborted) return;
-    // A store that is away may be back before the slot's lease has run out; that of the run ends it if not.
+    // The store may be reachable again before the slot's lease expires. If not, the run's own lease ends the run.
     await slots?.keep({ ...slot, nowMs: clock.now(), leaseMs: settings.leaseMs }).catch(() => undefined);
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Asks that are answered on a page of Parley's own, from the page's side.
+ * Asks that are answered on a page of Parley's own, seen from the page.
  *
- *   put ──client: accept──▶ agreed ──┬─▶ completed on the page ──▶ the tool continues
- *    └───────────────────────────────┴─▶ declined or cancelled, at either door
+ *   asked ──client: accept──▶ agreed ──┬─▶ completed on the page ──▶ the tool continues
+ *     └────────────────────────────────┴─▶ declined or cancelled, by client or page
  *
- * A client's `accept` says that the person agreed to go there and no more: the tool continues when the page was completed, whether the client
- * said so before, afterwards or never. Who may open the page is who may answer the ask (policy.ts), and the store decides which answer counts.
+ * A client's `accept` only says that the person agreed to go to the page. The tool continues when the page is
+ * completed, whether the client accepted before, afterwards or never. Whoever may answer the ask may open its page
+ * (policy.ts), and the store decides which answer counts.
  */
 import { may } from "../policy.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
@@ -24,10 +25,17 @@ export interface OpenPage {
   readonly call: Task["call"];
 }
 
-/** `completed`: on this page before. `closed`: declined, cancelled or withdrawn, its time is over, or its task has ended. `of-others`: put to somebody else. */
+/**
+ * - `completed`: on this page, earlier.
+ * - `closed`: declined, cancelled, withdrawn or timed out, or the task has ended.
+ * - `of-others`: the ask has another audience.
+ */
 export type Visit = { readonly type: "open"; readonly page: OpenPage } | { readonly type: "completed" | "closed" | "of-others" };
 
-/** Changes nothing. Throws TASK_NOT_FOUND alike for what there never was and for what is not the caller's, and as readable. */
+/**
+ * A pure read. Throws TASK_NOT_FOUND alike for tasks that never existed and tasks of other callers, and as `readable`
+ * does.
+ */
 export async function visitPage(services: Services, ref: PageRef): Promise<Visit> {
   const { caller, taskId, key } = ref;
   const task = await services.store.load(taskId);
@@ -53,11 +61,11 @@ function openPage(ask: Ask, { call }: Task): OpenPage | undefined {
 export interface LeavePage extends PageRef {
   /** Of the ask that the person was shown (I4). */
   readonly digest: string;
-  /** `content` is what the tool's context makes its answer of; `deposit` is kept apart from it, sealed by the caller. */
+  /** `content` is the answer that the tool receives. `deposit` is stored apart from it; the caller has sealed it. */
   readonly answer: { readonly action: "accept"; readonly content: JsonObject; readonly deposit?: string } | { readonly action: "decline" };
 }
 
-/** Settles the ask by what the person did on its page. Throws as visitPage, for what is not open as well as for what is not the caller's. */
+/** Settles the ask by what the person did on its page. Throws as visitPage does, also if the ask is not open. */
 export async function leavePage(services: Services, { digest, answer, ...ref }: LeavePage): Promise<Receipt> {
   const { caller, taskId, key } = ref;
   const task = await services.store.load(taskId);

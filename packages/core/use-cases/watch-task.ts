@@ -2,23 +2,27 @@ import { OVER } from "../over.ts";
 import type { TaskChange } from "../ports.ts";
 import type { Services } from "./services.ts";
 
-/** A task's wake-ups, as something to wait for. Read the task after it began, and again after each `next`: no change is missed. */
+/**
+ * A task's wake-ups as something to wait for. Read the task after the watch began, and again after each `next`: no
+ * change is missed.
+ */
 export interface TaskWatch {
   /**
-   * Resolves when something may have changed since the last call: a wake-up, `wake`, or five seconds without either. With the revision at which the task
-   * was last read, wake-ups for that one and those before do not count.
+   * Resolves when something may have changed since the last call: after a wake-up, `wake`, or five seconds without
+   * either. Given the revision at which the task was last read, wake-ups for that revision and earlier ones do not
+   * count.
    */
   next(readAt?: number): Promise<void>;
   wake(): void;
   close(): void;
 }
 
-/** Bounds what a lost wake-up can cost. */
+/** Bounds the cost of a lost wake-up. */
 const REREAD_MS = 5_000;
 
-/** Resolves once no later change of the task can be missed; the task need not exist yet. */
+/** Resolves once no later change of the task can be missed. The task need not exist yet. */
 export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clock">, taskId: string): Promise<TaskWatch> {
-  /** The newest revision of which a wake-up came since the last `next`; infinite where it is not known. */
+  /** The highest revision of wake-ups since the last `next`; infinite if unknown. */
   let heard = 0;
   let onHeard: () => void = () => undefined;
   const hear = ({ revision }: Pick<TaskChange, "revision"> = { revision: Infinity }) => {
@@ -26,7 +30,7 @@ export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "
     onHeard();
   };
   const close = await wakeUps.watch(taskId, hear);
-  // What changed before is seen by the first read.
+  // The first read sees all earlier changes.
   heard = 0;
   return {
     async next(readAt = 0) {

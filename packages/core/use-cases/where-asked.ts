@@ -1,6 +1,7 @@
 /**
- * Whose a question is. A task shows what its children ask among its own questions, under keys with colons: `book:party-size` is "party-size" of the child
- * that it called as "book". Everything that is done about such a question is done at the child, by the same code and the same policy as for any other.
+ * Finds the task that asks a question. A task shows its children's questions among its own, under keys with colons:
+ * `book:party-size` is "party-size" of the child that it called as "book". Whatever is done about such a question is
+ * done at the child, by the same code and policy as for any other.
  */
 import { CALL_DEPTH_MAX, isInternalKey, type Task } from "../task.ts";
 import type { Services } from "./services.ts";
@@ -10,17 +11,17 @@ export interface Asked {
   readonly key: string;
 }
 
-/** Whether a task that has it open would show it for a child. */
+/** Whether the key is one that a task shows for a child. */
 export function isOfChild(key: string): boolean {
   return key.includes(":") && !isInternalKey(key);
 }
 
-/** Undefined where there is, and was, no such child. `task` has been read already, if it is there. */
+/** Undefined if there is and was no such child. `task` saves a read if the caller has it. */
 export async function whereAsked({ store }: Pick<Services, "store">, { taskId, key }: Asked, task?: Task): Promise<Asked | undefined> {
   if (!isOfChild(key)) return { taskId, key };
   const open = task?.asks.find((ask) => ask.key === key);
   if (open?.route) return open.route;
-  // It is not open any more: the calls say whose it was.
+  // The ask is closed; the calls in its key say which child it belonged to.
   const calls = key.split(":");
   const own = calls.pop() ?? "";
   if (calls.length > CALL_DEPTH_MAX) return undefined;

@@ -1,4 +1,4 @@
-/** Writes down how a run ended: parked, to be tried again, put back, restarted or finished. */
+/** Writes how a run ended: parked, to be retried, put back, restarted or finished. */
 import type { Prompt, Runnable, Tool } from "../catalogue.ts";
 import { backoff } from "../backoff.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
