@@ -1,5 +1,5 @@
 /**
- * From an author's schema to the form that a person is shown: MCP's elicitation subset.
+ * Converts an author's schema to the form that a person sees: MCP's elicitation subset.
  *
  *   flat object ─┬─ string   minLength maxLength pattern format(email uri date date-time) default
  *                ├─ string   enum (enumNames) · oneOf of const + title
@@ -7,11 +7,12 @@
  *                ├─ boolean  default
  *                └─ array    minItems maxItems default, items: enum · anyOf of const + title
  *
- * Constraints that the subset cannot say (multipleOf, refinements) are left out of the form: the author's own schema judges the answer as
- * well. A shape that it cannot say (nesting, null, free lists) and the format of a password are the author's mistake, and are refused before
- * anything is asked.
+ * Constraints that the subset cannot express (multipleOf, refinements) are left out of the form; the author's own
+ * schema also validates the answer. Shapes that it cannot express (nesting, null, free lists) and the format of a
+ * password are the author's mistake, and are refused before anything is asked.
  *
- * The outcome depends on what the form says and not on how a generator spells it, because the ask's digest is taken from it (I4).
+ * The form depends on the schema's meaning and not on a generator's spelling, because the ask's digest is taken from
+ * it (I4).
  */
 import { type Choice, choicesOf, type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
 import { isValid } from "./patterns.ts";
@@ -45,7 +46,7 @@ function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError 
   return new ParleyError("INVALID_ASK", `the ask "${ask}" is invalid: ${named}`, { violations });
 }
 
-/** The field as the form says it, or what is wrong with it. */
+/** The field of the form, or the problem with it. */
 function field(name: string, property: JsonObject): JsonObject | string {
   const options = singleChoice(property);
   if (options) return withDefault(property, { type: "string", ...texts(property), ...options }, "string");
@@ -71,7 +72,7 @@ function field(name: string, property: JsonObject): JsonObject | string {
 const NO_PATTERN =
   "has a pattern that is not valid with the flag u, by which forms are judged: escape a hyphen next to a class, as in [\\w\\-.]";
 
-/** Fields that look like secrets by their texts are core's matter (ask-policy.ts). */
+/** Core detects fields whose texts suggest a secret (ask-policy.ts). */
 const SECRET = "has the format password: a secret must not pass through the client, so use url mode";
 
 function describeUnknown(property: JsonObject): string {
@@ -88,9 +89,9 @@ function describeUnknown(property: JsonObject): string {
 
 function singleChoice(property: JsonObject): JsonObject | undefined {
   const { enum: values, enumNames } = property as { enum?: Json; enumNames?: Json };
-  // The older spelling of titles is kept: some clients know no other.
+  // The older spelling of titles is kept, because some clients know no other.
   if (Array.isArray(enumNames) && isTexts(values)) return { enum: values, enumNames };
-  // Here the title is the field's, not the choice's.
+  // Here the title belongs to the field, not to the choice.
   if (typeof property["const"] === "string") return { enum: [property["const"]] };
   const choices = choicesOf(property);
   if (!choices) return undefined;
@@ -128,7 +129,8 @@ function stringLimits(property: JsonObject): JsonObject {
 function numberLimits(property: JsonObject): JsonObject {
   const integer = property["type"] === "integer";
   const { exclusiveMinimum, exclusiveMaximum } = property as { exclusiveMinimum?: Json; exclusiveMaximum?: Json };
-  // Forms know inclusive bounds only. Between numbers the exact bound itself slips through; the author's schema refuses it.
+  // Forms have only inclusive bounds. For numbers the form accepts the bound itself, and the author's schema refuses
+  // it.
   return {
     ...(typeof exclusiveMinimum === "number" ? { minimum: integer ? exclusiveMinimum + 1 : exclusiveMinimum } : {}),
     ...(typeof exclusiveMaximum === "number" ? { maximum: integer ? exclusiveMaximum - 1 : exclusiveMaximum } : {}),

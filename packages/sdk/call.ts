@@ -54,7 +54,7 @@ export function createCall(effects: Pick<Effects, "callTool">) {
   };
 }
 
-/** In front of keys of the engine's own. */
+/** Prefixes of the engine's own keys. */
 const RESERVED: ReadonlySet<string> = new Set(["event", "call", "compensation"]);
 
 function resultOf({ name, key }: { readonly name: string; readonly key: string }, end: ChildEnd): unknown {

@@ -1,15 +1,18 @@
-/** `catalogue`: gathers what a deployment offers. */
+/** `catalogue`: collects what a deployment offers. */
 import { type Catalogue, compareVersions, type Module, type Prompt, type Resource, type ResourceTemplate, type Tool } from "@parley/core";
 import { type Definition, isDefinition, markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
-/** A definition, a list of sources, or a module, with everything it exports. */
+/** A definition, a list of sources, or a module with all of its exports. */
 export type CatalogueSource = Definition | readonly CatalogueSource[] | { readonly [exported: string]: unknown };
 
 /**
- * The catalogue of all definitions in `sources`, in their order: definitions, lists, and modules (`await import(…)`), whose exports are looked
- * through, lists within them too: the default export first, the others by their names, since a module does not tell the order in which it was written. One definition that is met twice counts once. Of several versions of a tool the newest is called, and the others run the tasks that have them. Throws
- * DefinitionError for two of one name (and version), and for a source without any.
+ * The catalogue of all definitions in `sources`: definitions, lists, and modules (`await import(…)`) with their
+ * exports, including lists. Of a module, the default export comes first and the others follow by name, because a
+ * module does not reveal the order of its source. A definition that occurs twice counts once. The newest of several
+ * versions of a tool receives calls, the others run the tasks that were created with them.
+ *
+ * Throws DefinitionError for two definitions with the same name (and version), and for a source without any.
  */
 export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
   const versions = new Map<string, Tool[]>();
@@ -44,7 +47,7 @@ function gathered(source: unknown): readonly Definition[] {
     .flatMap(([, exported]: [string, unknown]) => (isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : []));
 }
 
-/** As many as a tool may have: each keeps its code in every process. */
+/** Maximum number of versions of a tool: each keeps its code in every process. */
 export const VERSIONS_MAX = 32;
 
 function addVersion(known: Map<string, Tool[]>, tool: Tool): void {

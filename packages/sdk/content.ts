@@ -1,7 +1,7 @@
 /** MCP's content and results, as tools return them. Binary data is base64. */
 import type { JsonObject } from "@parley/core";
 
-/** For whom a content block is, how much it matters, and when it changed (MCP, `Annotations`). */
+/** The audience of a content block, its priority, and when it changed (MCP, `Annotations`). */
 export interface ContentAnnotations {
   readonly audience?: readonly ("user" | "assistant")[];
   /** 0 to 1. */
@@ -99,7 +99,7 @@ export interface SamplingRequest {
   readonly metadata?: JsonObject;
 }
 
-/** What the client's model completed (MCP, `CreateMessageResult`). */
+/** A completion by the client's model (MCP, `CreateMessageResult`). */
 export interface SamplingReply extends SamplingMessage {
   readonly model: string;
   readonly stopReason?: string;
@@ -107,7 +107,7 @@ export interface SamplingReply extends SamplingMessage {
 
 /** A folder that the client works in. */
 export interface Root {
-  /** A `file://` uri. */
+  /** A `file://` URI. */
   readonly uri: string;
   readonly name?: string;
 }

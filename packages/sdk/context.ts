@@ -353,7 +353,7 @@ export function createContext(effects: Effects): Context {
     }
   }
 
-  /** What the one person said, or each of those who had to accept. */
+  /** The one person's content, or that of each person who had to accept. */
   async function checked(schema: Schema, { content, accepted }: Extract<Settled, { action: "accept" }>): Promise<Checked<unknown>> {
     if (!accepted) return await check(schema, content ?? {});
     const each = await Promise.all(accepted.map((acceptance) => check(schema, acceptance.content)));
@@ -371,7 +371,7 @@ export function createContext(effects: Effects): Context {
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
-    // Written in one way, regardless of its source: the ask's digest is taken from it.
+    // Normalised, whatever its source, because the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
     const { returnTo } = ask;
     if (returnTo !== undefined) {
@@ -424,7 +424,8 @@ export function createContext(effects: Effects): Context {
       const files = await pages.files(name, ask, count ?? 1);
       return count === undefined ? files[0] : files;
     },
-    // The engine's own promise: it knows whether anybody listens, which one that is made of it would not.
+    // The engine's own promise, because it knows whether anyone handles its rejection; a derived promise would hide
+    // that.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
     answeredBy(name: string): AnsweredBy | undefined {
@@ -479,7 +480,7 @@ function valueOf(checked: Checked<unknown> | undefined): unknown {
   return checked?.ok ? checked.value : undefined;
 }
 
-/** By the titles that the form shows, where it has any. */
+/** Named by the form's titles, if it has any. */
 function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
   return violations.map(({ path, message }) => {
     const title = fieldAt(form, `/content${path}`)?.schema["title"];
@@ -492,7 +493,10 @@ interface Form {
   readonly form: JsonObject;
 }
 
-/** A tool whose schemas are constants has each converted once and not in every run. Plain JSON Schema is left out: its author may change it. */
+/**
+ * Schemas that are constants are converted once instead of in every run. Plain JSON Schema is left out: its author
+ * may change it.
+ */
 const forms = new WeakMap<object, Form>();
 
 function formOf(name: string, given: Schema | JsonObject): Form {
@@ -514,7 +518,7 @@ function isSchema(given: Schema | JsonObject): given is Schema {
   return "~standard" in given;
 }
 
-/** A default that does not fit would be accepted in a person's name, or asked again forever. */
+/** An invalid default would be accepted in a person's name, or asked again forever. */
 async function checkedDefault(name: string, content: unknown, schema: Schema): Promise<TimeoutPolicy> {
   const fits = await check(schema, content);
   if (fits.ok) return { default: content as JsonObject };
@@ -543,7 +547,7 @@ function askOptions({ timeout, onTimeout, signal, to, not, quorum }: GivenOption
 }
 
 function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "not" | "quorum">): Audience | undefined {
-  // One person's answer settles a question anyway.
+  // A quorum of one is a question that one answer settles.
   const several = quorum === 1 ? undefined : quorum;
   if (to !== "caller") return { to, ...present({ not, quorum: several }) };
   if (several !== undefined) {

@@ -1,10 +1,10 @@
 /**
- * What `define…` made is marked, so that a module's exports can be told apart. The mark is a registered symbol: two copies of this package in
- * one process know each other's definitions.
+ * Marks what `define…` returns, so that a module's exports can be recognised. The mark is a registered symbol, so two
+ * copies of this package in one process recognise each other's definitions.
  */
 import type { Module, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 
-/** What `defineTool` and its siblings make: a module exports such, and PARLEY_TOOLS names the modules. */
+/** What `defineTool` and its siblings return. Modules export definitions, and PARLEY_TOOLS names the modules. */
 export type Definition = Tool | Prompt | Resource | ResourceTemplate | Module;
 
 const MARK = Symbol.for("parley.definition");

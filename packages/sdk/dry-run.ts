@@ -1,11 +1,13 @@
 /**
- * What a tool would ask, without asking anybody and without doing anything: for documents, reviews and callers that want to answer up front.
+ * Lists what a tool would ask, without asking anyone and without side effects: for documents, reviews, and callers
+ * that want to answer up front.
  *
  *   const { asks } = await dryRun(bookDinner, { date, time });
  *   // [{ name: "party-size", type: "form", message: "How many people will be dining?", schema: { … } }]
  *
- * Steps are not run. They give what `steps` says, or undefined; and questions are answered as `answers` says, or with their defaults, or with
- * the least that fits. So only one way through the tool is seen: what it asks after another answer is not.
+ * Steps are not run. They return the value from `steps`, or undefined. Questions are answered from `answers`, with
+ * their defaults, or with the smallest valid content. A dry run therefore follows only one path through the tool:
+ * questions that depend on other answers do not appear.
  */
 import {
   type Acceptance,
@@ -27,19 +29,22 @@ import {
 import { present } from "./present.ts";
 import { validateJson } from "./validate-json.ts";
 
-/** What a dry run takes for answered and done. */
+/** The answers and results that a dry run assumes. */
 export interface DryRunOptions {
-  /** The contents of forms, by the names of asks; the value alone where a form has one field. And what is told of events, by theirs. */
+  /**
+   * The contents of forms by ask name, or the bare value for a form with one field; and the bodies of events by event
+   * name.
+   */
   readonly answers?: { readonly [ask: string]: Json };
-  /** Results of steps, by their names. */
+  /** Results of steps by name. */
   readonly steps?: { readonly [step: string]: Json };
-  /** The time at the start; the first second of 2026 unless said otherwise. */
+  /** The time at the start; 2026-01-01T00:00:00Z by default. */
   readonly now?: Date;
 }
 
-/** A question that would be put. */
+/** A question that the tool would ask. */
 export interface PlannedAsk {
-  /** As a client sees it: `#2` for the second of a name. */
+  /** As clients see it, with `#2` for the second of a name. */
   readonly name: string;
   readonly type: AskRequest["type"];
   readonly message?: string;
@@ -49,21 +54,21 @@ export interface PlannedAsk {
   readonly audience?: Audience;
 }
 
-/** What a dry run has seen. */
+/** The result of a dry run. */
 export interface DryRun {
   readonly asks: readonly PlannedAsk[];
-  /** Names of the steps that would have been done, in order. */
+  /** Names of the steps that would run, in order. */
   readonly steps: readonly string[];
-  /** Why the tool did not come to its end, if so: it threw, or no answer could be made up for it. */
+  /** Why the tool did not reach its end, if it did not: it threw, or no valid answer could be made up. */
   readonly stopped?: string;
 }
 
-/** A tool that asks more often than that asks in a loop. */
+/** A tool that asks more often asks in a loop. */
 const ASKS_MAX = 100;
-/** So that a loop of steps ends as well. */
+/** Ends loops of steps as well. */
 const EFFECTS_MAX = 10_000;
 
-/** Lists what `tool` would ask, called with `args`. Throws INVALID_ARGUMENTS. */
+/** Lists what `tool` would ask when called with `args`. Throws INVALID_ARGUMENTS. */
 export async function dryRun(tool: Tool | Prompt, args: JsonObject = {}, options: DryRunOptions = {}): Promise<DryRun> {
   const read = await tool.readArguments(args);
   if (!read.ok) {
@@ -93,7 +98,7 @@ interface Plan {
   readonly stop: (why: string) => Promise<never>;
 }
 
-/** The same acceptance of as many people as it takes. */
+/** The same acceptance from as many people as required. */
 function made(quorum: number, { content = {} }: Extract<Answer, { action: "accept" }>, atMs: number): Acceptance[] {
   return Array.from({ length: quorum }, (_, index) => ({ by: `dry-run ${index + 1}`, content, atMs }));
 }
@@ -131,7 +136,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       seed: "dry-run",
     },
     signal: new AbortController().signal,
-    // Steps are made up, too, and only they read what was left on a page.
+    // Steps are not run, and only they read deposits.
     deposit: async (key) => `left on the page of ${key}`,
     answeredBy: () => ({ principal: "dry-run" }),
     accessToken: async (key) => `token for ${key}`,
@@ -173,7 +178,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
       nowMs += ms;
     },
-    // A call that is made now.
+    // As for a call that is made now.
     patched: () => true,
     deprecatePatch: () => undefined,
     now: () => nowMs,
@@ -183,7 +188,8 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       const outer = scope;
       scope = `${outer}${key}/`;
       const running = work();
-      // What is called before its first await is what the branch begins with; what comes later cannot be told from its siblings.
+      // The scope covers the calls before the branch's first await; later ones cannot be told from those of its
+      // siblings.
       scope = outer;
       return running;
     },
@@ -201,7 +207,7 @@ function worded(request: AskRequest): Pick<PlannedAsk, "message" | "schema" | "u
   return { message: request.message, url: request.page?.kind === "visit" ? request.page.url : request.url };
 }
 
-/** Put once more, since the answer fitted the form and not the author's schema. */
+/** The question is asked again because the answer matched the form but not the author's schema. */
 function isAgain({ message }: PlannedAsk, request: AskRequest): boolean {
   return request.type === "form" && message !== undefined && request.message.startsWith(`${message}\n\nThe last answer does not fit: `);
 }
@@ -210,7 +216,7 @@ function isData(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a page would have taken. */
+/** What the page would have collected. */
 function leftOn(page: Page): JsonObject {
   if (page.kind === "secret") return { deposit: "dry-run" };
   if (page.kind === "visit") return { query: {} };
@@ -225,7 +231,7 @@ function answerTo(request: AskRequest, given: Json | undefined): Answer | undefi
       return validateJson(request.schema, content).length === 0 ? { action: "accept", content } : undefined;
     }
     case "url":
-      // A page of Parley's own gives a reference to what was entered there.
+      // A page of Parley's own returns a reference to what was entered.
       return request.page ? { action: "accept", content: leftOn(request.page) } : { action: "accept" };
     case "sampling":
       return {
@@ -245,7 +251,7 @@ function contentOf(schema: JsonObject, given: Json | undefined): JsonObject {
   return leastContent(schema);
 }
 
-/** The least content that fits a form, as far as that can be said without looking for it. */
+/** The smallest content that a form accepts, as far as it can be derived without a search. */
 export function leastContent(schema: JsonObject): JsonObject {
   const required = fieldsOf(schema).filter(({ isRequired }) => isRequired);
   return Object.fromEntries(required.map((each) => [each.name, each.default ?? leastOf(each)]));

@@ -43,7 +43,7 @@ export interface TaskEvent<T> {
   received(): Promise<T>;
 }
 
-/** With what `ctx.url` needs of it. */
+/** Includes what `ctx.url` needs. */
 interface Given<T> extends TaskEvent<T> {
   readonly giveUp: () => void;
 }
@@ -64,8 +64,8 @@ export function createEvent(effects: Pick<Effects, "event">) {
 }
 
 /**
- * Waits for `event` while `visit` is open: whichever comes to something first. The other one is given up. What `visit` resolves with is what became of
- * the question, which no client can settle by agreeing to it.
+ * Waits for `event` while `visit` is open, until one of them settles; the other is given up. `visit` resolves with
+ * the outcome of the question, which a client's agreement does not settle.
  */
 export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSignal) => Promise<never>): Promise<T> {
   const known = given.get(event);
@@ -73,7 +73,7 @@ export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSi
   const done = new AbortController();
   const visited = visit(done.signal);
   try {
-    // The one that is given up throws that it was, and only the race hears of it.
+    // The one that is given up rejects with Withdrawn, which only the race sees.
     return await Promise.race([event.received(), visited]);
   } finally {
     done.abort();
@@ -121,11 +121,11 @@ interface EventSchema {
 
 let anything: EventSchema | undefined;
 
-/** A schema that is a constant is converted once. Plain JSON Schema is left out: its author may change it. */
+/** A constant schema is converted once. Plain JSON Schema is left out: its author may change it. */
 const known = new WeakMap<object, EventSchema>();
 
 function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
-  // The first schema that is compiled takes long, and few tools wait for events.
+  // Compiling the first schema is slow, and few tools wait for events.
   if (schema === undefined) return (anything ??= { schema: jsonSchema<Json>({}), json: {} });
   const before = known.get(schema);
   if (before) return before;

@@ -83,8 +83,8 @@ export class ChildFailed extends Error {
 }
 
 /**
- * The client cannot be asked what the tool asks: CAPABILITY_REQUIRED, with what it would have to declare in
- * `data.requiredCapabilities`.
+ * CAPABILITY_REQUIRED: the client cannot be asked this. `data.requiredCapabilities` says what it would have to
+ * declare.
  */
 export function cannotAsk(ask: string, request: AskRequest): ParleyError {
   const { does, capability, required } = NEEDS[needOf(request)];
@@ -106,7 +106,7 @@ const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability:
   roots: { does: "asks for the client's folders", capability: "roots", required: { roots: {} } },
 };
 
-/** Whether the error is the tool's own word to the model, rather than a failure of the call or of the tool. */
+/** Whether the error is the tool's answer to the model rather than a failure of the call or of the tool. */
 export function isForModel(error: unknown): error is Error {
   if (error instanceof ToolError) return !error.retryable;
   return (
@@ -114,13 +114,13 @@ export function isForModel(error: unknown): error is Error {
   );
 }
 
-/** What became of an event that nobody told of, as its error. */
+/** Throws the error for an event that was not reported. */
 export function throwUnheard(name: string, action: "timeout" | "withdrawn"): never {
   if (action === "timeout") throw new TimedOut(name, `Nothing was heard of "${name}" in time. The tool stopped there.`);
   throw new Withdrawn(name, `The tool gave up waiting for "${name}".`);
 }
 
-/** What became of a question that nobody answered, as its error. */
+/** Throws the error for a question that was not answered. */
 export function throwUnanswered(
   name: string,
   action: "decline" | "cancel" | "timeout" | "withdrawn",

@@ -1,6 +1,9 @@
 import { inspect } from "node:util";
 
-/** Says `text` of itself in strings, in JSON and on the console: nothing that it holds gets into a log, a result or a journal by accident. */
+/**
+ * Represents itself as `text` in strings, in JSON and on the console, so that its value does not end up in a log, a
+ * result or a journal by accident.
+ */
 export class Hidden {
   readonly #text: string;
 

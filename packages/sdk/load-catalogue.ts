@@ -5,9 +5,10 @@ import { catalogue, type CatalogueSource } from "./catalogue.ts";
 import { DefinitionError } from "./failures.ts";
 
 /**
- * The catalogue of the named modules: a path (`./tools.ts`, `/srv/tools/index.js`, from the working directory) or a package's name.
+ * Loads the catalogue of the named modules: a path (`./tools.ts`, `/srv/tools/index.js`, relative to the working
+ * directory) or a package's name.
  *
- * Throws DefinitionError that names the module when one cannot be loaded or holds no definition.
+ * Throws a DefinitionError with the module's name if it cannot be loaded or has no definition.
  */
 export async function loadCatalogue(modules: readonly string[]): Promise<Catalogue> {
   return catalogue(...(await Promise.all(modules.map(load))));

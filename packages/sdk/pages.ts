@@ -1,6 +1,6 @@
 /**
- * Questions that are answered on a page that Parley serves itself (docs/pages.md), over core's `ask`: what the person gives there reaches the tool
- * by a reference, and nothing of it passes through the client.
+ * Questions that are answered on a page that Parley serves itself (docs/pages.md), over core's `ask`. The tool
+ * receives a reference to what the person entered; nothing of it passes through the client.
  */
 import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
 import { ParleyError } from "@parley/core";
@@ -42,14 +42,14 @@ export interface Pages {
   openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
   secret(name: string, ask: PageAsk): Promise<Secret>;
   oauth(name: string, ask: OauthAsk): Promise<Grant>;
-  /** Throws NOT_SERIALIZABLE for what holds a secret that this run has read: it must not be recorded. */
+  /** Throws NOT_SERIALIZABLE if the value contains a secret that this run has read, because it would be recorded. */
   assertNoSecret(what: string, value: unknown): void;
 }
 
-/** Puts an ask of url mode; resolves to what the page took. Throws Declined, Cancelled, TimedOut or Withdrawn. */
+/** Asks in url mode. Resolves to what the page collected. Throws Declined, Cancelled, TimedOut or Withdrawn. */
 export type PutPage = (name: string, ask: PageAsk, page: Page) => Promise<JsonObject>;
 
-/** Shorter texts stand in much that has nothing to do with them. */
+/** Shorter strings occur in unrelated text. */
 const TELLING_CHARS = 6;
 
 const FILE_BYTES = 10 * 1_024 * 1_024;
@@ -89,7 +89,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
     },
     async oauth(name, { provider, scopes, ...ask }) {
       if (!effects.accessToken) throw noProviders(name);
-      // Written in one way: the ask's digest is taken from it.
+      // Normalised, because the ask's digest is taken from it.
       const wanted = { kind: "oauth" as const, provider, scopes: Array.isArray(scopes) ? [...new Set(scopes)].toSorted() : scopes };
       const { deposit: key, scopes: granted } = await put(name, ask, wanted);
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
@@ -98,7 +98,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
     assertNoSecret(what, value) {
       if (revealed.size === 0 || value === undefined) return;
       const text = JSON.stringify(value);
-      // As JSON holds it, without the quotes.
+      // As JSON escapes it, without the quotes.
       const holds = [...revealed].some((secret) => text.includes(JSON.stringify(secret).slice(1, -1)));
       if (holds) throw new ParleyError("NOT_SERIALIZABLE", `${what} holds a secret, and would be recorded: return something else`);
     },

@@ -1,21 +1,22 @@
 /**
- * How long a backtracking engine takes to see that a text does not match, at worst, by the length of the text.
+ * The worst-case time of a backtracking engine to reject a string, as a function of the string's length.
  *
- * A pattern is read as an automaton without empty moves (Glushkov's: one state for each character class that stands in it). An engine that
- * backtracks tries every path, so what counts is how many paths one text can take:
+ * A pattern is read as an automaton without empty moves (Glushkov's: one state per character class in the pattern). A
+ * backtracking engine tries every path, so the number of paths that one string can take is what counts:
  *
- *   exponential   a state comes back to itself by two paths with one text:                        (a+)+   (a|a)*   (\w+\s?)*
- *   n² and more   two loops take the same text, and so does the way from the first to the second: a*a*    .*@.*    \s+$ (it may start anywhere)
+ *   exponential   a state can return to itself on two paths with one string:                       (a+)+   (a|a)*   (\w+\s?)*
+ *   n² and more   two loops accept the same string, and so does the path from the first to the second: a*a*    .*@.*    \s+$ (it may start anywhere)
  *   n             neither
  *
- * Where the automaton cannot say it exactly it says too much: a counted repetition of more than a few states counts as a loop, lookarounds
- * as nothing and with their own cost, a backreference as any text that its group takes.
+ * Where the automaton is not exact it overestimates: a counted repetition of more than a few states counts as a loop,
+ * lookarounds match nothing and have a cost of their own, a backreference matches every string that its group
+ * accepts.
  *
  * Source: A. Weber, H. Seidl, "On the degree of ambiguity of finite automata" (1991): criteria EDA and IDA.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
 
-/** `degree` 1 is linear, 0 does not depend on the length. */
+/** `degree` 1 is linear; 0 does not depend on the length. */
 export type PatternCost =
   | { readonly type: "polynomial"; readonly degree: number }
   | { readonly type: "exponential" }
@@ -23,11 +24,11 @@ export type PatternCost =
   | { readonly type: "unknown"; readonly why: string };
 
 const STATES_MAX = 400;
-/** Pairs and triples of states that are looked at. */
+/** Maximum number of state pairs and triples to examine. */
 const STEPS_MAX = 2_000_000;
 const KEPT_MAX = 1_000;
 
-/** In the order of their last use. Patterns are few, and tools that ask inline ask for them in every run. */
+/** Least recently used first. Patterns are few, and tools that ask inline use the same ones in every run. */
 const known = new Map<string, PatternCost>();
 
 export function patternCost(source: string, flags: string): PatternCost {
@@ -54,12 +55,12 @@ function judged(source: string, flags: string): PatternCost {
 
 interface Judging {
   readonly flags: string;
-  /** It can match from one place of the text only. */
+  /** It can match only at one place of the string. */
   readonly isAnchored: boolean;
   readonly budget: { steps: number };
 }
 
-/** The degree of the polynomial; Infinity for what grows faster. */
+/** The degree of the polynomial; Infinity for faster growth. */
 function costOf(alternatives: readonly AST.Alternative[], judging: Judging): number {
   const automaton = build(alternatives, judging);
   const loops = loopsOf(automaton.next);
@@ -67,7 +68,7 @@ function costOf(alternatives: readonly AST.Alternative[], judging: Judging): num
   const own = longestChain(automaton, loops, judging.budget);
   return automaton.lookarounds.reduce((worst, { inside, isFirst }) => {
     const cost = costOf(inside, { ...judging, isAnchored: true });
-    // At the start of an anchored pattern it is tried once, elsewhere as often as the engine comes by.
+    // At the start of an anchored pattern it is tried once, elsewhere each time the engine reaches it.
     return Math.max(worst, isFirst && judging.isAnchored ? cost : own + cost);
   }, own);
 }
@@ -75,18 +76,18 @@ function costOf(alternatives: readonly AST.Alternative[], judging: Judging): num
 // ── the automaton ────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Automaton {
-  /** By state: the atoms of the alphabet that it takes, as bits. Empty where there are no loops. */
+  /** By state: the atoms of the alphabet that it accepts, as bits. Empty without loops. */
   readonly takes: readonly bigint[];
-  /** By state: the states that may follow, and in how many ways. */
+  /** By state: its successors, and the number of ways to reach each. */
   readonly next: readonly ReadonlyMap<number, number>[];
   readonly lookarounds: readonly Lookaround[];
-  /** (a?){30}: each repetition may take something or nothing, which doubles the ways each time. */
+  /** (a?){30}: each repetition may match something or nothing, which doubles the number of ways each time. */
   readonly hasManyWays: boolean;
 }
 
 interface Lookaround {
   readonly inside: readonly AST.Alternative[];
-  /** Nothing of the text was taken before it. */
+  /** Nothing of the string has been consumed before it. */
   readonly isFirst: boolean;
 }
 
@@ -97,7 +98,9 @@ interface Fragment {
 }
 
 const EMPTY: Fragment = { first: [], last: [], isEmptyToo: true };
-/** Repetitions of one state up to so many are written out, others up to the second number; longer ones count as loops. */
+/**
+ * Repetitions of one state up to the first number are unrolled, others up to the second; longer ones count as loops.
+ */
 const COPIES_OF_ONE_MAX = 64;
 const COPIES_MAX = 4;
 const EMPTY_REPETITIONS_MAX = 10;
@@ -108,7 +111,7 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
   const lookarounds: Lookaround[] = [];
   const copied = new Set<AST.CapturingGroup>();
   let hasManyWays = false;
-  /** Whether anything but the start of the text is looked at beside the characters. */
+  /** Whether anything but the start of the string is checked besides the characters. */
   let hasConditions = false;
 
   function state(raw: string): Fragment {
@@ -171,7 +174,10 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
     }
   }
 
-  /** What a group took is one of the texts that it can take, or nothing. Groups that name each other may have taken anything. */
+  /**
+   * A backreference matches one of the strings that its group can match, or nothing. Groups that refer to each other
+   * may match anything.
+   */
   function again(groups: readonly AST.CapturingGroup[]): Fragment {
     if (groups.some((group) => copied.has(group))) {
       const anything = state(ANY);
@@ -198,7 +204,7 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
       link(once.last, once.first);
       return { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
     }
-    // x{2,4} is x x (x (x)?)?: each text has one way through.
+    // x{2,4} is x x (x (x)?)?, so each string has one path.
     let whole = { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
     let last = once;
     const lasts = [...once.last];
@@ -214,16 +220,18 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
   }
 
   let whole = oneOf(alternatives, true);
-  // A match may begin at each place of the text: as if anything stood before it.
+  // A match may begin anywhere in the string, as if any prefix preceded it.
   if (!isAnchored && whole.first.length > 0) {
     const before = state(ANY);
     link(before.last, before.first);
     whole = inOrder({ ...before, isEmptyToo: true }, whole);
   }
-  // Without a condition on what follows the engine is done as soon as it comes here: a text that does not match never does.
+  // Without a condition on what follows, the engine succeeds as soon as it gets here. A string that does not match
+  // never gets here.
   const ends = hasConditions ? [] : whole.last;
   for (const id of ends) next[id]?.clear();
-  // Only loops are compared by what they take. Patterns of dates, times and ids have none, and every process judges some as it starts.
+  // Only loops are compared by what they accept. Patterns of dates, times and ids have none, and every process judges
+  // some at startup.
   const takes = loopsOf(next).all.length === 0 ? [] : takenBy(classes, flags);
   for (const id of takes.length === 0 ? [] : ends) takes[id] = 0n;
   return { takes, next, lookarounds, hasManyWays };
@@ -245,8 +253,8 @@ function isAnchored(alternatives: readonly AST.Alternative[]): boolean {
 // ── the alphabet ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Which classes share a character is asked of the engine itself, so that escapes, properties and flags mean what they mean: by all of Latin,
- * the ends of every range, and some of each kind of character beyond.
+ * Asks the engine itself which classes share a character, so that escapes, properties and flags have their real
+ * meaning: tests all of Latin, the ends of every range, and a few of each other kind of character.
  */
 function takenBy(classes: readonly string[], flags: string): bigint[] {
   const kinds = [...new Set(classes)];
@@ -263,7 +271,7 @@ function takenBy(classes: readonly string[], flags: string): bigint[] {
     for (const [index, isTaken] of isIn.entries()) if (isTaken) taken[index] = (taken[index] ?? 0n) | atom;
   }
   const all = (1n << BigInt(atoms.size)) - 1n;
-  // A class that none of the samples is in may share characters with any other.
+  // A class that contains none of the samples may share characters with any other.
   return classes.map((raw) => taken[kinds.indexOf(raw)] || all);
 }
 
@@ -289,13 +297,13 @@ function samplesFor(text: string, isUnicode: boolean): string[] {
 
 // ── the criteria ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** EDA: some state can be left and come back to by one text in two ways. */
+/** EDA: one string can leave some state and return to it in two ways. */
 function hasTwoWaysBack({ takes, next }: Automaton, loops: Components, budget: Judging["budget"]): boolean {
   if (loops.all.length === 0) return false;
   const size = next.length;
   const pairs = components(size * size, (pair) => {
     const [one, other] = [Math.floor(pair / size), pair % size];
-    // Who leaves a loop does not come back.
+    // A path that leaves a loop does not return to it.
     if (loops.of(one) === undefined || loops.of(other) === undefined) return [];
     const found: number[] = [];
     for (const one2 of next[one]?.keys() ?? []) {
@@ -309,9 +317,9 @@ function hasTwoWaysBack({ takes, next }: Automaton, loops: Components, budget: J
   for (let at = 0; at < size; at += 1) {
     const home = pairs.of(at * size + at);
     if (home === undefined) continue;
-    // Two states at once on the way …
+    // Two different states at once on the way …
     if (home.some((pair) => Math.floor(pair / size) !== pair % size)) return true;
-    // … or two ways from one to the next.
+    // … or two ways from one state to the next.
     const together = new Set(home);
     for (const pair of home) {
       const from = pair % size;
@@ -321,7 +329,10 @@ function hasTwoWaysBack({ takes, next }: Automaton, loops: Components, budget: J
   return false;
 }
 
-/** IDA: the most loops that stand one behind the other and take, each with the way that leads there, the same text as the one before. */
+/**
+ * IDA: the longest chain of loops that accept, each with the path that leads there, the same string as the one
+ * before.
+ */
 function longestChain({ takes, next }: Automaton, { all }: Components, budget: Judging["budget"]): number {
   const size = next.length;
   const behind = all.map((one) => all.map((other) => one !== other && isChained(one, other)));
@@ -342,7 +353,7 @@ function longestChain({ takes, next }: Automaton, { all }: Components, budget: J
     return one.some((p) => other.some((q) => meets(p, q, inOne, inOther)));
   }
 
-  /** Whether a text leads from p to p, from p to q and from q to q. */
+  /** Whether one string leads from p to p, from p to q and from q to q. */
   function meets(p: number, q: number, inOne: ReadonlySet<number>, inOther: ReadonlySet<number>): boolean {
     const goal = (p * size + q) * size + q;
     const seen = new Set<number>();
@@ -370,7 +381,7 @@ function longestChain({ takes, next }: Automaton, { all }: Components, budget: J
   }
 }
 
-/** The states that lead back to themselves, by the ways that they share. */
+/** The states that can return to themselves, grouped by the paths that they share. */
 function loopsOf(next: Automaton["next"]): Components {
   const { all, of } = components(next.length, (from) => [...(next[from]?.keys() ?? [])]);
   return { all: all.filter(([state = 0]) => of(state) !== undefined), of };
@@ -387,11 +398,11 @@ function spend(budget: Judging["budget"]): void {
 
 interface Components {
   readonly all: readonly (readonly number[])[];
-  /** The nodes that can be reached from the node and reach it; undefined when it is on no loop. */
+  /** The nodes that are reachable from the node and reach it; undefined if it is on no loop. */
   of(node: number): readonly number[] | undefined;
 }
 
-/** Tarjan's strongly connected components, without recursion: a pattern may be deep. */
+/** Tarjan's strongly connected components, without recursion, because patterns may be deep. */
 function components(count: number, edges: (node: number) => readonly number[]): Components {
   const index = new Map<number, number>();
   const low = new Map<number, number>();

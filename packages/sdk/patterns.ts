@@ -1,32 +1,32 @@
 /**
- * The patterns of a schema, judged as the schema is defined: one that backtracks without end (`^(a+)+$`) would let a caller block a front end,
- * or a person's answer a worker, with thirty characters.
+ * Judges the patterns of a schema when the schema is defined. With a pattern of exponential cost (`^(a+)+$`), thirty
+ * characters from a caller would block a front end, or thirty characters from a person a worker.
  *
- *   linear         taken
- *   n², n³ …       taken for texts of a bounded length: the field must have a maxLength, and longer texts are refused before any pattern runs,
- *                  since validators try a pattern at any length
+ *   linear         accepted
+ *   n², n³ …       accepted for strings of bounded length: the field must have a maxLength, and longer strings are refused before any pattern
+ *                  runs, because validators try a pattern at any length
  *   exponential    refused
  *
- * Only what the schema says is seen: a refinement that runs a pattern of its own is the author's responsibility.
+ * Only the schema is visible here: a refinement that runs a pattern of its own is the author's responsibility.
  */
 import type { Json, JsonObject, Violation } from "@parley/core";
 import { patternCost } from "./pattern-cost.ts";
 
-/** Steps that a pattern may take: some tens of milliseconds. */
+/** Maximum number of steps of a pattern: some tens of milliseconds. */
 const STEPS_MAX = 4_000_000;
 const SHOWN_MAX = 100;
 
-/** By the pattern's source: the flags that its validator uses. */
+/** The flags that the validator uses, by the pattern's source. */
 export type Flags = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface JudgedPatterns {
-  /** By the path of the field, with `*` for each item or each further field. */
+  /** By the field's path, with `*` for each item or each additional field. */
   readonly problems: readonly Violation[];
-  /** Texts that are too long for their patterns; absent where all patterns are linear. */
+  /** Strings that are too long for their patterns; absent if all patterns are linear. */
   readonly tooLong?: (value: unknown) => readonly Violation[];
 }
 
-/** A field, or with a set all fields but those. */
+/** A field, or with a set, all fields except those. */
 type Segment = string | { readonly except: ReadonlySet<string> } | typeof KEYS;
 const KEYS = Symbol("keys");
 const EACH: Segment = { except: new Set() };
@@ -40,7 +40,7 @@ interface Guard {
 
 interface Place {
   readonly at: readonly Segment[];
-  /** Of the text that stands here, said by what is around. */
+  /** The limit that the surrounding schema puts on the string here. */
   readonly maxLength: number | undefined;
   /** The references that led here. */
   readonly refs: readonly string[];
@@ -82,7 +82,7 @@ export function judgePatterns(schema: JsonObject, flags: Flags = new Map()): Jud
 
   function judge(pattern: string, { at, maxLength, refs }: Place): void {
     let guarded: Guard | undefined;
-    // With the flags of the author's validator, and as JSON Schema reads it: forms are judged by that too.
+    // With the flags of the author's validator, and as JSON Schema reads it, because forms are validated by both.
     for (const used of new Set([...(flags.get(pattern) ?? []), isValid(pattern, "u") ? "u" : ""])) {
       const shown = `/${pattern.slice(0, SHOWN_MAX)}${pattern.length > SHOWN_MAX ? "…" : ""}/${used}`;
       const problem = problemOf(shown, patternCost(pattern, used), maxLength);
@@ -111,7 +111,7 @@ export function judgePatterns(schema: JsonObject, flags: Flags = new Map()): Jud
   };
 }
 
-/** What is wrong; the length to guard; or nothing. */
+/** The problem, the length to guard, or nothing. */
 function problemOf(
   shown: string,
   cost: ReturnType<typeof patternCost>,
@@ -132,7 +132,7 @@ function problemOf(
   }
 }
 
-/** Twice the limit: some count characters, some code points, and the author's schema has the say on the limit itself. */
+/** Twice the limit: some count characters, some code points, and the author's schema decides on the limit itself. */
 function tooLong(value: unknown, { at: [segment, ...rest], ...guard }: Guard, path: string): Violation[] {
   if (segment === undefined) {
     if (typeof value !== "string" || value.length <= 2 * guard.maxLength) return [];
@@ -156,7 +156,7 @@ function escaped(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** Whether the engine takes it with that flag. */
+/** Whether the engine accepts the pattern with that flag. */
 export function isValid(pattern: string, flag: string): boolean {
   try {
     void new RegExp(pattern, flag);
@@ -200,8 +200,8 @@ function isObject(value: Json | undefined): value is JsonObject {
 // ── zod ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Zod leaves a pattern's flags out of its JSON Schema, which has no place for them; what it runs has them. Options for its converter that
- * gather them.
+ * Zod omits a pattern's flags from its JSON Schema, which has no place for them, but uses them. Returns options for
+ * its converter that collect them.
  */
 export function gatherFlags(): { readonly flags: Flags; readonly libraryOptions: Record<string, unknown> } {
   const flags = new Map<string, Set<string>>();

@@ -3,15 +3,16 @@ import { Grant } from "./grant.ts";
 import { Secret } from "./secret.ts";
 
 /**
- * Throws NOT_SERIALIZABLE, naming the place, for what JSON would drop or change in silence: functions, symbols, bigints, Map, Set, promises,
- * NaN, Infinity, cycles. `undefined` in objects is left out, as in JSON; what has `toJSON` (Date, URL) is stored as that says.
+ * Throws NOT_SERIALIZABLE, with the path, for values that JSON would silently drop or change: functions, symbols,
+ * bigints, Map, Set, promises, NaN, Infinity, cycles. `undefined` in objects is omitted, as in JSON; objects with
+ * `toJSON` (Date, URL) are stored as its result.
  */
 export function assertPlain(what: string, value: unknown): void {
   const problem = find(value, "", []);
   if (problem) throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data: ${problem}`);
 }
 
-/** The value as JSON holds it. Throws as `assertPlain`. */
+/** The value as JSON holds it. Throws as `assertPlain` does. */
 export function plainJson(what: string, value: unknown): Json {
   assertPlain(what, value);
   return JSON.parse(JSON.stringify(value ?? null)) as Json;

@@ -1,4 +1,4 @@
-/** `definePrompt`: a prompt runs as a task, like a tool, and may ask. */
+/** `definePrompt`: a prompt runs as a task, like a tool, and may ask questions. */
 import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
 import { ParleyError, RpcFailure, VIOLATIONS_WANTED } from "@parley/core";
 import type { GetPromptResult, PromptMessage } from "./content.ts";
@@ -13,15 +13,18 @@ import { type RunOptions, runSettings } from "./tool.ts";
 export interface PromptArgumentDefinition {
   readonly title?: string;
   readonly description?: string;
-  /** True unless said otherwise. */
+  /** True by default. */
   readonly required?: boolean;
-  /** Suggestions for what the person typed so far; `others` holds the arguments that are filled in already. */
+  /**
+   * Suggests completions of `value`, what the person has typed so far; `others` holds the arguments that are already
+   * filled in.
+   */
   readonly complete?: (value: string, others: { readonly [name: string]: string }) => readonly string[] | Promise<readonly string[]>;
 }
 
 type Arguments = { readonly [name: string]: PromptArgumentDefinition };
 
-/** Prompt arguments are texts; those that are not required may be absent. */
+/** Prompt arguments are strings; optional ones may be absent. */
 export type PromptValues<A extends Arguments> = {
   readonly [K in keyof A]: A[K] extends { readonly required: false } ? string | undefined : string;
 };
@@ -33,9 +36,12 @@ export interface PromptDefinition<A extends Arguments> extends RunOptions {
   readonly title?: string;
   readonly description?: string;
   readonly arguments?: A & Arguments;
-  /** Take answers that come with the request itself, as a tool may; by default they are ignored, and the prompt asks. */
+  /**
+   * Accept answers that come with the request itself, as a tool can. By default they are ignored, and the prompt
+   * asks.
+   */
   readonly earlyReplies?: boolean;
-  /** Returns one user message as a text, messages, or a whole GetPromptResult. */
+  /** Returns the text of one user message, a list of messages, or a whole GetPromptResult. */
   run(args: PromptValues<A>, ctx: Context): PromptReturn | Promise<PromptReturn>;
 }
 
@@ -43,8 +49,8 @@ export interface PromptDefinition<A extends Arguments> extends RunOptions {
 export type PromptReturn = string | readonly PromptMessage[] | GetPromptResult;
 
 /**
- * Makes a prompt. Prompts have no result with `isError`: a ToolError or an unanswered question fails the request (-32603) with its message.
- * Throws DefinitionError when the prompt cannot be served as written.
+ * Defines a prompt. Prompts have no result with `isError`: a ToolError or an unanswered question fails the request
+ * (-32603) with its message. Throws DefinitionError if the definition is invalid.
  */
 export function definePrompt<const A extends Arguments = Record<never, PromptArgumentDefinition>>(definition: PromptDefinition<A>): Prompt {
   const { name, title, description } = definition;

@@ -1,13 +1,15 @@
 /**
- * Notices what a replay cannot see: a handler that reads the clock, draws chance or reaches outside, neither through `ctx` nor in a step.
+ * Detects what replay cannot: a handler that reads the clock, draws random values or reaches outside without `ctx`
+ * and outside a step.
  *
- *   handler ──Date.now()──▶ noticed ──the run waits──▶ an impurity: the next run starts from the top and reads something else
- *                              └─────the run ends────▶ forgotten: nobody reads it again
+ *   handler ──Date.now()──▶ detected ──the run waits──▶ an impurity: the next run starts from the top and reads something else
+ *                              └──────the run ends────▶ ignored: no later run reads it again
  *
- * The globals are replaced only while a watched run works, and put back behind it; calls from elsewhere in the process pass through. Whose
- * call it is follows the flow of the handler (AsyncLocalStorage), as it does in production.
+ * The globals are replaced only while a watched run is active, and restored afterwards; calls from elsewhere in the
+ * process pass through. As in production, AsyncLocalStorage tells whose call it is.
  *
- * A package that reads the clock for itself, such as a logger, decides nothing for the tool: of what is in node_modules only `fetch` counts.
+ * A package that reads the clock for itself, such as a logger, decides nothing for the tool: from node_modules only
+ * `fetch` counts.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import nodeCrypto from "node:crypto";
@@ -22,14 +24,14 @@ const INSTEAD = {
   setTimeout: "ctx.sleep(…), or a ctx.step around it",
 } as const;
 
-/** Something that a handler read outside of `ctx` and of steps. */
+/** Something that a handler read outside `ctx` and outside steps. */
 export interface Impurity {
   readonly name: keyof typeof INSTEAD;
-  /** Where: file, line and column. */
+  /** File, line and column. */
   readonly at: string;
 }
 
-/** A handler came to a wait after reading something that the next run will read differently. */
+/** A handler waited after it had read something that its next run will read differently. */
 export class ImpureHandler extends Error {
   override readonly name = "ImpureHandler";
   readonly impurities: readonly Impurity[];
@@ -44,15 +46,15 @@ export class ImpureHandler extends Error {
 }
 
 export interface Watch {
-  /** Starts a run of the handler: what was noticed in an earlier run is forgotten. */
+  /** Starts a run of the handler: impurities of earlier runs are forgotten. */
   handler<T>(work: () => T): T;
-  /** The work of a step may read what it likes: its result is recorded. */
+  /** A step may read anything, because its result is recorded. */
   step<T>(work: () => T): T;
-  /** Lets runs work, with the globals replaced meanwhile. */
+  /** Performs `work` with the globals replaced. */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /** The run will begin again from its start: what it read counts. */
+  /** The run will start again from the top, so what it read counts. */
   repeats(): void;
-  /** What counts, each place once. */
+  /** The impurities that count, each place once. */
   readonly impurities: readonly Impurity[];
 }
 
@@ -91,7 +93,7 @@ export function createWatch(): Watch {
 
 // ── the globals ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Runs at work: tests may run at once in one process. */
+/** Active runs: tests may run at once in one process. */
 let working = 0;
 let putBack: (() => void)[] = [];
 
@@ -124,7 +126,7 @@ function replace<O extends object, K extends keyof O>(owner: O, key: K, make: (o
   const replacement = make(owner[key]);
   Object.defineProperty(owner, key, { value: replacement, configurable: true, enumerable: before?.enumerable ?? true, writable: true });
   return () => {
-    // A test may have put a fake of its own in this place meanwhile.
+    // A test may have installed a fake of its own here in the meantime.
     if (owner[key] === replacement && before) Object.defineProperty(owner, key, before);
   };
 }
@@ -167,7 +169,7 @@ function notice(name: Impurity["name"]): void {
 const FRAME = /(?:\(|at (?:async )?)((?:file:|node:|\/|[A-Za-z]:)[^()]*:\d+:\d+)\)?$/;
 const OWN_FILE = import.meta.filename;
 
-/** The author's line that called; undefined when a package or Node.js itself did. */
+/** The author's line that made the call; undefined if a package or Node.js itself did. */
 function callerOf(name: Impurity["name"]): string | undefined {
   const frames = (new Error(name).stack ?? "").split("\n").flatMap((line) => FRAME.exec(line)?.[1]?.replace(/^file:\/\//, "") ?? []);
   const callers = frames.filter((frame) => !frame.startsWith(OWN_FILE));

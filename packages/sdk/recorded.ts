@@ -1,6 +1,6 @@
 /**
- * What a step's result is after its trip through the journal: JSON. A Date comes back as its text, a function not at all; the type says so,
- * so that replay and first run look alike to the compiler as they do to the tool.
+ * The type of a step's result after its round trip through the journal, which is JSON: a Date becomes a string, a
+ * function disappears. The first run returns the same as a replay, and the type says so.
  */
 export type Recorded<T> = unknown extends T
   ? T

@@ -13,7 +13,7 @@ interface ResourceFacts {
   readonly annotations?: JsonObject;
 }
 
-/** Text, bytes, or contents with uris of their own. */
+/** A text, bytes, or contents with URIs of their own. */
 export type ResourceReturn = string | Uint8Array | readonly ResourceContents[];
 
 /** What `defineResource` takes. */
@@ -29,7 +29,7 @@ export interface ResourceTemplateDefinition<Template extends string> extends Res
   /** Such as `test://template/{id}/data`. */
   readonly uriTemplate: Template;
   read(variables: Variables<Template>, uri: string): ResourceReturn | Promise<ResourceReturn>;
-  /** Suggestions for a variable, from what was typed so far and the variables that are filled in. */
+  /** Suggests values for a variable, from what was typed so far and the variables that are already filled in. */
   readonly complete?: {
     readonly [Variable in keyof Variables<Template>]?: (
       value: string,
@@ -38,7 +38,7 @@ export interface ResourceTemplateDefinition<Template extends string> extends Res
   };
 }
 
-/** Makes a resource. Throws DefinitionError when the uri is not absolute. */
+/** Defines a resource. Throws DefinitionError if the URI is not absolute. */
 export function defineResource(definition: ResourceDefinition): Resource {
   const { uri, size, mimeType } = definition;
   if (!URL.canParse(uri)) throw new DefinitionError(`resource uri ${JSON.stringify(uri)} is not an absolute uri`);
@@ -50,7 +50,7 @@ export function defineResource(definition: ResourceDefinition): Resource {
   } satisfies Resource);
 }
 
-/** Makes a family of resources. Throws DefinitionError when the template is not simple expansion. */
+/** Defines a family of resources. Throws DefinitionError if the template uses more than simple expansion. */
 export function defineResourceTemplate<const Template extends string>(definition: ResourceTemplateDefinition<Template>): ResourceTemplate {
   const { uriTemplate, mimeType } = definition;
   const suggestions = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));

@@ -1,7 +1,9 @@
 /**
- * Schemas as authors give them: any Standard Schema that can say its JSON Schema (zod 4, valibot with its converter, ArkType …), or JSON Schema.
+ * Schemas as authors write them: any Standard Schema that can be converted to JSON Schema (zod 4, valibot with its
+ * converter, ArkType …), or plain JSON Schema.
  *
- * The JSON Schema is what clients see; the author's own schema judges, so refinements and transforms hold, too.
+ * Clients see the JSON Schema. Values are validated by the author's own schema, so refinements and transforms apply
+ * as well.
  */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { describeViolations, type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
@@ -9,26 +11,26 @@ import { DefinitionError } from "./failures.ts";
 import { gatherFlags, judgePatterns } from "./patterns.ts";
 import { compiled, validateJson } from "./validate-json.ts";
 
-/** A Standard Schema that can say its JSON Schema. */
+/** A Standard Schema that can be converted to JSON Schema. */
 export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
 }
 
-/** What a schema takes. */
+/** The type that a schema accepts. */
 export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>;
-/** What a schema gives out. */
+/** The type that a schema returns. */
 export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>;
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly Violation[] };
 
 const verbatim = new WeakSet<object>();
 
-/** Of schemas with patterns that are safe for texts of a bounded length: what refuses longer ones. */
+/** For schemas with patterns that are safe only up to a length: refuses longer strings. */
 const guards = new WeakMap<object, (value: unknown) => readonly Violation[]>();
 
 /**
- * JSON Schema 2020-12 as it stands: clients see exactly this object. Give the type that it describes, or a Standard Schema that judges in its
- * place. Throws DefinitionError when the schema is broken.
+ * Uses JSON Schema 2020-12 as it is: clients see exactly this object. Pass the described type, or a Standard Schema
+ * that validates instead. Throws DefinitionError if the schema is invalid.
  */
 export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardSchemaV1<unknown, T>): Schema<T> {
   try {
@@ -50,8 +52,8 @@ export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardS
 }
 
 /**
- * The JSON Schema of a tool's side of `schema`, without what generators add and no client needs. Throws DefinitionError, naming `what`, also for
- * patterns on the input side that somebody could block a process with.
+ * The JSON Schema of one side of `schema`, without generator noise that no client needs. Throws DefinitionError,
+ * naming `what`, also for input patterns with which a caller could block a process.
  */
 export function jsonOf(what: string, schema: Schema, side: "input" | "output"): JsonObject {
   const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
@@ -78,10 +80,13 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
   return rest;
 }
 
-/** Formats for which generators repeat the format as a long pattern. */
+/** Formats that generators also spell out as a long pattern. */
 const PATTERNED_FORMATS = new Set(["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"]);
 
-/** Drops the bounds of safe integers and patterns that say a format again: noise to models and people; the author's schema checks both. */
+/**
+ * Drops the bounds of safe integers and patterns that repeat a format. They are noise to models and people, and the
+ * author's schema checks both.
+ */
 function tidy(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(tidy);
   if (typeof json !== "object" || json === null) return json;
@@ -92,13 +97,13 @@ function tidy(json: unknown): unknown {
     if (keyword === "pattern") return !(typeof node["format"] === "string" && PATTERNED_FORMATS.has(node["format"]));
     return true;
   });
-  // Data stays data: a default or an example may look like a schema.
+  // Data stays unchanged: a default or an example may look like a schema.
   return Object.fromEntries(kept.map(([keyword, value]) => [keyword, DATA_KEYWORDS.has(keyword) ? value : tidy(value)]));
 }
 
 const DATA_KEYWORDS = new Set(["default", "const", "enum", "examples", "required"]);
 
-/** Judges `value` by the author's own schema. */
+/** Validates `value` with the author's own schema. */
 export async function check<S extends Schema>(schema: S, value: unknown): Promise<Checked<OutputOf<S>>> {
   const tooLong = guards.get(schema)?.(value) ?? [];
   if (tooLong.length > 0) return { ok: false, violations: tooLong };

@@ -1,7 +1,8 @@
 import { Hidden } from "./hidden.ts";
 
 /**
- * What a person entered on a page of Parley's own (`ctx.secret`). Its text is in no journal, no log and no result: it is fetched when it is asked for.
+ * What a person entered on a page of Parley's own (`ctx.secret`). It is in no journal, log or result, and is fetched
+ * only when a step reads it.
  *
  *   const key = await ctx.secret("api-key", { message: "The API key of your account" });
  *   await ctx.step("connect", () => key.use((text) => service.connect(text)));
@@ -14,12 +15,15 @@ export class Secret extends Hidden {
     this.#read = read;
   }
 
-  /** The text, for a step: outside of steps a handler would read it again in each run. Throws ParleyError DEPOSIT_UNREADABLE. */
+  /**
+   * Returns the secret. To be called in steps: outside of steps it would be read again in each run. Throws
+   * ParleyError DEPOSIT_UNREADABLE.
+   */
   reveal(): Promise<string> {
     return this.#read();
   }
 
-  /** `work` with the text; resolves to what it returns. Throws as `reveal`. */
+  /** Calls `work` with the secret and returns its result. Throws as `reveal` does. */
   async use<T>(work: (text: string) => T | Promise<T>): Promise<T> {
     return await work(await this.#read());
   }

@@ -1,9 +1,12 @@
 /** Who calls a tool in a test, and who answers it. */
 import { type Ask, type Audience, type Caller, DEFAULT_TENANT, type Task } from "@parley/core";
 
-/** Somebody other than the caller, as the identity provider names them: what is left out is nobody's name, or no group. */
+/**
+ * A person other than the caller, as the identity provider describes them. Without `names`, `groups` or `roles` they
+ * have none.
+ */
 export interface Answerer {
-  /** `"somebody else"` unless said otherwise; the `principal` of the test's options is the one who called. */
+  /** `"somebody else"` by default. The caller is the `principal` of the test's options. */
   readonly principal?: string;
   readonly names?: readonly string[];
   readonly groups?: readonly string[];
@@ -18,7 +21,7 @@ export function answerer({ principal = "somebody else", names = [], groups = [],
   return { ...caller(principal), names, groups, roles };
 }
 
-/** One who may answer, and has not accepted yet where several must. */
+/** Someone who may answer and, with a quorum, has not accepted yet. */
 export function answererOf({ call }: Task, { audience, accepted }: Pick<Ask, "audience" | "accepted">): Caller {
   return audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : caller(call.principal);
 }

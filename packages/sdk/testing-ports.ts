@@ -1,7 +1,10 @@
-/** Clock and ids of a test: the same in every run of it, except for task ids, since two tests may share a store of the tool's own. */
+/**
+ * Clock and ids for tests. They are the same each time a test runs, except for task ids, because two tests may share
+ * a tool's own store.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
-// Not the globals, which tests and the watch over handlers replace.
+// Not the globals, which tests and the purity watch replace.
 import { clearTimeout as stopTimer, setTimeout as startTimer } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
@@ -17,13 +20,13 @@ import {
 } from "@parley/core";
 
 export interface TestClock extends Clock {
-  /** Never back. */
+  /** Moves forward only. */
   moveTo(atMs: number): void;
 }
 
 /**
- * A clock that stands still until it is moved. What is waited for within a run (a step's timeout) takes its real time and moves the clock
- * by it: real work, such as a file read, has no other time either.
+ * A clock that stands still until it is moved. A wait within a run (a step's timeout) takes real time and moves the
+ * clock by it, because real work, such as reading a file, takes real time too.
  */
 export function createTestClock(start: Date): TestClock {
   let nowMs = start.getTime();

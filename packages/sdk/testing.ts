@@ -1,13 +1,13 @@
 /**
- * Runs a tool as production does (core's replay, use cases and store rules) without server, Redis or waiting: answers are scripted, and the
- * clock stands still except where the tool waits.
+ * Runs a tool with core's replay, use cases and store rules, as in production, but without a server, Redis or
+ * waiting. Answers are scripted, and the clock stands still except where the tool waits.
  *
  *   const run = await runTool(bookDinner, { date: "2026-12-24", time: "19:00" }, { answers: { "party-size": { partySize: 4 } } });
  *   expect(run.text).toMatch(/Confirmed for 4/);
  *
- * A tool meets here what it meets there: it is started anew after every wait. With `crashAt` the worker also dies after every recorded
- * step, which brings out what a tool does outside of `ctx`. What it reads there (`Date.now`, `Math.random`, `fetch` …) before it waits fails
- * the test by itself, with the line: see `strict`.
+ * As in production, the handler starts again after every wait. With `crashAt` the worker also dies after every
+ * recorded step, which reveals side effects outside of `ctx`. A handler that uses `Date.now`, `Math.random`, `fetch`
+ * … outside of a step and then waits fails the test, with the line: see `strict`.
  */
 import { hash } from "node:crypto";
 import {
@@ -60,21 +60,21 @@ export { provide } from "./module.ts";
 export { ImpureHandler, type Impurity } from "./purity.ts";
 export type { Answerer } from "./testing-people.ts";
 
-/** The person agrees to what has no content to give: to visit a page (url mode). */
+/** The person accepts a question that has no content: visiting a page (url mode). */
 export const accept: unique symbol = Symbol("accept");
-/** The person says no. */
+/** The person declines. */
 export const decline: unique symbol = Symbol("decline");
 /** The person closes the question. */
 export const cancel: unique symbol = Symbol("cancel");
-/** Nobody answers until the deadline. */
+/** The question is not answered before its deadline. */
 export const timeout: unique symbol = Symbol("timeout");
-/** Not a person's: the client cannot be asked that. */
+/** The client cannot be asked this. */
 export const unavailable: unique symbol = Symbol("unavailable");
 
 /**
- * The content of a form, the text of the model's completion, the uris of roots, or one of the symbols. Of a form with one field, such as those
- * of `ctx.text` and its siblings, also the value alone. Of a page what the person gives there: `{ secret: "…" }`, `{ grant: "an access token" }`,
- * `{ returned: { … } }`.
+ * The content of a form, the text of the model's completion, the URIs of roots, or one of the symbols. For a form
+ * with one field, such as those of `ctx.text` and its siblings, the bare value is enough. For a page, what the person
+ * leaves there: `{ secret: "…" }`, `{ grant: "an access token" }`, `{ returned: { … } }`.
  */
 export type Reply =
   | JsonObject
@@ -88,38 +88,41 @@ export type Reply =
   | typeof timeout
   | typeof unavailable;
 
-/** Replies by ask key: the name, then `name#2`, `name#3` …; a function sees the ask and decides. */
+/** Replies by ask key: the name, then `name#2`, `name#3` … A function receives the ask and returns the reply. */
 export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };
 
-/** What other systems tell, by the event's name, then `name#2`, `name#3` …; the symbol lets it time out. */
+/** Bodies of events by event name, then `name#2`, `name#3` …; the symbol lets the event time out. */
 export type Told = { readonly [eventKey: string]: Json | typeof timeout };
 
-/** What a test says of the client, the time and the deployment. */
+/** The client, time and deployment of a test. */
 export interface TestOptions {
-  /** What the client can be asked; everything unless said otherwise. */
+  /** What the client can be asked; everything by default. */
   readonly capabilities?: ClientCapabilities;
   readonly principal?: string;
-  /** The time at the start; the first second of 2026 unless said otherwise. */
+  /** The time at the start; 2026-01-01T00:00:00Z by default. */
   readonly now?: Date;
-  /** Kills the run after every record; as a number after that one, counted from 1, and never again. */
+  /** `"every"` kills the run after every recorded write. A number kills it once, after that write, counted from 1. */
   readonly crashAt?: "every" | number | undefined;
-  /** Answers that come with the call: the contents of forms, by ask key. They count for tools with `earlyReplies`. */
+  /** Early replies, by ask key: the contents of forms. They count for tools with `earlyReplies`. */
   readonly early?: { readonly [askKey: string]: JsonObject };
-  /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered by `unavailable`; `"fail"` unless said otherwise. */
+  /** PARLEY_WITHOUT_CAPABILITY: what becomes of a question that is answered with `unavailable`; `"fail"` by default. */
   readonly withoutCapability?: "fail" | "default";
-  /** PARLEY_ASK_URL_SCHEMES: `["https"]` unless said otherwise. */
+  /** PARLEY_ASK_URL_SCHEMES; `["https"]` by default. */
   readonly askUrlSchemes?: readonly string[];
-  /** PARLEY_SECRET_NAMES: none unless said otherwise. */
+  /** PARLEY_SECRET_NAMES; none by default. */
   readonly secretNames?: readonly string[];
-  /** PARLEY_SHOW_ERRORS: whether `text` and `error` hold what the tool threw, or what a caller is shown in its place. True by default. */
+  /**
+   * PARLEY_SHOW_ERRORS: whether `text` and `error` hold the tool's own error or what a caller would see instead. True
+   * by default.
+   */
   readonly showErrors?: boolean;
   /**
-   * Whether a handler that waits after it called `Date.now`, `new Date()`, `Math.random`, `crypto.randomUUID`, `fetch` or `setTimeout` outside
-   * of a step fails the test with ImpureHandler: the next run starts from the top and reads something else. True by default; with false such
-   * calls stand in `impurities`.
+   * Whether a handler fails the test with ImpureHandler if it waits after calling `Date.now`, `new Date()`,
+   * `Math.random`, `crypto.randomUUID`, `fetch` or `setTimeout` outside of a step: the next run starts from the top
+   * and reads something else. True by default. With false, such calls are listed in `impurities`.
    */
   readonly strict?: boolean;
-  /** Other tools that the tool calls (`ctx.call`): in production those that the workers serve. */
+  /** Tools that the tool calls with `ctx.call`. In production, workers serve them. */
   readonly tools?: readonly Tool[];
 }
 
@@ -127,39 +130,48 @@ export interface TestOptions {
 export interface TestTask {
   /** The task as clients see it. */
   readonly task: Task;
-  /** Every question that was put, in order. */
+  /** Every question that was asked, in order. */
   readonly asks: readonly Ask[];
-  /** What was reported: progress, logs, and `release` where the tool let its caller's connection go. */
+  /** What the tool reported: progress, logs, and `release` when it released the caller's connection. */
   readonly feed: readonly FeedItem[];
-  /** What was recorded, in order: `step:hold-table`, `ask:party-size` … Each stands here once, however often the tool was started. */
+  /**
+   * What was recorded, in order: `step:hold-table`, `ask:party-size` … Each entry is listed once, however often the
+   * handler started.
+   */
   readonly journal: readonly string[];
-  /** The result's texts, joined by newlines; `""` while there is no result. */
+  /** The texts of the result, joined by newlines; `""` while there is no result. */
   readonly text: string;
   /** The tool's result in MCP's shape, once the task is completed. */
   readonly result: JsonObject | undefined;
-  /** Once the task is failed. */
+  /** The error, once the task is failed. */
   readonly error: RpcError | undefined;
   readonly now: Date;
   /** What the handler read outside of `ctx` and of steps before it waited. */
   readonly impurities: readonly Impurity[];
 
   /**
-   * Answers open questions and lets the tool continue. Throws when an answer is not taken, saying why. Without `as`, each question is answered by
-   * somebody who may.
+   * Answers open questions and lets the tool continue. Throws an Error with the reason if an answer is refused.
+   * Without `as`, each question is answered by someone who may answer it.
    */
   answer(replies: { readonly [askKey: string]: Reply }, as?: Answerer): Promise<void>;
-  /** Tells of an event that the tool waits for, as another system does, and lets the tool continue. Throws what that system is told. */
+  /**
+   * Reports an event as another system does and lets the tool continue. Throws the error that the other system would
+   * receive.
+   */
   tell(event: string, body?: Json): Promise<"accepted" | "duplicate">;
   /** Lets time pass: sleeps end, questions time out. */
   advance(duration: Duration): Promise<void>;
   cancel(): Promise<void>;
   /** The task as `parley export --with-content` would write it: for `replayRecorded` of @parley/sdk/replay. */
   exported(): Promise<RecordedTask>;
-  /** From now on the tool is this one, or these versions of it: what a deployment does to tasks that wait. */
+  /** Replaces the tool, or its versions, as a deployment does under waiting tasks. */
   redeploy(changed: Tool | Prompt, ...older: readonly Tool[]): void;
 }
 
-/** Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS, and ImpureHandler as does everything that lets it run. */
+/**
+ * Starts a tool and lets it run until it waits or ends. Throws INVALID_ARGUMENTS, and ImpureHandler like every method
+ * that lets the tool run.
+ */
 export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
   const stage = createStage(tool, options);
   stage.taskId = await newTaskId(stage.services, { caller: caller(options.principal) });
@@ -175,8 +187,8 @@ export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, opti
 }
 
 /**
- * Runs a tool to its end, answering by the script; sleeps pass at once. Throws when the tool asks what the script has no answer for, and when
- * an answer is not taken.
+ * Runs a tool to its end with scripted answers; sleeps pass at once. Throws if the script has no answer for a
+ * question, or if an answer is refused.
  */
 export async function runTool(
   tool: Tool | Prompt,
@@ -205,7 +217,7 @@ export async function runTool(
     const dueAtMs = nextDueAtMs(running);
     if (untold && dueAtMs >= untold.deadlineMs)
       throw new Error(`the tool waits for the event "${nameOf(untold.key)}", and nobody tells of it`);
-    // The tool sleeps beside its question, or the question is to time out.
+    // The tool also sleeps beside its question, or the question is scripted to time out.
     if (unanswered && dueAtMs >= unanswered.ask.deadlineMs) {
       throw new Error(`the tool asks "${unanswered.ask.key}" and the script has no answer: ${shown(unanswered.ask)}`);
     }
@@ -214,7 +226,7 @@ export async function runTool(
   return running;
 }
 
-/** An event's key without what tells it from a question's. */
+/** An event's name, without the prefix that distinguishes events from questions. */
 function nameOf(key: string): string {
   return key.slice(eventKey("").length);
 }
@@ -240,11 +252,11 @@ interface Stage {
   readonly asks: Ask[];
   readonly journal: string[];
   readonly watch: Watch;
-  /** When tasks must run at the latest, those of children among them. */
+  /** When tasks must run at the latest, including children. */
   readonly dueAtMs: Map<string, number>;
   tool: Tool | Prompt;
   readonly others: readonly Tool[];
-  /** The task under test; others are its children. */
+  /** The task under test; all others are its children. */
   taskId: string;
 }
 
@@ -273,7 +285,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     if (taskId !== stage.taskId) return;
     for (const { key } of entries) if (!stage.journal.includes(key)) stage.journal.push(key);
   };
-  /** The worker has died: its lease is to have run out. */
+  /** The worker has died; its lease counts as expired. */
   let isDead = false;
   let records = 0;
   const store: TaskStore = {
@@ -286,14 +298,14 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     async record(request) {
       const recorded = await memory.record(request);
       noted(request.taskId, request.entries);
-      // To the run it looks as if another worker had taken its task over; what it recorded stays.
+      // To the run it looks like a takeover by another worker. What it recorded stays.
       records += 1;
       isDead = crashAt === "every" || crashAt === records;
       if (isDead) stage.watch.repeats();
       return isDead ? "refused" : recorded;
     },
     async park(request) {
-      // A restart and a retry begin anew on purpose.
+      // A restart and a retry start again on purpose.
       if (!request.restart && request.attempt === 0) stage.watch.repeats();
       const parked = await memory.park(request);
       noted(request.taskId, request.entries);
@@ -386,7 +398,8 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     const loaded = await store.load(taskId);
     if (!loaded) throw new Error("the task has expired");
     if (isFinished(loaded.status)) {
-      // Only what has to be compensated is due then, children among it. What is tried again is tried at once: a test has no patience.
+      // By now only compensations are due, including those of children. Retries happen at once, because a test does
+      // not wait.
       stage.runs.push(...(await store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 100 })));
       if (stage.runs.length > 0) return settle();
     }
@@ -449,7 +462,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
         ...[...onPages].map(async ([key, reply]) => {
           const ask = open.get(key);
           if (!ask) throw new Error(`"${key}" is not asked`);
-          // A page is of the task that asks.
+          // A page belongs to the task that asks.
           const at = ask.route ?? { taskId, key };
           const answer = await pageAnswer(services, at.taskId, { ...ask, key: at.key }, reply);
           return [key, await leavePage(services, { ...at, caller: answererTo(key), digest: ask.digest, answer })] as const;
@@ -472,7 +485,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     },
     async advance(duration) {
       const untilMs = clock.now() + parseDuration(duration);
-      // What comes due on the way runs at its time, as it would.
+      // Whatever becomes due on the way runs at its own time, as in production.
       for (let dueAtMs = nextOf(stage); !isFinished(task.status) && dueAtMs <= untilMs; dueAtMs = nextOf(stage)) {
         clock.moveTo(dueAtMs);
         for (const [id, atMs] of stage.dueAtMs) if (atMs <= clock.now()) stage.dueAtMs.delete(id);
@@ -498,7 +511,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
   return running;
 }
 
-/** Watched, and retries of its steps come at once: a test has no patience, and the clock would stand still meanwhile. */
+/** Watches the handler, and retries its steps at once: a test does not wait, and the clock would stand still. */
 function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
   const run: Tool["run"] = (args, effects) => {
     const step: typeof effects.step = (name, work, options) =>
@@ -515,12 +528,12 @@ function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
   return markDefinition({ ...tool, run, ...(compensate && { compensate }), ...(older && { older }) } as Tool | Prompt);
 }
 
-/** By an event, and not on a page of Parley's own. */
+/** Completed by an event instead of a page of Parley's own. */
 function isCompletedElsewhere({ request }: Ask): boolean {
   return request.type === "url" && request.completedBy !== undefined;
 }
 
-/** What the page would have made of it. */
+/** The answer that the page would have produced. */
 async function pageAnswer(services: Services, taskId: string, { key, request }: Ask, reply: Reply): Promise<LeavePage["answer"]> {
   const given = typeof reply === "object" && !Array.isArray(reply) ? (reply as JsonObject) : {};
   const page = request.type === "url" ? request.page : undefined;
@@ -547,11 +560,11 @@ async function pageAnswer(services: Services, taskId: string, { key, request }: 
   return { action: "accept", content: { files: kept.map((file) => ({ ...file })) } };
 }
 
-/** A file as a test gives it. */
+/** A file that a test uploads. */
 export interface TestFile {
   readonly name: string;
   readonly text: string;
-  /** `text/plain` unless said otherwise. */
+  /** `text/plain` by default. */
   readonly type?: string;
 }
 

@@ -1,4 +1,4 @@
-/** From what a tool returned to MCP's CallToolResult, as plain JSON. */
+/** Converts what a tool returned to MCP's CallToolResult, as plain JSON. */
 import { type JsonObject, ParleyError, describeViolations } from "@parley/core";
 import type { CallToolResult, ContentBlock } from "./content.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
@@ -7,7 +7,10 @@ import { type Schema, check } from "./schema.ts";
 /** What a tool without an output schema returns. An async one may return nothing at all. */
 export type ToolReturn = string | readonly ContentBlock[] | CallToolResult | undefined;
 
-/** What a tool with an output schema may return in place of the bare value, to choose the content that models read, or to say that it failed. */
+/**
+ * What a tool with an output schema may return instead of the bare value, to choose the content that models read, or
+ * to report that it failed.
+ */
 export type StructuredResult<T> = (CallToolResult & { readonly structuredContent: T }) | (CallToolResult & { readonly isError: true });
 
 export function toolResult(tool: string, returned: unknown): JsonObject {
@@ -21,7 +24,10 @@ export function toolResult(tool: string, returned: unknown): JsonObject {
   );
 }
 
-/** Judges what was returned by the output schema; the text beside it is for clients that do not read `structuredContent`. */
+/**
+ * Validates the return value against the output schema. The text is added for clients that do not read
+ * `structuredContent`.
+ */
 export async function structuredResult(tool: string, output: Schema, returned: unknown): Promise<JsonObject> {
   if (isCallToolResult(returned)) {
     if (returned.isError === true) return plain(tool, returned);

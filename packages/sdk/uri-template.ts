@@ -1,14 +1,17 @@
-/** RFC 6570, simple expansion only: each `{name}` stands for one path segment or part of it. */
+/** RFC 6570, simple expansion only: each `{name}` matches one path segment or part of it. */
 import { DefinitionError } from "./failures.ts";
 
-/** The variables of a uri template: `"test://{kind}/{id}"` has `kind` and `id`. */
+/** The variables of a URI template: `"test://{kind}/{id}"` has `kind` and `id`. */
 export type Variables<Template extends string> = string extends Template
   ? { readonly [variable: string]: string }
   : { readonly [Variable in VariableNames<Template>]: string };
 
 type VariableNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}` ? Name | VariableNames<Rest> : never;
 
-/** A function that reads the variables out of a uri that fits, percent-decoded. Throws DefinitionError for what is not simple expansion. */
+/**
+ * A function that extracts the variables of a matching URI, percent-decoded. Throws DefinitionError if the template
+ * uses more than simple expansion.
+ */
 export function uriMatcher(template: string): (uri: string) => { readonly [variable: string]: string } | undefined {
   const parts = partsOf(template);
   return (uri) => {
@@ -17,7 +20,7 @@ export function uriMatcher(template: string): (uri: string) => { readonly [varia
     try {
       return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
     } catch {
-      return undefined; // not percent-encoded as uris are
+      return undefined; // invalid percent-encoding
     }
   };
 }
@@ -36,12 +39,13 @@ function partsOf(template: string): readonly Part[] {
   });
 }
 
-/** What ends a path segment, and with it a variable. */
+/** Ends a path segment, and with it a variable. */
 const ENDS: ReadonlySet<string> = new Set(["/", "?", "#"]);
 
 /**
- * Each variable takes as much as it can and still lets the rest fit. The uri is a caller's: a place that was tried in vain for a part is not tried again,
- * where a regular expression for `{name}-{version}.{type}` would take time by the third power of its length.
+ * Each variable matches as much as it can while the rest still matches. The URI is the caller's, so failed attempts
+ * are remembered; a regular expression for `{name}-{version}.{type}` would take time that grows with the third power
+ * of the length.
  */
 function valuesIn(uri: string, parts: readonly Part[]): readonly (readonly [name: string, value: string])[] | undefined {
   const inVain = parts.map(() => new Set<number>());

@@ -1,11 +1,12 @@
 /**
- * JSON Schema 2020-12 by ajv, for schemas that come as JSON: raw input schemas and the asks that a task keeps.
+ * JSON Schema 2020-12 by ajv, for schemas given as JSON: raw input schemas and the asks that a task keeps.
  *
- * Compiling takes about a millisecond, checking a microsecond, so compiled checks are kept: by object for schemas that live in code, by text
- * for those that come out of a store, the least recently used dropped first.
+ * Compiling takes about a millisecond, checking a microsecond, so compiled checks are cached: by object for schemas
+ * in code, by text for those from a store, least recently used first out.
  *
- * packages/node has a validator too, for what processes judge. They stay two: a tool's package comes with the sdk alone, neither may import
- * the other, and core imports nothing; what a violation says, and how many are told, is core's for both.
+ * packages/node has a validator too, for the processes. They stay separate: a tool's package depends on the sdk
+ * alone, neither may import the other, and core imports nothing. The wording and number of violations come from core
+ * for both.
  */
 import { Ajv2020, type Options, type ValidateFunction } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
@@ -17,15 +18,15 @@ type Compile = (schema: JsonObject) => ValidateFunction;
 
 function compiler(options: Options): Compile {
   const ajv = new Ajv2020({
-    // Schemas carry keywords of others (`enumNames`, `x-mcp-header`): they are annotations to us.
+    // Schemas may have foreign keywords (`enumNames`, `x-mcp-header`), which count as annotations.
     strict: false,
-    // Two schemas may carry the same `$id`.
+    // Two schemas may have the same `$id`.
     addUsedSchema: false,
     logger: false,
     ...options,
   });
   ajvFormats.default(ajv);
-  // Two checks of ajv's take time by the square of what they check: distinct items of any type, and its own format `url`.
+  // Two of ajv's own checks take quadratic time: distinct items of any type, and the format `url`.
   ajv.removeKeyword(DISTINCT_ITEMS.keyword);
   ajv.addKeyword(DISTINCT_ITEMS);
   ajv.addFormat("url", (text) => URL.canParse(text));
@@ -47,17 +48,18 @@ function compiler(options: Options): Compile {
   };
 }
 
-/** Throws when `schema` is no JSON Schema that can be checked: a keyword of the wrong type, a reference to nowhere. */
+/** Throws if `schema` is not a usable JSON Schema: a keyword of the wrong type, or an unresolved reference. */
 export const compiled: Compile = compiler({ allErrors: true });
 const compiledForFirst: Compile = compiler({});
 const compiledForShape: Compile = compiler({ validateFormats: false });
 
-/** Empty when `value` fits. Throws what ajv throws when `schema` itself is broken. */
+/** Empty if `value` is valid. Throws ajv's error if `schema` is invalid. */
 export const validateJson: ValidateSchema = (schema, value) => violations((isSmall(value) ? compiled : compiledForFirst)(schema), value);
 
 /**
- * What is wrong with a large value by the JSON Schema of an author's own schema, which may note a problem for each of its parts. Formats are
- * left to that one: libraries differ in what they take for a uri. Empty where the schema says nothing, and where ajv cannot read it.
+ * Checks a large value against the JSON Schema of an author's own schema, because the latter may report a problem for
+ * each part. Formats are left to the author's schema, because libraries disagree about, for example, URIs. Empty if
+ * the schema says nothing, or if ajv cannot read it.
  */
 export const validateShape: ValidateSchema = (schema, value) => {
   if (isSmall(value)) return [];

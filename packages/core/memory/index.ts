@@ -1,4 +1,4 @@
-/** Every port of core in memory: the readable reference of what packages/redis does, and what tools are tested with. */
+/** Every port of core in memory: the readable reference for packages/redis, and what the test kit runs tools on. */
 export * from "./claims.ts";
 export * from "./wake-ups.ts";
 export * from "./queue.ts";

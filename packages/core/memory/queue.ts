@@ -3,18 +3,24 @@ import type { RunQueue, RunRef } from "../ports.ts";
 export interface MemoryQueue extends RunQueue {
   /** Runs that wait for a worker. */
   readonly waiting: readonly RunRef[];
-  /** Starts to hand out runs, at most `concurrency` at once. A run that throws is dropped: the sweep will find its task overdue. */
+  /**
+   * Starts to hand out runs, at most `concurrency` at once. A run that throws is dropped; the sweep will find its
+   * task overdue.
+   */
   consume(request: { readonly concurrency: number; readonly run: (ref: RunRef) => Promise<void> }): { close(): Promise<void> };
 }
 
 type AddedRun = Parameters<RunQueue["add"]>[0];
 
-/** As in the real queue: the job that an answer added too early does not keep out the run that it overtook. */
+/** As in the Redis queue: a job that an answer added too early must not block the run that it overtook. */
 function jobIdOf({ taskId, run, cause }: AddedRun): string {
   return cause === "overtaken" ? `${taskId}.${run}.${cause}` : `${taskId}.${run}`;
 }
 
-/** Runs in the order in which they were added. As in the real queue a run is known by its task and number only while it is in here. */
+/**
+ * A first-in, first-out queue. As in the Redis queue, a run is identified by task and number only while it is queued
+ * or active.
+ */
 export function createMemoryQueue(): MemoryQueue {
   const waiting: AddedRun[] = [];
   const known = new Set<string>();

@@ -1,8 +1,8 @@
 /**
- * The session store in memory: the rules of packages/redis/scripts/session in the open.
+ * The session store in memory: the rules of packages/redis/scripts/session in readable form.
  *
- * A method runs from its start to its end without awaiting, so it is one atomic change. A session that is gone is never written to: anything that
- * comes late finds nothing and changes nothing.
+ * A method runs to its end without awaiting, so it is one atomic change. A session that has ended is never written
+ * to: late writes find nothing and change nothing.
  */
 import type { Clock } from "../ports.ts";
 import type { ClaimedAsk, Session, SessionStore } from "../session.ts";
@@ -13,11 +13,11 @@ interface Stored {
   expiresAtMs: number;
   readonly uris: Set<string>;
   readonly taskIds: Set<string>;
-  /** What stands for the request's id → task id. */
+  /** Short form of the request's id → task id. */
   readonly calls: Map<string, string>;
-  /** A stream is held while its lease runs; after that anybody may take what it has. */
+  /** A stream is held while its lease runs. Afterwards any holder may take it over. */
   readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
-  /** Task id and key of an ask → where and as what it is put. */
+  /** Task id and ask key → the stream and event that carry the question. */
   readonly asked: Map<string, ClaimedAsk & { readonly stream: string; readonly event: number; readonly refusals: number }>;
 }
 
@@ -41,7 +41,7 @@ export function createMemorySessions({
     wakeUps.changed(channel(sessionId));
   }
 
-  /** Adds to a set that holds at most `most`; what is in it already is no change. */
+  /** Adds to a set of at most `most` items. Adding an existing item changes nothing. */
   function add(sessionId: string, set: Set<string> | undefined, item: string, most: number): "added" | "full" {
     if (!set) return "full";
     if (set.has(item)) return "added";
@@ -163,7 +163,7 @@ export function createMemorySessions({
       if (stored?.streams.get(stream)?.token !== token) return "elsewhere";
       const asked = `${taskId}:${key}`;
       const before = stored.asked.get(asked);
-      // The same event: this claim was sent twice, as a client library does after a lost connection.
+      // The same event: this claim was sent twice, as client libraries do after a lost connection.
       if (before?.stream === stream && before.refusals === refusals) return before.event === event ? "claimed" : "put";
       if (before && before.stream !== stream && (stored.streams.get(before.stream)?.untilMs ?? 0) > nowMs) return "elsewhere";
       if (!before && stored.asked.size >= most) return "full";
@@ -184,7 +184,7 @@ export function createMemorySessions({
   };
 }
 
-/** Apart from every task id. */
+/** Differs from every task id. */
 function channel(sessionId: string): string {
   return `session:${sessionId}`;
 }

@@ -1,4 +1,4 @@
-/** Limits of tools in memory: the rules of packages/redis/scripts/limit in the open. */
+/** Limits of tools in memory: the rules of packages/redis/scripts/limit in readable form. */
 import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../slots.ts";
 
 interface Waiting {
@@ -10,7 +10,7 @@ interface Waiting {
 }
 
 interface State {
-  /** Task → until when. */
+  /** Task id → end of its lease. */
   readonly held: Map<string, number>;
   line: Waiting[];
   bucket: { tokens: number; atMs: number } | undefined;
@@ -34,7 +34,7 @@ export function createMemorySlots(): Slots {
 
   const freeOf = ({ held }: State, { concurrency }: KeptLimit) => (concurrency === undefined ? Infinity : concurrency - held.size);
 
-  /** Those that have begun come first, then the older ones. */
+  /** Tasks that have begun come first, then older ones. */
   function inOrder(a: Waiting, b: Waiting): number {
     return Number(a.isNew) - Number(b.isNew) || a.createdAtMs - b.createdAtMs || (a.taskId < b.taskId ? -1 : 1);
   }
@@ -84,7 +84,7 @@ export function createMemorySlots(): Slots {
     async give({ limit, taskId, nowMs }) {
       const state = stateOf(limit, nowMs);
       state.held.delete(taskId);
-      // What waits for the rate alone knows when to come.
+      // Tasks that wait only for the rate know when to retry.
       if (limit.concurrency === undefined) return [];
       state.line = state.line.filter(({ untilMs }) => untilMs >= nowMs);
       let free = freeOf(state, limit);

@@ -1,8 +1,9 @@
 /**
- * The task store in memory: the rules of packages/redis/scripts in the open, without packing, keys or expiry commands.
+ * The task store in memory: the rules of packages/redis/scripts in readable form, without packing, keys or expiry
+ * commands.
  *
- * A method runs from its start to its end without awaiting, so it is one atomic change, as a script is in Redis. test/contract holds both
- * stores to one suite.
+ * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
+ * one suite against both stores.
  */
 import { canonicalJson } from "../canonical-json.ts";
 import { answerOfChild, UNTOLD } from "../child-end.ts";
@@ -28,10 +29,10 @@ import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import { render, renderAtWork, type Stored, summarize } from "./stored.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
-/** About what an entry takes beside its outcome. */
+/** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
 
-/** As it is packed in Redis. */
+/** The size that Redis packs. */
 function sizeOfGiven({ arguments: args, replies }: Call): number {
   return JSON.stringify(replies ? [args, replies] : [args]).length;
 }
@@ -43,13 +44,16 @@ export function createMemoryStore({
   readonly clock: Pick<Clock, "now">;
   readonly wakeUps: Pick<MemoryWakeUps, "changed">;
 }): TaskStore {
-  /** In the order of creation. */
+  /** In order of creation. */
   const tasks = new Map<string, Stored>();
-  /** Tasks by the keys that they were created with. */
+  /** Tasks by idempotency key. */
   const keyed = new Map<string, Known>();
   let feedPosition = 0;
 
-  /** A finished task is gone once its time is over; looked at only when somebody asks, which nobody can tell from a timer. */
+  /**
+   * A finished task disappears when its retention is over. This is checked only on access, which cannot be told from
+   * a timer.
+   */
   function find(taskId: string): Stored | undefined {
     const task = tasks.get(taskId);
     if (task?.expiresAtMs === undefined || task.owed || task.expiresAtMs > clock.now()) return task;
@@ -68,7 +72,7 @@ export function createMemoryStore({
     return applied.ok;
   }
 
-  /** A change that clients can see. */
+  /** Notes a change that clients can see. */
   function tell(task: Stored, nowMs: number): void {
     task.revision += 1;
     task.updatedAtMs = nowMs;
@@ -76,7 +80,7 @@ export function createMemoryStore({
     showAtRoot(task, nowMs);
   }
 
-  /** What a child asks is shown by the task that a client knows. */
+  /** A child's questions are shown by the root, which is the task that a client knows. */
   function showAtRoot({ id, call, state }: Stored, nowMs: number): void {
     const root = call.parent && find(call.parent.rootId);
     if (!root || !call.parent || isFinished(root.state.status)) return;
@@ -91,7 +95,7 @@ export function createMemoryStore({
       const shown = before.find(({ route }) => route?.key === ask.key);
       const isSame = shown?.refused?.count === ask.refused?.count && shown?.agreed === ask.agreed;
       if (shown && isSame && shown.accepted?.revision === ask.accepted?.revision) continue;
-      // One that was agreed to keeps its place among the questions.
+      // An ask that was agreed to keeps its position.
       const isPut = !shown || shown.refused?.count !== ask.refused?.count;
       const since = isPut ? { revision: root.revision + 1, position: ask.since?.position ?? 0 } : shown.since;
       const put: Ask = {
@@ -107,14 +111,14 @@ export function createMemoryStore({
     if (changed) tell(root, nowMs);
   }
 
-  /** Its parent has ended, or has given the call up. */
+  /** The parent has ended, or has withdrawn the call. */
   function cancelChild(taskId: string, nowMs: number): void {
     const task = find(taskId);
     if (!task || isFinished(task.state.status)) return;
     end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
   }
 
-  /** The end of a child is the answer to its parent's call. */
+  /** The end of a child answers its parent's call. */
   function answerParent(
     { id, call: { parent: link } }: Stored,
     outcome: EntryOutcome,
@@ -140,19 +144,19 @@ export function createMemoryStore({
     return { parentRun: { taskId: parent.id, run: parent.run + 1 } };
   }
 
-  /** Whether the parent still waits for it: one that was taken away by hand does not. */
+  /** Whether the parent still waits for it. If the parent was deleted manually, it does not. */
   function isWanted({ id, call: { parent: link } }: Stored): boolean {
     if (!link) return true;
     return find(link.taskId)?.state.asks.some(({ key, digest }) => key === callKey(link.key) && digest === id) ?? false;
   }
 
-  /** Of a child that is there: made by the sender itself, or by who took the parent over from it. */
+  /** For a child that exists: created by the sender itself, or by the run that took the parent over from it. */
   function stillHeld(parentId: string, token: string) {
     const fence = { taskId: parentId, token };
     return held(fence) ? ("exists" as const) : refusal(fence);
   }
 
-  /** What keeps the child from being made; otherwise its parent's call is open. */
+  /** What prevents the child from being created; undefined if its parent's call is open now. */
   function openCall({ taskId, call: { parent: link } }: CreateRequest, given: NonNullable<CreateRequest["parent"]>) {
     const parent = link && held({ taskId: link.taskId, token: given.token });
     if (!link || !parent) return refusal({ taskId: link?.taskId ?? "", token: given.token });
@@ -221,7 +225,7 @@ export function createMemoryStore({
         cancelChild(taskId, nowMs);
         return { type: "refused", reason: "finished" };
       }
-      // The same token: this begin was sent twice, as a client library does after a lost connection.
+      // With the same token, this begin was sent twice, as client libraries do after a lost connection.
       if (task.openRun && task.openRun.token !== token) {
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
         task.takeovers += 1;
@@ -281,7 +285,7 @@ export function createMemoryStore({
       const task = held(fence);
       if (!task?.openRun) return { type: "refused" };
       if (task.owed) {
-        // I1: what was done is noted, and nothing that clients see changes.
+        // I1: the finished work is recorded, and nothing that clients see changes.
         write(task, entries, nowMs);
         task.openRun = undefined;
         task.attempt = task.owed.isStopping ? 0 : attempt;
@@ -300,7 +304,7 @@ export function createMemoryStore({
       const opened = open(task, asks);
       const changed = withdrawn || opened;
       if (message !== undefined) task.message = message;
-      // A run that found nothing new leaves what clients see as it was, and wakes nobody.
+      // A run that did nothing new leaves the visible state unchanged and wakes no one.
       if (changed || message !== undefined) tell(task, nowMs);
       const answered = task.openRun.answers > 0;
       task.openRun = undefined;
@@ -348,7 +352,8 @@ export function createMemoryStore({
         tell(task, nowMs);
         if (page) task.onPages.add(key);
         if (page?.deposit !== undefined) task.deposits.set(key, page.deposit);
-        // A deadline that passed comes before an answer to another ask that came behind it, whenever a worker gets to write it down.
+        // Dated at the deadline, so that it comes before an answer to another ask that arrived later, whenever a
+        // worker writes it.
         const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
         task.journal.set(entryKey("ask", key), {
           digest,
@@ -415,7 +420,7 @@ export function createMemoryStore({
       if (!task) return "unknown";
       if (isFinished(task.state.status)) return "finished"; // I1
       task.message = message;
-      // What never ran has done nothing.
+      // A task that never ran has nothing to undo.
       end(task, "cancelled", nowMs, owes && task.run > 0 ? "cancelled" : undefined);
       return answerParent(task, { type: "cancelled" }, nowMs) ?? "cancelled";
     },
@@ -505,11 +510,12 @@ export function createMemoryStore({
     return undefined;
   }
 
-  /** True when any of them was not open before. */
+  /** True if at least one of them was not open before. */
   function open(task: Stored, asks: readonly Open[]): boolean {
     let opened = false;
     for (const [position, ask] of asks.entries()) {
-      // An ask that was answered since begin is in the journal, and is not put again. One that is open already stays as it was put.
+      // An ask that was answered since begin is in the journal and is not opened again. One that is already open
+      // stays as it was asked.
       if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
       const since = { revision: task.revision + 1, position };
       const put: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
@@ -519,7 +525,7 @@ export function createMemoryStore({
     return opened;
   }
 
-  /** To another version of its tool; `""` is the one without. */
+  /** To another version of its tool; `""` is the tool without a version. */
   function move(task: Stored, version: string | undefined): void {
     if (version === undefined) return;
     const { version: _, ...call } = task.call;
@@ -544,7 +550,7 @@ export function createMemoryStore({
     if (owes === undefined) return forget(task);
     const isStopping = status === "cancelled" && task.openRun !== undefined;
     task.owed = { why: owes, isStopping };
-    // A run that is open lets go of it, or its lease runs out.
+    // The open run lets go of the task, or its lease expires.
     if (isStopping) return;
     task.openRun = undefined;
     task.attempt = 0;
@@ -557,12 +563,12 @@ export function createMemoryStore({
     task.dueAtMs = undefined;
   }
 
-  /** Nobody waits for a child any more whose call is closed. */
+  /** No one waits for a child whose call is closed. */
   function giveUp({ request, digest }: Open, nowMs: number): void {
     if (request.type === "call") cancelChild(digest, nowMs);
   }
 
-  /** An answer that came since begin does not matter: its ask is gone with the rest. */
+  /** Answers that arrived since begin are dropped with their asks. */
   function restart(task: Stored, args: JsonObject, nowMs: number): void {
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
@@ -582,9 +588,9 @@ export function createMemoryStore({
   }
 
   /**
-   * An entry that is there keeps what it holds, and takes a place only if it has none: what was replayed once is replayed forever. Only what
-   * has not come to anything yet, a sleep or a step that has begun, is replaced by its outcome. True when an open ask was withdrawn, which
-   * clients must be told.
+   * An existing entry keeps its outcome, and gets a place only if it has none: what was replayed once is replayed
+   * forever. Only an entry without a result yet, a sleep or a step that has begun, is replaced by its result. Returns
+   * true if an open ask was withdrawn, which clients must see.
    */
   function write(task: Stored, entries: readonly KeyedEntry[], nowMs: number): boolean {
     let withdrawn = false;
@@ -612,7 +618,7 @@ function sizeOf(journal: Journal): number {
   return [...journal.values()].reduce((size, { outcome }) => size + JSON.stringify(outcome).length + ENTRY_SIZE, 0);
 }
 
-/** Of the handler's restarts, the one that put the ask of this key: `name@2#3` is of the second. */
+/** The generation that asked this key: `name@2#3` belongs to the second restart. */
 function generationOf(key: string): number {
   return Number(/@(\d+)/.exec(key)?.[1] ?? 0);
 }
@@ -621,7 +627,10 @@ function question(task: Stored | undefined, key: string): Ask | undefined {
   return task?.state.asks.find((open): open is Ask => isQuestion(open) && open.key === key && !open.route);
 }
 
-/** Those that became due last, and a page of the others that changes with the time: nobody waits behind those that stay overdue. */
+/**
+ * Half of the result are the tasks that became due last; the rest is a page of the others that rotates with the time,
+ * so that none waits behind tasks that stay overdue.
+ */
 function someOf(overdue: readonly Stored[], limit: number, nowMs: number): readonly Stored[] {
   if (overdue.length <= limit) return overdue;
   const rest = overdue.length - Math.floor(limit / 2);
@@ -634,7 +643,7 @@ function expectedRun({ openRun, run }: Stored): number {
   return openRun ? run : run + 1;
 }
 
-/** As many of them as a page may hold. */
+/** As many as fit on a page. */
 function withinSize(page: readonly TaskSummary[]): TaskSummary[] {
   let size = 0;
   return page.filter((summary, index) => {
@@ -643,7 +652,7 @@ function withinSize(page: readonly TaskSummary[]): TaskSummary[] {
   });
 }
 
-/** An acceptance on a page is known by that, regardless of what the page took. */
+/** An acceptance on a page is compared as a bare acceptance, whatever the page collected. */
 function compared(outcome: EntryOutcome, onPage: boolean): EntryOutcome {
   if (!onPage || outcome.type !== "answer" || outcome.answer.action !== "accept") return outcome;
   return answerOutcome({ action: "accept" }, outcome.by);

@@ -1,4 +1,4 @@
-/** A task as the memory store holds it, and as it shows it: to its caller, to a worker, in a list. */
+/** A task as the memory store holds it, and the views of it for its caller, a worker and a list. */
 import type { Entry } from "../journal.ts";
 import type { TaskState } from "../state-machine.ts";
 import { summaryOf, type TaskSummary } from "../summary.ts";
@@ -26,25 +26,25 @@ export interface Stored {
   run: number;
   updatedAtMs: number;
   generation: number;
-  /** Absent until the task ends: what is unfinished is never forgotten (I7). */
+  /** Absent until the task ends, because unfinished tasks never expire (I7). */
   expiresAtMs: number | undefined;
   dueAtMs: number | undefined;
   attempt: number;
-  /** Takeovers in a row without anything having been recorded or parked. */
+  /** Consecutive takeovers without anything recorded or parked in between. */
   takeovers: number;
-  /** The task has ended and has to be compensated. `isStopping`: the run that was open then has still to let go. */
+  /** The task has ended and must be compensated. `isStopping`: the run that was open then has not let go yet. */
   owed: { readonly why: Owed; readonly isStopping: boolean } | undefined;
   /** Present exactly while a run is open (I5). */
-  openRun: { readonly token: string; /** How many answers came since begin, other than the holder's own. */ answers: number } | undefined;
+  openRun: { readonly token: string; /** Answers since begin, other than the holder's own. */ answers: number } | undefined;
   message: string | undefined;
   immediateResponse: string | undefined;
   outcome: Outcome | undefined;
   readonly journal: Map<string, Entry>;
-  /** How much its children have told it, in characters of JSON. */
+  /** What its children have reported to it, in characters of JSON. */
   told: number;
   /** By ask key. */
   readonly deposits: Map<string, string>;
-  /** Keys of asks whose answer was given on a page. */
+  /** Keys of asks that were answered on a page. */
   readonly onPages: Set<string>;
   readonly feed: { readonly position: number; readonly item: FeedItem }[];
 }

@@ -1,11 +1,14 @@
 import type { Announcement, TaskChange, WakeUps } from "../ports.ts";
 
 export interface MemoryWakeUps extends WakeUps {
-  /** Wakes everybody who watches the task; the memory store calls it after each change that clients can see. */
+  /** Wakes everyone who watches the task. The memory store calls it after each change that clients can see. */
   changed(taskId: string, change?: TaskChange): void;
 }
 
-/** Wake-ups within one process. Listeners are called from the microtask queue, so that no writer runs inside another's write. */
+/**
+ * Wake-ups within one process. Listeners are called from the microtask queue, so that no writer runs inside another's
+ * write.
+ */
 export function createMemoryWakeUps(): MemoryWakeUps {
   const watchers = new Map<string, Set<(change?: TaskChange) => void>>();
   const listeners = new Set<(announcement: Announcement) => void>();
@@ -17,7 +20,7 @@ export function createMemoryWakeUps(): MemoryWakeUps {
     async watch(taskId, onChange) {
       const watching = watchers.get(taskId) ?? new Set();
       watchers.set(taskId, watching);
-      // A listener of its own, so that one function can watch twice.
+      // A separate listener, so that one function can watch twice.
       const listener = (change?: TaskChange) => onChange(change);
       watching.add(listener);
       return () => {

@@ -1,15 +1,15 @@
-/** One thing to ask for, as a property of a form, with what the form cannot say about it. */
+/** One thing to ask for, as a form field plus what the form cannot express. */
 import type { JsonObject, Violation } from "@parley/core";
 import type { DateOptions, NumberOptions, TextOptions, ConfirmOptions } from "./options.ts";
 import { descriptionOf, titleOf } from "./wording.ts";
 
 export interface Field {
   readonly property: JsonObject;
-  /** What is wrong with a value that fits the property; undefined for nothing. */
+  /** The problem with a value that matches the field's schema; undefined if it is valid. */
   judge(value: unknown): string | undefined;
 }
 
-/** What is wrong with the options themselves, by the path of the option. */
+/** A problem with the options themselves, by the path of the option. */
 export class WrongOption extends Error {
   readonly violation: Violation;
   constructor(option: string, message: string) {
@@ -25,7 +25,7 @@ export function textField(name: string, options: TextOptions): Field {
   inOrder("minLength", minLength, "maxLength", maxLength);
   if (pattern !== undefined && typeof pattern !== "string") throw new WrongOption("pattern", "must be the source of a regular expression");
   if (format !== undefined && format !== "email" && format !== "uri") throw new WrongOption("format", 'must be "email" or "uri"');
-  // A form says one of the two; the author's own schema would say which.
+  // A form has only one of the two, and the author's own schema would have to check the other.
   if (pattern !== undefined && format !== undefined) throw new WrongOption("pattern", "cannot be combined with format");
   const notes = placeholder === undefined || placeholder === "" ? [] : [`Example: ${placeholder}`];
   return {
@@ -67,7 +67,7 @@ export function numberField(name: string, options: NumberOptions): Field {
     judge(value) {
       if (step === undefined || typeof value !== "number") return undefined;
       const steps = (value - (min ?? 0)) / step;
-      // Decimal steps are no exact binary fractions: 0.3 is three steps of 0.1.
+      // Decimal steps are not exact in binary: 0.3 is three steps of 0.1.
       const isStep = Math.abs(steps - Math.round(steps)) <= 1e-9 * Math.max(1, Math.abs(steps));
       return isStep ? undefined : `must be in steps of ${step}${min === undefined ? "" : ` from ${min}`}`;
     },
@@ -110,7 +110,7 @@ const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 function moment(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = typeof text === "string" && ISO.test(text) ? Date.parse(text) : Number.NaN;
-  // Date.parse takes the 31st of every month.
+  // Date.parse accepts the 31st of every month.
   if (Number.isNaN(at) || (text.length === 10 && new Date(at).toISOString().slice(0, 10) !== text))
     throw new WrongOption(option, `must be a day such as "2026-12-24", or a moment such as "2026-12-24T19:30:00Z"`);
   return at;

@@ -1,10 +1,10 @@
-/** A choice among options, as an enum with titles where there are any, and as a list for several. */
+/** A choice among options: an enum, with titles if there are any, and a list for several. */
 import type { JsonObject } from "@parley/core";
 import { type Field, WrongOption } from "./field.ts";
 import type { SelectOption, SelectOptions } from "./options.ts";
 import { descriptionOf, titleOf } from "./wording.ts";
 
-/** More than that nobody reads: ask for a text, or for the first letter. */
+/** No one reads more: ask for a text, or for the first letter. */
 export const OPTIONS_MAX = 1_000;
 
 export function selectField(name: string, options: SelectOptions): Field {
@@ -70,7 +70,7 @@ function checkDefault(given: unknown, { all, multi }: { readonly all: readonly O
   }
 }
 
-/** What a person reads: forms have one text for each option. */
+/** The text that the person reads; forms have one per option. */
 function titled({ value, title, label, description, category, price, quantity, badge }: Option): string {
   const beside = [category, price, quantity, badge].filter((fact) => fact !== undefined && fact !== "").join(", ");
   return [

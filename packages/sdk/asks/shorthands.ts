@@ -1,8 +1,9 @@
 /**
- * `ctx.text`, `ctx.number`, `ctx.confirm`, `ctx.select`, `ctx.date`, `ctx.form`, `ctx.url`: shorthands of `ctx.ask`, each a form of one field,
- * `value`, or a form or a page as it is. They return what was answered, and throw when it was not.
+ * `ctx.text`, `ctx.number`, `ctx.confirm`, `ctx.select`, `ctx.date`, `ctx.form`, `ctx.url`: shorthands of `ctx.ask`.
+ * Each asks a form with the one field `value`, or a given form or page. They return the answer, and throw if there is
+ * none.
  *
- *   options ─▶ field (what a form can say) + judge (what it cannot) ─▶ ctx.ask ─▶ the value, the default, or an error
+ *   options ─▶ field (what a form can express) + judge (what it cannot) ─▶ ctx.ask ─▶ the value, the default, or an error
  */
 import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
 import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context.ts";
@@ -31,40 +32,43 @@ import { selectField } from "./select.ts";
 import { hintsOf, messageOf } from "./wording.ts";
 
 /**
- * Each asks for one thing. All throw Declined, Cancelled, TimedOut or Withdrawn, and ParleyErrors as `elicit` does, INVALID_ASK with the path of
- * an option that is wrong; `onDecline` and its like make the default the answer instead.
+ * Each method asks for one thing. All throw Declined, Cancelled, TimedOut or Withdrawn, and ParleyErrors as `elicit`
+ * does; INVALID_ASK has the path of an invalid option. With `onDecline` and similar options the default becomes the
+ * answer instead.
  */
 export interface Shorthands {
   /** Asks for a line of text. */
   text<const O extends TextOptions>(name: string, options: O): Promise<Maybe<string, O>>;
-  /** Asks for a number; for a whole one with a whole `step`. */
+  /** Asks for a number, or for an integer with an integer `step`. */
   number<const O extends NumberOptions>(name: string, options: O): Promise<Maybe<number, O>>;
-  /** Asks for yes or no. No is `false`; to decline or to close the question is an error, as everywhere. */
+  /** Asks for yes or no. No is `false`. Declining or closing the question throws, as with the other methods. */
   confirm<const O extends ConfirmOptions>(name: string, options: O): Promise<Maybe<boolean, O>>;
   /** Asks to choose one option, or several with `multi`. */
   select<const S extends readonly SelectOption[], const O extends SelectOptions<S>>(
     name: string,
     options: O & { readonly options: S },
   ): Promise<SelectValue<S, O>>;
-  /** Asks for a day as `2026-12-24`, or for a moment with `includeTime`. */
+  /** Asks for a day such as `2026-12-24`, or for a time with `includeTime`. */
   date<const O extends DateOptions>(name: string, options: O): Promise<Maybe<string, O>>;
   /** Asks for several fields at once. */
   form<const S extends Schema | JsonObject>(name: string, options: FormOptions<S>): Promise<ContentOf<S>>;
-  /** Sends the person to a page, as `elicit` with a url does. */
+  /** Sends the person to a page, as `elicit` with a URL does. */
   url(name: string, options: UrlOptions & { readonly completedBy?: undefined; readonly returnTo?: undefined }): Promise<void>;
   /**
-   * Sends the person to a page, and waits until they come back from there: to an address of Parley's own that is made for this question and this person, and
-   * good once. Returns the parameters that they come back with. The person's browser brings these: what they say of a payment, say, ask the service in a step.
+   * Sends the person to a page and waits until they return to a one-time address that Parley creates for this
+   * question and this person. Returns the parameters with which they return. The person's browser transmits these:
+   * verify anything important, such as a payment, with the service in a step.
    */
   url(name: string, options: ReturnOptions & { readonly completedBy?: undefined }): Promise<Readonly<Record<string, string>>>;
   /**
-   * Sends the person to a page, and waits until `completedBy` (a `ctx.event`) tells that they are done there; returns what it told. What their client
-   * says is only that they agreed to go. Throws as well when the event times out. Whichever ends first, the other one is given up.
+   * Sends the person to a page and waits until `completedBy` (a `ctx.event`) reports that they are done; returns the
+   * event's body. The client only reports that they agreed to go. Also throws if the event times out. When one of the
+   * two ends, the other is withdrawn.
    */
   url<T>(name: string, options: VisitOptions<T>): Promise<T>;
 }
 
-/** Puts a question: `ctx.ask`. */
+/** Asks a question: `ctx.ask`. */
 export type Put = (name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk) => Promise<AskResult<unknown>>;
 
 export function createShorthands(put: Put): Shorthands {
@@ -123,7 +127,7 @@ export function createShorthands(put: Put): Shorthands {
       return askForm(name, { ...options, message }, preset, (content) => content);
     },
     url: async (name: string, options: UrlOptions & { readonly completedBy?: TaskEvent<unknown>; readonly returnTo?: string }) => {
-      // Tools are written without types as well.
+      // Tools may be written without types.
       if ((options as Partial<typeof options> | undefined)?.completedBy === undefined) return visit(name, options);
       if (options.returnTo !== undefined)
         throw wrongAsk(name, "/returnTo", "and completedBy both say when the person is done: give one of them");
@@ -150,17 +154,17 @@ export function createShorthands(put: Put): Shorthands {
     return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
   }
 
-  // Which options give which value the compiler cannot follow into what they have in common.
+  // The compiler cannot follow how options determine the value through the shared implementation.
   return shorthands as Shorthands;
 }
 
-/** Tools are written without types as well: left out silently it would let one person approve what two must. */
+/** Tools may be written without types, and silently ignoring a quorum would let one person approve what two must. */
 function refuseQuorum(name: string, options: object): void {
   if ("quorum" in options && options.quorum !== undefined)
     throw wrongAsk(name, "/quorum", "is for ctx.elicit and ctx.ask, which return what each person said");
 }
 
-/** What is answered in place of a person. */
+/** The answer in place of a person's. */
 interface Preset {
   readonly exists: boolean;
   readonly content: object;
@@ -194,7 +198,7 @@ function valueForm<O extends CommonOptions & { readonly default?: unknown }>(
       vendor: "parley",
       validate(content) {
         const { value } = content as { readonly value?: unknown };
-        // Forms send an empty text for a field that was left.
+        // Forms send an empty string for a field that was left empty.
         if (value === undefined || (value === "" && (hasDefault || !required))) return { value: hasDefault ? { value: preset } : {} };
         const message = field.judge(value);
         return message === undefined ? { value: { value } } : { issues: [{ message, path: ["value"] }] };
@@ -223,7 +227,7 @@ function wrongAsk(name: string, path: string, message: string): ParleyError {
   return new ParleyError("INVALID_ASK", `the ask "${name}" is invalid: ${describeViolations(violations)}`, { violations });
 }
 
-/** Tools are written without types as well. */
+/** Tools may be written without types. */
 function checkMessage(name: string, options: Partial<Pick<CommonOptions, "message">> | undefined): void {
   if (typeof options?.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
 }

@@ -1,20 +1,20 @@
-/** How an ask says to a person what forms have no words for. */
+/** Words for the parts of an ask that forms cannot express. */
 import type { Json, JsonObject } from "@parley/core";
 import { plainJson } from "../plain-data.ts";
 import type { CommonOptions } from "./options.ts";
 
-/** The message with its icon, its warning and its preview. */
+/** The message with its icon, warning and preview. */
 export function messageOf({ message, icon, preview, destructive, dangerous }: CommonOptions & { readonly dangerous?: boolean }): string {
   const signs = [...(destructive === true || dangerous === true ? ["⚠️"] : []), ...(icon !== undefined && isSign(icon) ? [icon] : [])];
   return `${[...signs, message].join(" ")}${preview === undefined || preview === "" ? "" : `\n\n${preview}`}`;
 }
 
-/** An emoji and not the name or address of a picture. */
+/** An emoji, as opposed to the name or address of a picture. */
 function isSign(icon: string): boolean {
   return icon.length <= 16 && /^\P{ASCII}+$/u.test(icon);
 }
 
-/** Sentences about the field, one after the other. */
+/** Sentences about the field, in order. */
 export function descriptionOf({ description, hint, submitLabel, cancelLabel }: CommonOptions, notes: readonly string[] = []): JsonObject {
   const buttons = [
     ...(submitLabel === undefined ? [] : [`Accept: “${submitLabel}”.`]),
@@ -28,10 +28,10 @@ function sentence(text: string): string {
   return /[.!?:;…。！？]$/u.test(text.trim()) ? text.trim() : `${text.trim()}.`;
 }
 
-/** Names that generator tools give to asks without an id. */
+/** Names of generator tools' asks without an id. */
 const NUMBERED = /^ask_\d+(?:_\d+)*$/;
 
-/** `party-size` is "Party size". */
+/** `party-size` becomes "Party size". */
 export function titleOf(name: string, { label }: CommonOptions): JsonObject {
   if (label !== undefined) return { title: label };
   if (NUMBERED.test(name)) return { title: "Answer" };
@@ -44,7 +44,7 @@ export function titleOf(name: string, { label }: CommonOptions): JsonObject {
   return { title: words.charAt(0).toUpperCase() + words.slice(1) };
 }
 
-/** What is there for those who ask, and not for those who show the question. */
+/** Options for the asking side, which are not sent to those who show the question. */
 const NOT_SHOWN = new Set([
   "ask",
   "id",
@@ -78,10 +78,10 @@ const NOT_SHOWN = new Set([
   "includeTime",
 ]);
 
-/** Options by which a page may show the question, as they were given; undefined where there are none. */
+/** The display options as given; undefined if there are none. */
 export function hintsOf(options: object): JsonObject | undefined {
   const shown = Object.entries(options).filter(([name, value]: [string, unknown]) => {
-    // Options that are texts alone are in the form already.
+    // The form already contains options that are plain strings.
     const isPlain = name === "options" && Array.isArray(value) && value.every((option) => typeof option === "string");
     return !NOT_SHOWN.has(name) && value !== undefined && !isPlain;
   });

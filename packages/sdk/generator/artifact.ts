@@ -1,7 +1,7 @@
 /**
- * An artifact as a content block of MCP.
+ * Turns an artifact into an MCP content block.
  *
- *   image      content or data: url   image                 link   resource_link
+ *   image      content or data: URL   image                 link   resource_link
  *   code       content                text, fenced          link   resource_link
  *   json       content                resource (JSON)       link   resource_link
  *   document   content                resource (text)       link   resource_link
@@ -21,7 +21,7 @@ const MIME_TYPES = {
 } as const;
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/;
 
-/** `position` tells artifacts without a url of their own apart. Throws INVALID_OUTPUT. */
+/** `position` distinguishes artifacts without a URL. Throws INVALID_OUTPUT. */
 export function artifactBlock(artifact: ArtifactYield, position: number): ContentBlock {
   const { type, title, url, content, language, mimeType = MIME_TYPES[type] } = artifact;
   if (!TYPES.includes(type)) throw wrong(`has the type ${JSON.stringify(type)}, and may have ${TYPES.join(", ")}`);

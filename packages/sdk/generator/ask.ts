@@ -1,6 +1,4 @@
-/**
- * `yield* ask.number({ … })`: the same as `yield { ask: "number", … }`, with the type of its answer, which a bare `yield` cannot have.
- */
+/** `yield* ask.number({ … })` is `yield { ask: "number", … }` with a typed answer, which a bare `yield` cannot have. */
 import type { Duration, JsonObject, Tool } from "@parley/core";
 import type {
   ConfirmOptions,
@@ -25,7 +23,7 @@ interface Id {
   readonly id?: string;
 }
 
-/** A generator of one yield. */
+/** A generator that yields once. */
 type Asked<T> = Generator<Yielded, T, unknown>;
 
 function* one(yielded: AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>): Asked<unknown> {
@@ -44,7 +42,7 @@ interface Ask {
   url(options: UrlOptions & Id): Asked<{ readonly action: "accept" }>;
 }
 
-/** Asks for generator tools, with the types of their answers: `const size = yield* ask.number({ id: "size", message: "How many?" })`. */
+/** Typed questions for generator tools: `const size = yield* ask.number({ id: "size", message: "How many?" })`. */
 export const ask: Ask = {
   text: (options) => one({ ask: "text", ...options }) as Asked<never>,
   number: (options) => one({ ask: "number", ...options }) as Asked<never>,
@@ -55,7 +53,7 @@ export const ask: Ask = {
   url: (options) => one({ ask: "url", ...options }) as Asked<never>,
 };
 
-/** `yield* step("hold", () => bookings.hold(date))`: as `yield { step: "hold", run: … }`, with the type of its result. */
+/** `yield* step("hold", () => bookings.hold(date))` is `yield { step: "hold", run: … }` with a typed result. */
 export function step<T>(
   name: string,
   run: (attempt: Parameters<StepYield["run"]>[0]) => T | Promise<T>,
@@ -64,7 +62,7 @@ export function step<T>(
   return one({ step: name, run, ...options }) as Asked<Recorded<T>>;
 }
 
-/** `const paid = yield* event("paid", { schema })`: as `yield { event: "paid", … }`, with the type of what is told of it. */
+/** `const paid = yield* event("paid", { schema })` is `yield { event: "paid", … }` with a typed body. */
 export function event<const S extends Schema | JsonObject = JsonObject>(
   name: string,
   options: EventOptions<S> = {},
@@ -72,22 +70,25 @@ export function event<const S extends Schema | JsonObject = JsonObject>(
   return one({ event: name, ...options } as EventYield) as Asked<never>;
 }
 
-/** `const { hotel } = yield* call(bookHotel, { city })`: as `yield { call: bookHotel, args: { city } }`, with the type of what the tool gives. */
+/**
+ * `const { hotel } = yield* call(bookHotel, { city })` is `yield { call: bookHotel, args: { city } }` with a typed
+ * result.
+ */
 export function call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options: CallOptions = {}): Asked<ResultOf<T>> {
   return one({ call: tool, args, ...options }) as Asked<ResultOf<T>>;
 }
 
-/** `const { reference } = yield* received(paid)`: as `yield paid`, with its type. */
+/** `const { reference } = yield* received(paid)` is `yield paid` with a typed body. */
 export function received<T>(event: TaskEvent<T>): Asked<T> {
   return one(event) as Asked<T>;
 }
 
-/** `yield* sleep("cool-down", "2 days")`: as `yield { sleep: "cool-down", for: "2 days" }`. */
+/** `yield* sleep("cool-down", "2 days")` is `yield { sleep: "cool-down", for: "2 days" }`. */
 export function sleep(name: string, duration: Duration, options: SleepOptions = {}): Asked<void> {
   return one({ sleep: name, for: duration, ...options }) as Asked<void>;
 }
 
-/** `if (yield* patched("fraud-check")) …`: as `ctx.patched`. */
+/** `if (yield* patched("fraud-check")) …` is `ctx.patched`. */
 export function patched(name: string): Asked<boolean> {
   return one({ patched: name }) as Asked<boolean>;
 }

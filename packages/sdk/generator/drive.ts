@@ -1,14 +1,15 @@
 /**
- * Drives a generator tool: each yield becomes a call of ctx, and what that gives goes back in by `next`, or by `throw` where it failed.
+ * Drives a generator tool: each yield becomes a call of ctx, whose result goes back through `next`, or through
+ * `throw` if it failed.
  *
  *   generator ──yields──▶ ask · step · sleep · event · all · race ──▶ ctx.text, ctx.step … ──▶ next(value) │ throw(error)
  *                         emit · bare value ──▶ ctx.emit, ctx.status …
  *
- *   G1  There is no journal beside the engine's: a yield that waits is one effect, named by its id or by its position among asks without one.
- *   G2  The driver awaits ctx and the generator, and nothing else: the order of effects is the generator's own, in every run.
- *   G3  A run that waits leaves the generator where it is. Nothing is thrown into it and it is not returned: no `finally` runs, as in an async
- *       handler; the next run drives a new one from its start.
- *   G4  What was yielded wrongly is thrown into the generator, at the yield; only a generator that never ends is left.
+ *   G1  There is no journal besides the engine's: a yield that waits is one effect, named by its id or by its position among asks without one.
+ *   G2  The driver awaits only ctx and the generator, so the order of effects is the generator's own, in every run.
+ *   G3  A run that parks abandons the generator without `throw` or `return`, so no `finally` runs, as in an async handler. The next run drives
+ *       a new generator from its start.
+ *   G4  An invalid yield is thrown into the generator, at the yield. Only a generator that never ends is abandoned.
  */
 import { FILES_MAX, type Duration, type JsonObject, ParleyError, type Tool } from "@parley/core";
 import type { Context, StepOptions } from "../context.ts";
@@ -39,7 +40,9 @@ import {
   isGenerator,
 } from "./yields.ts";
 
-/** In one run, those of earlier ones included: a generator that yields without end would never let its worker do anything else. */
+/**
+ * Limit on the yields of one run, including replayed ones: a generator that yields endlessly would block its worker.
+ */
 export const YIELDS_MAX = 20_000;
 
 interface Stage {
@@ -48,13 +51,14 @@ interface Stage {
   readonly teller: Teller;
   readonly count: { yields: number };
   readonly unnamed: Unnamed;
-  /** Aborted when a sibling has failed, or has won the race. */
+  /** Aborted when a sibling has failed or won the race. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Names for asks without an id: `ask_0`, `ask_1` … A generator in a list has names below its own place there, `ask_1_0`: whichever of them is first
- * to ask may differ from run to run where they await something outside ctx, and an answer must not reach another one.
+ * Names of asks without an id: `ask_0`, `ask_1` … A generator in a list gets names below its own position, such as
+ * `ask_1_0`: if generators await something outside ctx, which of them asks first may differ between runs, and an
+ * answer must not reach the wrong one.
  */
 interface Unnamed {
   readonly prefix: string;
@@ -101,7 +105,7 @@ async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown
   return turn.value;
 }
 
-/** The first that is there counts: a number is asked for in steps, and anything may be emitted. */
+/** Checked in this order, because keys overlap: a number has a `step`, and an emit may have any key. */
 const KINDS = [
   "ask",
   "emit",
@@ -122,7 +126,7 @@ function kindOf(yielded: object): (typeof KINDS)[number] | undefined {
   return KINDS.find((kind) => kind in yielded);
 }
 
-/** Nothing is awaited before the effect is called: questions that are put at once stand in their order. */
+/** Calls the effect before any await, so that questions asked at once keep their order. */
 function perform(yielded: unknown, stage: Stage): unknown {
   if (yielded === undefined || yielded === null) return undefined;
   if (typeof yielded !== "object") return stage.teller.stream(yielded);
@@ -223,7 +227,7 @@ function ask(yielded: AskYield, stage: Stage): Promise<unknown> {
   return asker(stage.ctx, name, unlessGivenUp(options, stage) as never);
 }
 
-/** The options with a signal that is also aborted where what runs beside has ended the wait. */
+/** The options with a signal that is also aborted when a sibling has ended the wait. */
 function unlessGivenUp<O extends { readonly signal?: AbortSignal }>(options: O, stage: Stage): O {
   if (!stage.signal) return options;
   return { ...options, signal: options.signal ? AbortSignal.any([options.signal, stage.signal]) : stage.signal };
@@ -365,7 +369,9 @@ function startAll(starts: readonly Start[], stage: Stage) {
   const ended = new AbortController();
   const signal = stage.signal ? AbortSignal.any([stage.signal, ended.signal]) : ended.signal;
   const running = starts.map((start) => start({ ...stage, signal }));
-  /** Nobody is asked in vain, and nothing of this continues beside what the generator does next. */
+  /**
+   * Withdraws what is still open, so that no one is asked in vain and nothing runs beside the generator's next yield.
+   */
   async function giveUp(reason: unknown): Promise<void> {
     ended.abort(reason);
     await Promise.allSettled(running);

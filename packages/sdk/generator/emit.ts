@@ -1,4 +1,4 @@
-/** What becomes of each emit: see docs/generator-tools.md. */
+/** What each emit does; see docs/generator-tools.md. */
 import { LOG_LEVELS, type LogLevel, ParleyError } from "@parley/core";
 import type { Context } from "../context.ts";
 import { plainJson } from "../plain-data.ts";
@@ -9,15 +9,15 @@ import type { EmitYield } from "./yields.ts";
 
 const KIND = /^[A-Za-z0-9_.:-]{1,64}$/;
 
-/** What a generator tells, in one run. */
+/** Handles the emits of one run. */
 export interface Teller {
   emit(emitted: EmitYield): void;
-  /** A bare value: a chunk. */
+  /** A bare value is a chunk. */
   stream(value: unknown): void;
 }
 
 export function createTeller(ctx: Context, output: Output): Teller {
-  /** What the tool said that it is doing, for when it has thought. */
+  /** The last status message, restored when the tool stops thinking. */
   let said: string | undefined;
 
   function status(message: string): void {

@@ -1,20 +1,20 @@
-/** What a generator tool has told that belongs to its result: streamed chunks and artifacts. */
+/** The parts of a generator tool's result that it emitted: streamed chunks and artifacts. */
 import { type JsonObject, ParleyError } from "@parley/core";
 import type { ContentBlock } from "../content.ts";
 import { plainJson } from "../plain-data.ts";
 import { toolResult } from "../tool-result.ts";
 
-/** Characters that are gathered for the result. What a store takes is less by default; this keeps the memory of a run in bounds. */
+/** Maximum characters collected for the result. Stores accept less by default; this bounds the memory of a run. */
 export const STREAM_CHARS_MAX = 4 * 1_024 * 1_024;
 
 export interface Output {
   chunk(data: unknown): void;
   artifact(block: ContentBlock): void;
-  /** How many artifacts there are so far. */
+  /** Number of artifacts so far. */
   artifacts(): number;
-  /** The result's content when the tool returned nothing: what was streamed. Throws TOO_LARGE. */
+  /** The streamed content, used if the tool returned nothing. Throws TOO_LARGE. */
   streamed(): readonly ContentBlock[];
-  /** `result` with the artifacts behind its content. Throws TOO_LARGE. */
+  /** `result` with the artifacts appended to its content. Throws TOO_LARGE. */
   withArtifacts(result: JsonObject): JsonObject;
 }
 
@@ -61,7 +61,7 @@ function tooLarge(tool: string, how: string): ParleyError {
   );
 }
 
-/** The result of a generator tool without an output schema: it may return any data. */
+/** The result of a generator tool without an output schema, which may return any data. */
 export function generatorResult(tool: string, returned: unknown, output: Output): JsonObject {
   if (returned === undefined) return toolResult(tool, output.streamed());
   if (typeof returned === "string" || isResult(returned)) return toolResult(tool, returned);
@@ -72,7 +72,7 @@ export function generatorResult(tool: string, returned: unknown, output: Output)
 
 const BLOCKS = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
 
-/** Content blocks, or a whole result. A list of other things is data. */
+/** Content blocks, or a whole result. Any other list is data. */
 function isResult(returned: unknown): boolean {
   const content: unknown = typeof returned === "object" && returned !== null && "content" in returned ? returned.content : returned;
   return (

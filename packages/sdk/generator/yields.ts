@@ -1,14 +1,14 @@
 /**
- * What a generator tool may yield, and what it gets back.
+ * What a generator tool may yield, and what it receives.
  *
  *   const size = yield { ask: "number", id: "party-size", message: "How many?", min: 1 };     the answer
  *   yield { emit: "status", message: "Holding a table" };                                     undefined
  *   const table = yield { step: "hold", run: () => bookings.hold(date) };                     the step's result
- *   const [a, b] = yield [{ ask: "text", … }, { step: "load", run: … }];                      all of them, asked at once
- *   const paid = yield { event: "paid" };                                                     the event, for a step to hand over
- *   const body = yield paid;                                                                  what was told of it
- *   const { hotel } = yield { call: bookHotel, args: { city } };                              what the other tool gives
- *   yield "a chunk";                                                                          undefined: it is streamed
+ *   const [a, b] = yield [{ ask: "text", … }, { step: "load", run: … }];                      all results; asked at once
+ *   const paid = yield { event: "paid" };                                                     the event, to pass on in a step
+ *   const body = yield paid;                                                                  the reported body
+ *   const { hotel } = yield { call: bookHotel, args: { city } };                              the other tool's result
+ *   yield "a chunk";                                                                          undefined; it is streamed
  */
 import type { Duration, Json, JsonObject, LogLevel, StepAttempt, Tool } from "@parley/core";
 import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
@@ -19,12 +19,15 @@ import type { EventOptions, TaskEvent } from "../event.ts";
 import type { OauthAsk, PageAsk } from "../pages.ts";
 import type { Schema } from "../schema.ts";
 
-/** By its name an answer finds its question, and a client shows it. Without one asks are `ask_0`, `ask_1` … in their order. */
+/**
+ * The name under which clients show the question and answers find it. Asks without one are `ask_0`, `ask_1` … in
+ * order.
+ */
 interface Identified {
   readonly id?: string;
 }
 
-/** A question: `ctx.text` and its siblings in another spelling, with the same options. */
+/** A question: another spelling of `ctx.text` and its siblings, with the same options. */
 export type AskYield =
   | (Identified & { readonly ask: "text" } & TextOptions)
   | (Identified & { readonly ask: "number" } & NumberOptions)
@@ -33,8 +36,8 @@ export type AskYield =
   | (Identified & { readonly ask: "date" } & DateOptions)
   | (Identified & { readonly ask: "form" } & FormOptions<Schema | JsonObject>)
   /**
-   * Gets `{ action: "accept" }`, with `query` where it has a `returnTo`; with `completedBy` what was told of that event. `elicitationId` names it
-   * where there is no `id`.
+   * Receives `{ action: "accept" }`, with `query` if it has a `returnTo`; with `completedBy`, the body of that event.
+   * Without an `id`, `elicitationId` is the name.
    */
   | (Identified & {
       readonly ask: "url";
@@ -42,20 +45,20 @@ export type AskYield =
       readonly completedBy?: TaskEvent<unknown>;
       readonly returnTo?: string;
     } & UrlOptions)
-  /** Taken on a page that Parley serves, never by a form. Gets a Secret, which steps read. */
+  /** Collected on a page that Parley serves, never by a form. Receives a Secret, which steps read. */
   | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk)
-  /** Granted at an OAuth provider. Gets a Grant, whose tokens steps read. */
+  /** Granted at an OAuth provider. Receives a Grant, whose tokens steps read. */
   | (Identified & { readonly ask: "oauth"; readonly expires?: Duration } & OauthAsk)
-  /** Uploaded on such a page. Gets a FileRef, or a list of them with `multiple` or `count`. */
+  /** Uploaded on a page that Parley serves. Receives a FileRef, or a list of them with `multiple` or `count`. */
   | (Identified & FileYield & PageAsk);
 
 /** `{ ask: "file" }`: files that the person uploads on a page. */
 export interface FileYield {
   readonly ask: "file";
-  /** MIME types and endings, in a list or separated by commas: `"image/*,.pdf"`. Anything unless said otherwise. */
+  /** MIME types and extensions, as a list or separated by commas: `"image/*,.pdf"`. Any type by default. */
   readonly accept?: string | readonly string[];
   readonly maxBytes?: number;
-  /** As many as one question takes. */
+  /** As many files as one question takes. */
   readonly multiple?: boolean;
   readonly count?: number;
   readonly expires?: Duration;
@@ -63,21 +66,24 @@ export interface FileYield {
 
 export type Severity = "info" | "success" | "warning" | "error";
 
-/** Something to tell: nothing waits for it. */
+/** Output that the tool does not wait for. */
 export type EmitYield =
   /** What the tool is doing: the task's status message. */
   | { readonly emit: "status"; readonly message: string; readonly type?: Severity }
-  /** How far it is, from 0 to 1: a progress notification, and the status message. */
+  /** Progress from 0 to 1: a progress notification, and the status message. */
   | { readonly emit: "progress"; readonly value: number; readonly message?: string; readonly meta?: object }
-  /** A chunk of the result: texts are joined, other data is JSON on a line of its own. The content of a tool that returns nothing. */
+  /**
+   * A chunk of the result. Strings are joined, other data becomes one line of JSON each. It is the content of a tool
+   * that returns nothing.
+   */
   | { readonly emit: "stream"; readonly data?: unknown; readonly final?: boolean; readonly contentType?: string }
   /** A log message at its level. */
   | { readonly emit: "log"; readonly message: string; readonly level?: LogLevel | "warn"; readonly data?: unknown }
   | { readonly emit: "toast"; readonly message: string; readonly type?: Severity; readonly duration?: number }
-  /** Shown as the status message, which comes back afterwards. */
+  /** Shown as the status message; the previous one is restored afterwards. */
   | { readonly emit: "thinking"; readonly active: boolean }
   | ArtifactYield
-  /** Kept in the task's feed for pages and terminals that know how to show it; so is every other kind. */
+  /** Kept in the task's feed for pages and terminals that can show it, like every other kind. */
   | ({ readonly emit: "ui" | "qr" | "render" | "canvas" } & { readonly [field: string]: unknown });
 
 /** A content block of the result. It needs `content` or a `url`. */
@@ -85,54 +91,54 @@ export interface ArtifactYield {
   readonly emit: "artifact";
   readonly type: "image" | "code" | "document" | "embed" | "json";
   readonly title?: string;
-  /** A link, or a `data:` url with the content in it. */
+  /** A link, or a `data:` URL that holds the content. */
   readonly url?: string;
-  /** Text; base64 for an image; any data for json. */
+  /** A string; base64 for an image; any data for json. */
   readonly content?: unknown;
-  /** Of code. */
+  /** For code. */
   readonly language?: string;
   readonly mimeType?: string;
 }
 
-/** Done once, its result recorded: `ctx.step`. */
+/** Runs once, and its result is recorded: `ctx.step`. */
 export interface StepYield extends StepOptions {
   readonly step: string;
   readonly run: (attempt: StepAttempt) => unknown;
 }
 
-/** Accepted and ignored: each ask and each step is a point from which the tool continues. */
+/** Accepted and ignored: the tool can continue from every ask and every step anyway. */
 export interface CheckpointYield {
   readonly checkpoint: true;
   readonly state?: unknown;
   readonly id?: string;
 }
 
-/** Whether the task takes the new way of a change: `ctx.patched`. Gets a boolean. */
+/** Whether the task takes the new code path of a change: `ctx.patched`. Receives a boolean. */
 export interface PatchedYield {
   readonly patched: string;
 }
 
 /**
- * Something outside that the tool waits for: `ctx.event`. Gets the event at once, whose `url` a step hands over; what was told of it gets who yields
- * the event itself.
+ * Waits for something outside: `ctx.event`. Receives the event at once; a step passes its `url` on. Yield the event
+ * itself to receive its body.
  */
 export interface EventYield extends EventOptions<Schema | JsonObject> {
   readonly event: string;
 }
 
-/** Calls another tool as a task of its own: `ctx.call`. Gets its result. */
+/** Calls another tool as a task of its own: `ctx.call`. Receives its result. */
 export interface CallYield extends CallOptions {
   readonly call: Tool | string;
   readonly args?: object;
 }
 
-/** Waits for so long, or until then: `ctx.sleep`, `ctx.sleepUntil`. */
+/** Waits for a duration, or until a time: `ctx.sleep`, `ctx.sleepUntil`. */
 export type SleepYield = SleepOptions & { readonly sleep: string } & (
     | { readonly for: Duration; readonly until?: never }
     | { readonly until: Date | string | number; readonly for?: never }
   );
 
-/** Has the client's model complete something: `ctx.sample`. Gets its reply. */
+/** Asks the client's model for a completion: `ctx.sample`. Receives its reply. */
 export interface SampleYield extends WaitOptions {
   readonly sample: string;
   readonly request: SamplingRequest;
@@ -143,12 +149,12 @@ export interface RootsYield extends WaitOptions {
   readonly roots: string;
 }
 
-/** Begins again from the start with these arguments: `ctx.restart`. Gets nothing, ever. */
+/** Restarts the task with these arguments: `ctx.restart`. Never receives anything. */
 export interface RestartYield {
   readonly restart: JsonObject;
 }
 
-/** One of several that run at once: a generator is driven beside the others. */
+/** One of several that run at once; a generator is driven beside the others. */
 export type Parallel =
   | AskYield
   | EmitYield
@@ -163,22 +169,22 @@ export type Parallel =
   | AnyToolGenerator;
 
 /**
- * Several at once: gets their values, in a list or by name. The first that fails is thrown; the others' questions are withdrawn. By name, the
- * asks and steps of each are scoped to it: `ada/approve`.
+ * Runs several at once. Receives their values, as a list or by name. The first failure is thrown, and the others'
+ * questions are withdrawn. With names, the asks and steps of each are prefixed: `ada/approve`.
  */
 export interface AllYield {
   readonly all: readonly Parallel[] | { readonly [name: string]: Parallel };
 }
 
 /**
- * Several at once: gets the value of the first that comes to something, or is thrown its error; by name `{ name, value }`. The others are given up: their
- * questions are withdrawn, their sleeps end, and a step that is under way is waited for.
+ * Runs several at once. Receives the value of the first to settle, or its error is thrown; with names, `{ name, value
+ * }`. The others are given up: their questions are withdrawn, their sleeps end, and steps in progress are awaited.
  */
 export interface RaceYield {
   readonly race: readonly Parallel[] | { readonly [name: string]: Parallel };
 }
 
-/** A bare value is streamed; nothing (`yield;`) is nothing. */
+/** A bare value is streamed; `yield;` does nothing. */
 export type BareYield =
   | string
   | number
@@ -203,15 +209,15 @@ export type BareYield =
       readonly restart?: never;
     };
 
-/** All that a generator tool may yield. */
+/** Everything that a generator tool may yield. */
 export type Yielded = Parallel | EventYield | CheckpointYield | PatchedYield | RestartYield | readonly Parallel[] | BareYield;
 
-// What `yield` gives depends on what was yielded, which TypeScript cannot say: write its type, or use `yield* ask.number(…)`. And a generator
-// may return anything, or nothing.
+// The type of a `yield` expression depends on what was yielded, which TypeScript cannot express: annotate it, or use
+// `yield* ask.number(…)`. And a generator may return anything, or nothing.
 /* oxlint-disable typescript/no-explicit-any -- see above */
-/** A part of a generator tool: what another one takes over by `yield*`, or drives beside others by `all`. */
+/** Part of a generator tool, for another one to delegate to with `yield*` or to run beside others with `all`. */
 export type ToolGenerator<R = any> = Generator<Yielded, R, any>;
-/** The same of an async one. */
+/** The async form of ToolGenerator. */
 export type AsyncToolGenerator<R = any> = AsyncGenerator<Yielded, R, any>;
 export type AnyToolGenerator<R = any> = ToolGenerator<R> | AsyncToolGenerator<R>;
 /* oxlint-enable typescript/no-explicit-any */

@@ -1,10 +1,11 @@
 /**
- * A lint rule: a handler reads the clock, draws chance or reaches outside, neither through `ctx` nor in a step, and waits behind that.
+ * A lint rule against handlers that read the clock, draw random values or reach outside without `ctx` and outside a
+ * step, and wait afterwards.
  *
- * The next run of the handler starts from the top and reads something else. What is read behind the last wait does no harm and is left alone.
- * The rule sees what stands in the handler itself; what its helpers do the test kit sees, see purity.ts.
+ * The next run of the handler starts from the top and reads something else. Reads after the last wait are harmless
+ * and not reported. The rule sees only the handler's own code; the test kit also covers its helpers, see purity.ts.
  *
- * Written for ESLint's plugin interface, which oxlint speaks, too, and typed by as much of it as is used.
+ * Written for ESLint's plugin interface, which oxlint also supports, and typed by the part of it that is used.
  */
 
 interface Node {
@@ -40,9 +41,9 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
 const WAITS = new Set(["elicit", "ask", "sleep", "sleepUntil", "sample", "roots"]);
-/** Waits where they are awaited or delegated to: schemas have methods of these names. */
+/** Counted as waits only where they are awaited or delegated to, because schemas have methods of these names. */
 const SHORTHANDS = new Set(["text", "number", "confirm", "select", "date", "form", "url"]);
-/** What a generator tool waits for by an object with such a key. */
+/** Keys of the yielded objects that a generator tool waits for. */
 const YIELDED_WAITS = new Set(["ask", "all"]);
 
 interface Impure {
@@ -91,7 +92,7 @@ export const noImpureHandler = {
         for (const [handler, { impure, waits }] of handlers) {
           for (const { node, name } of impure) {
             const loop = outermostLoop(node, handler);
-            // In a loop, what stands behind a wait comes before it in the next round.
+            // In a loop, code after a wait precedes the wait of the next round.
             const from = loop?.range[0] ?? node.range[0];
             if (!waits.some((wait) => wait.range[1] > from)) continue;
             context.report({ node, messageId: "impure", data: { name, instead: INSTEAD[name] ?? "" } });
@@ -120,7 +121,7 @@ function keysOf(object: Node): readonly string[] {
   return (object["properties"] as readonly Node[]).map(({ key }) => nameOf(key) ?? "");
 }
 
-/** The `run` of a definition that the node belongs to; undefined outside of handlers, and within the work of a step. */
+/** The `run` of a definition that the node belongs to; undefined outside of handlers, and within a step. */
 function handlerOf(node: Node): Node | undefined {
   for (let at: Node | undefined = node; at; at = at.parent) {
     if (!isFunction(at)) continue;
@@ -155,7 +156,10 @@ function impureName(node: Node, callee: Node): string | undefined {
   return name !== undefined && name !== "new Date" && Object.hasOwn(INSTEAD, name) ? name : undefined;
 }
 
-/** Whether the name stands for something of the author's own. What is imported is meant, such as `randomUUID` of node:crypto. */
+/**
+ * Whether the name refers to something of the author's own. Imports, such as `randomUUID` of node:crypto, do not
+ * count.
+ */
 function isShadowed(scope: LintScope, name: string): boolean {
   const root = name.replace(/^new /, "").split(".")[0] ?? "";
   for (let at: LintScope | null = scope; at; at = at.upper) {

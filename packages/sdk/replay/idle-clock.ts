@@ -1,23 +1,24 @@
 /**
- * A clock for a replay that waits for nobody: time passes by itself as soon as nothing in the process could still wake the handler, and stands
- * still otherwise. So a handler that never comes to what was recorded is found out in milliseconds, with the patience that a worker would have.
+ * A clock for a replay in which no one answers. Time passes only when nothing in the process can still wake the
+ * handler. A handler that never reaches its recorded calls is thus detected in milliseconds, with the patience of a
+ * real worker.
  */
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import type { Clock, Scope } from "@parley/core";
 
-/** Turns of the event loop without a change after which only time can change anything. */
+/** Turns of the event loop without a change, after which only time can change anything. */
 const QUIET_TURNS = 20;
 const LOOK_MS = 2;
-/** An answer on a connection that was there before is awaited by nothing that could be seen. */
+/** A reply on a connection that existed before leaves no trace while it is awaited. */
 const GRACE_MS = 20;
-/** What comes by itself within a few turns. */
+/** Resources that resolve on their own within a few turns. */
 const SOON: ReadonlySet<string> = new Set(["PROMISE", "TickObject", "Microtask", "Immediate"]);
 
 export interface IdleClock extends Clock {
   /**
-   * Lets time pass until `isOver`. `outside`: the handler waits for something outside ctx, for longer than `patienceMs`, and what that is as Node.js names
-   * it. `stuck`: nothing will ever wake it.
+   * Lets time pass until `isOver`. `outside`: the handler waits for something outside ctx for longer than
+   * `patienceMs`; the value is Node.js's name for it. `stuck`: nothing will ever wake it.
    */
   pass(options: {
     readonly isOver: () => boolean;
@@ -30,7 +31,7 @@ interface Timer {
   readonly wake: () => void;
 }
 
-/** `scope` tells what the handler began from what others did. */
+/** `scope` separates what the handler started from everything else. */
 export function createIdleClock(startMs: number, scope: Pick<Scope, "get">): IdleClock {
   let nowMs = startMs;
   let timers: Timer[] = [];

@@ -1,4 +1,4 @@
-/** Whether changed code still replays tasks that wait: for `parley replay`, and for tests of a project's own. */
+/** Checks whether changed code still replays waiting tasks: for `parley replay`, and for a project's own tests. */
 export {
   EXPORT_FORMAT,
   readRecordedTask,

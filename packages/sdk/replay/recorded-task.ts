@@ -1,6 +1,6 @@
 /**
- * A waiting task as `parley export` writes it, one object a line: what replay needs and nothing else. Secrets that were left on pages are in no
- * journal, and so in no export.
+ * A waiting task as `parley export` writes it, one JSON object per line: exactly what replay needs. Journals hold no
+ * secrets from pages, so exports hold none either.
  */
 import {
   type Ask,
@@ -23,14 +23,14 @@ import {
 import { present } from "../present.ts";
 import { textDigest } from "../testing-ports.ts";
 
-/** The version of the form in which tasks are exported; others are refused. */
+/** Version of the export format. Other versions are refused. */
 export const EXPORT_FORMAT = 1;
 
-/** A waiting task as it is exported: its call, its journal and its open questions. */
+/** An exported task: its call, its journal and its open questions. */
 export interface RecordedTask {
   readonly format: typeof EXPORT_FORMAT;
   readonly taskId: string;
-  /** When it was exported, in milliseconds since the epoch. */
+  /** Time of the export, in milliseconds since the epoch. */
   readonly atMs: number;
   readonly status: TaskStatus;
   readonly generation: number;
@@ -38,20 +38,20 @@ export interface RecordedTask {
   readonly call: Pick<CallFacts, "kind" | "name" | "version" | "principal" | "tenant" | "capabilities" | "createdAtMs"> & {
     readonly arguments: JsonObject;
     readonly replies?: JsonObject;
-    /** What uuids and random numbers are derived from; absent where content is redacted. */
+    /** Source of the task's uuids and random numbers; absent if the content is redacted. */
     readonly seed?: string;
   };
-  /** Open questions. The digest is "" where it cannot be compared. */
+  /** Open questions. The digest is "" if it cannot be compared. */
   readonly asks: readonly Ask[];
-  /** What is waited for from outside. */
+  /** Open events. */
   readonly events?: readonly AwaitedEvent[];
-  /** Children that are waited for. Their digest is their id. */
+  /** Unfinished children. Their digest is their id. */
   readonly calls?: readonly AwaitedCall[];
-  /** By entry key. The digest of a question is "" where it cannot be compared. */
+  /** By entry key. The digest of a question is "" if it cannot be compared. */
   readonly journal: Readonly<Record<string, Entry>>;
-  /** Texts and numbers that people and services gave stand there as placeholders. */
+  /** Strings and numbers from people and services are replaced by placeholders. */
   readonly isRedacted: boolean;
-  /** What was said is sealed in the deployment, so what was asked can only be compared where the question is still open. */
+  /** The deployment seals its content, so a question can be compared only while it is open. */
   readonly isSealed: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface UnreadableTask {
   readonly unreadable: string;
 }
 
-/** Throws an Error that says what is wrong with a line of an export. */
+/** Throws an Error that says what is wrong with the line. */
 export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   let value: unknown;
   try {
@@ -105,11 +105,11 @@ function isEntry([key, entry]: readonly [string, unknown]): boolean {
 export interface ToRecord {
   readonly atMs: number;
   readonly redaction: Redaction;
-  /** Whether the task's content is sealed: its digests take a key that leaves the deployment with nobody. */
+  /** Whether the task's content is sealed. Its digests then depend on a key that never leaves the deployment. */
   readonly isSealed: boolean;
 }
 
-/** A task as it is exported. Secrets are in neither of its parts: what was left on pages stands beside the journal. */
+/** Converts a task for export. Neither input holds secrets: deposits are kept apart from the journal. */
 export function toRecordedTask(
   { task, journal }: { readonly task: TaskAtWork; readonly journal: Journal },
   { atMs, redaction, isSealed }: ToRecord,
@@ -135,7 +135,7 @@ export function toRecordedTask(
       ...(replies && { replies: redacted(replies) }),
       ...(withContent && { seed, ...present({ tenant }) }),
     },
-    // What it shows of its children is theirs.
+    // Questions shown for children belong to the children.
     asks: task.asks.filter(({ route }) => !route).map((ask) => recordedAsk(ask, { redaction, isSealed })),
     ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
     ...(task.calls && { calls: task.calls }),
@@ -172,7 +172,7 @@ function awaited(
   { key, calledAt, digest, askedAtMs, deadlineMs, onTimeout, request }: Open,
   { redaction: { withContent }, isSealed }: How,
 ) {
-  // Of what is open its text is at hand.
+  // For open questions the request itself is available.
   const own = isSealed && withContent ? textDigest(canonicalJson(request)) : "";
   return {
     key,
@@ -184,7 +184,7 @@ function awaited(
   };
 }
 
-/** What it is, and nothing of what it says: a question may quote anything. */
+/** Keeps the kind and none of the content: a question may quote anything. */
 function redactRequest(request: AskRequest): AskRequest {
   switch (request.type) {
     case "form":
@@ -222,16 +222,17 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
 
 /** Which values stay readable. */
 export interface Redaction {
-  /** All, but those of `fields`. Otherwise texts and numbers give way to placeholders. */
+  /** All except those of `fields`. Otherwise strings and numbers are replaced by placeholders. */
   readonly withContent: boolean;
-  /** Names of members that give way in any case, wherever they stand. */
+  /** Names of members that are always replaced, at any depth. */
   readonly fields: readonly string[];
 }
 
 /**
- * Placeholders for what people, callers and services gave. What decides the way of a handler stays as far as it tells nothing: actions, booleans,
- * null, empty texts and lists, 0, and the choices of a form. Other texts keep their length and their kind of characters, or their format (a date
- * is another date), so that schemas take them; other numbers become 1, or 0.5.
+ * Replaces what people, callers and services provided by placeholders. Values that steer the handler stay if they
+ * reveal nothing: actions, booleans, null, empty strings and lists, 0, and the choices of a form. Other strings keep
+ * their length and kinds of characters, or their format (a date becomes another date), so that schemas accept them;
+ * other numbers become 1, or 0.5.
  */
 export function redactJson(value: Json, { withContent, fields }: Redaction, isWithin = false): Json {
   const isHidden = !withContent || isWithin;

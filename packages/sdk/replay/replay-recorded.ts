@@ -1,12 +1,14 @@
 /**
- * Does this code still replay that task? The real engine runs the handler against what was recorded, in no store and with no worker.
+ * Checks whether this code still replays a task. The real engine runs the handler against the recorded journal,
+ * without a store and without a worker.
  *
  *   recorded task ──▶ replay ──▶ continues: and what it would do next
  *                            ──▶ diverges: what was recorded, and what the code does instead
  *                            ──▶ fails: the code ends the task with an error
- *                            ──▶ unknown: it cannot be told, and why
+ *                            ──▶ unknown: no verdict is possible, and why
  *
- * No step is done: where the handler comes to one that is not recorded, the replay stops. Code outside of steps runs, as in every replay.
+ * Steps never run: the replay stops at the first step that is not recorded. Code outside of steps runs, as in every
+ * replay.
  */
 import {
   type Answer,
@@ -40,47 +42,50 @@ import type { RecordedTask } from "./recorded-task.ts";
 /** Whether a waiting task continues under changed code. */
 export type Verdict = "continues" | "diverges" | "fails" | "unknown";
 
-/** What became of a task under the code it was replayed with. */
+/** The result of replaying a task. */
 export interface Replayed {
   readonly verdict: Verdict;
-  /** What the code does once it has caught up: `waits for ask:party-size`, `does step:charge`, `ends`. Absent where it does not get so far. */
+  /**
+   * What the code does once it has caught up: `waits for ask:party-size`, `does step:charge`, `ends`. Absent if it
+   * does not get that far.
+   */
   readonly next?: string;
-  /** Why not `continues`, as a sentence. */
+  /** Why the verdict is not `continues`, as a sentence. */
   readonly reason?: string;
-  /** Entry keys that were recorded, in the order of their calls as far as that is known; open questions are among them. */
+  /** Recorded entry keys, including open questions, in the order of their calls as far as known. */
   readonly recorded: readonly string[];
   /** Entry keys that the code called, in order. */
   readonly found: readonly string[];
-  /** The question that is another one than was put, where both are known. */
+  /** The question that differs from the recorded one, if both are known. */
   readonly changed?: ChangedQuestion;
-  /** Questions, as the code puts them, by key. */
+  /** Questions by key, as the code asks them. */
   readonly questions: ReadonlyMap<string, Asked>;
 }
 
-/** What is asked of a person, or waited for from outside. */
+/** A question to a person, or an event from outside. */
 type Asked = AskRequest | EventRequest;
 
-/** A question that the changed code puts differently, as it was and as it would be. */
+/** A question that the changed code asks differently: before and after. */
 export interface ChangedQuestion {
   readonly key: string;
   readonly recorded: Asked | undefined;
   readonly found: Asked;
 }
 
-/** How a replay is done, and with what it is compared. */
+/** Options of a replay. */
 export interface ReplayOptions {
   /**
-   * The code that the tasks run on now. Where values are redacted, or what was asked is sealed, the changed code is compared with what this code
-   * makes of the same task.
+   * The code that the tasks run on now. If values are redacted or questions sealed, the changed code is compared with
+   * this code's replay of the same task.
    */
   readonly baseline?: Tool | Prompt;
-  /** How long the handler may wait for something outside ctx; 10,000 by default. */
+  /** Maximum time that the handler may wait for something outside ctx; 10,000 by default. */
   readonly patienceMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
 
-/** Replays one task against `tool`. Does not throw for what the tool does. */
+/** Replays one task against `tool`. Errors of the tool are reported in the result, not thrown. */
 export async function replayRecorded(tool: Tool | Prompt, recorded: RecordedTask, options: ReplayOptions = {}): Promise<Replayed> {
   const { baseline, patienceMs = PATIENCE_MS } = options;
   if (!baseline) return judged(await attempt(tool, recorded, { patienceMs }), recorded, undefined);
@@ -94,11 +99,11 @@ export async function replayRecorded(tool: Tool | Prompt, recorded: RecordedTask
 }
 
 interface Attempt extends Replayed {
-  /** Questions whose text could not be compared with what was put. */
+  /** Questions whose content could not be compared with the recorded one. */
   readonly uncompared: readonly string[];
 }
 
-/** What cannot be told from redacted values alone. */
+/** Downgrades verdicts that cannot be reached from redacted values alone. */
 function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, baseline: Replayed | undefined): Replayed {
   if (baseline) return result;
   if (uncompared.length > 0 && result.verdict === "continues") {
@@ -115,7 +120,10 @@ function judged({ uncompared, ...result }: Attempt, recorded: RecordedTask, base
 
 interface Expecting {
   readonly patienceMs: number;
-  /** Questions as another replay put them; `any`: every question counts as the one that was asked. Absent: what was recorded. */
+  /**
+   * Questions as another replay asked them; `any` accepts every question as the recorded one. Absent: compare with
+   * the recording.
+   */
   readonly expected?: ReadonlyMap<string, Asked> | "any";
 }
 
@@ -132,7 +140,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   const clock = createIdleClock(recorded.atMs, scope);
   const over = new AbortController();
 
-  /** The recorded digest says that the question is the one that was put. */
+  /** Returns the recorded digest if the question counts as the recorded one. */
   function askDigest(key: string, request: Asked): string {
     questions.set(key, request);
     const own = textDigest(canonicalJson(request));
@@ -149,7 +157,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
     return own;
   }
 
-  /** Of a call that is recorded the tool can be compared where it is still open, and the arguments where nothing is redacted. */
+  /** For a recorded call, the tool can be compared while the call is open, and the arguments if nothing is redacted. */
   function childIdIn(key: string, request: ToolCall): string {
     const before = recorded.calls?.find((call) => call.key === key);
     const digest = before?.digest ?? journal.get(entryKey("ask", key))?.digest;
@@ -171,7 +179,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
         },
         options,
       );
-      // Work never begins within the call.
+      // Work never begins within the call itself.
       const id = found.at(-1) ?? entryKey("step", name);
       return running;
     };
@@ -191,7 +199,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
     journalSize: 0,
     handler,
     signal: over.signal,
-    // Every sleep parks: none is waited for.
+    // Every sleep parks, so none is waited for.
     settings: { ...DEFAULT_SETTINGS, inlineSleepMaxMs: 0 },
     ports: {
       clock,
@@ -213,7 +221,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       accessToken: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was granted on pages is not exported")),
       openFile: () => Promise.reject(new ParleyError("FILE_GONE", "files are not exported")),
       stepFailed: () => undefined,
-      // Other systems were told the recorded one, within steps.
+      // Other systems received the recorded token, in steps.
       tokenOf: () => ({ token: "token", url: "https://example.com/events/token" }),
       report: async () => undefined,
       announce: async () => undefined,
@@ -278,7 +286,7 @@ function messageOf(error: unknown): string {
   return `${errorName(error)}: ${errorText(error)}`;
 }
 
-/** A placeholder is rarely one of the choices of a form: where it does not fit, the least that fits stands for it. */
+/** A placeholder is rarely one of a form's choices. If it is invalid, the smallest valid content replaces it. */
 function fitting(answer: Answer, request: AskRequest): Answer {
   if (answer.action !== "accept" || !answer.content || request.type !== "form") return answer;
   const { schema } = request;
@@ -303,7 +311,7 @@ function taskOf({ taskId, call, status, run, generation, atMs, asks, events, cal
   };
 }
 
-/** By the settlement that each call followed from; of those that followed from one, in the order in which they were found. */
+/** By the settlement that each call followed; calls after the same settlement in the order in which they were found. */
 function inCallOrder({ journal, ...open }: RecordedTask, found: readonly string[]): readonly string[] {
   const calledAts = new Map(Object.entries(journal).map(([id, { calledAt }]) => [id, calledAt]));
   for (const { key, calledAt } of openOf(open)) calledAts.set(entryKey("ask", key), calledAt);
