@@ -45,7 +45,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "what was in flight as the task was cancelled is forgotten, and not undone",
     file: "packages/core/memory/store.ts",
-    find: "        // I1: what was done is noted, and nothing that clients see changes.\n        write(task, entries, nowMs);\n",
+    find: "        // I1: the finished work is recorded, and nothing that clients see changes.\n        write(task, entries, nowMs);\n",
     replace: "",
     breaks: ["undone"],
   },
