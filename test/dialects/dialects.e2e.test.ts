@@ -2,56 +2,24 @@
  * The equality oracle: a dialect is right if and only if what is stored at the end of a scenario is what every other dialect leaves there.
  * Real clients where there are any, over two front ends behind a proxy without affinity, two workers and one Redis.
  */
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Deployment, startDeployment } from "../support/deployment.ts";
-import { tasks2025, tasks2026 } from "./clients/ext-tasks.ts";
-import { startPython } from "./clients/python.ts";
-import { proposal1869, sendInput } from "./clients/raw.ts";
-import { blocking, experimentalTasks } from "./clients/sdk-v1.ts";
-import { blockingV2, inputRequired } from "./clients/sdk-v2.ts";
-import type { Dialect } from "./dialect.ts";
-import { openStored, type Stored } from "./end-state.ts";
-import { play, type Played, type Stage } from "./play.ts";
+import { type RunningStage, startDialects, startStage } from "./all.ts";
+import { play, type Played } from "./play.ts";
 import { type Scenario, SCENARIO_NAMES, SCENARIOS } from "./scenarios.ts";
 
-const TYPESCRIPT: readonly Dialect[] = [
-  tasks2026,
-  inputRequired,
-  blocking,
-  experimentalTasks,
-  blockingV2("2025-11-25"),
-  blockingV2("2025-06-18"),
-  blockingV2("2025-03-26"),
-  tasks2025,
-  proposal1869,
-  sendInput,
-];
-
-const python = await startPython();
-const dialects: readonly Dialect[] = "missing" in python ? TYPESCRIPT : [...TYPESCRIPT, ...python.dialects];
-
-let deployment: Deployment;
-let stored: Stored;
-let stage: Stage;
+const dialects = await startDialects();
+let stage: RunningStage;
 
 beforeAll(async () => {
-  deployment = await startDeployment({
-    tools: [join(import.meta.dirname, "tools.ts")],
-    // Clients look and come back as often as they are told to: often, so that the run is quick.
-    env: { PARLEY_POLL_INTERVAL: "50ms", PARLEY_RETRY: "50ms", PARLEY_RESUMABLE_AFTER: "0ms" },
-  });
-  stored = await openStored(deployment.redis);
-  stage = { frontEnds: deployment.frontEnds.map(({ url }) => url), stored, patienceMs: 20_000 };
+  stage = await startStage();
 }, 60_000);
 
 afterAll(async () => {
-  if (!("missing" in python)) await python.close();
-  await stored?.close();
-  await deployment?.close();
+  await dialects.close();
+  await stage?.close();
 });
 
-describe.concurrent.each(dialects)("$name", (dialect) => {
+describe.concurrent.each(dialects.all)("$name", (dialect) => {
   test.each(SCENARIO_NAMES)("%s", async (name) => {
     const scenario: Scenario = SCENARIOS[name];
     const cannot = dialect.cannot[name];
@@ -78,6 +46,7 @@ function expectTold({ told, asked }: Played, { end, replies }: Scenario): void {
 
 test("no process had anything to complain about", () => {
   const INFO = 30;
+  const { deployment } = stage;
   const complaints = [...deployment.frontEnds, ...deployment.workers].flatMap(({ logs }) =>
     logs.filter(({ level }) => typeof level !== "number" || level > INFO),
   );
@@ -85,6 +54,7 @@ test("no process had anything to complain about", () => {
 });
 
 test("Python clients were there, or it is said why not", () => {
-  if ("missing" in python) process.stderr.write(`skipped: ${python.missing}\n`);
-  expect(dialects.length).toBe("missing" in python ? 10 : 13);
+  const { all, missing } = dialects;
+  if (missing !== undefined) process.stderr.write(`skipped: ${missing}\n`);
+  expect(all.length).toBe(missing === undefined ? 13 : 10);
 });

@@ -32,6 +32,8 @@ test("a reply as it should be breaks no rule", () => {
   expect(broken(reply(result()), { due: "accepted" })).toBeUndefined();
   expect(broken(reply(error(-32_602)), { due: "refused", codes: [-32_602] })).toBeUndefined();
   expect(broken(reply("", { status: 202, headers: {} }), { due: "accepted" })).toBeUndefined();
+  // A batch of lists is large; the error in it is not.
+  expect(broken(reply([result(), error(-32_602)], { bytes: REPLY_BYTES_MAX + 1 }), { due: "any" })).toBeUndefined();
 });
 
 describe("a reply breaks the rule", () => {
@@ -42,6 +44,7 @@ describe("a reply breaks the rule", () => {
     ["dropped", reply("", { outcome: "broken", status: 0 })],
     ["size", reply("", { outcome: "too large" })],
     ["size", reply(error(-32_602), { bytes: REPLY_BYTES_MAX + 1 })],
+    ["size", reply([result(), error(-32_602, "x".repeat(REPLY_BYTES_MAX))])],
     ["wrongly-accepted", reply(result()), { due: "refused" }],
     ["wrongly-accepted", reply("", { status: 202, headers: {} }), { due: "refused" }],
     ["wrongly-refused", reply(error(-32_602)), { due: "accepted" }],

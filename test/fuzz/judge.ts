@@ -48,12 +48,20 @@ function brokenBy(response: Response, expected: Expected): readonly [ReplyRule, 
   if (outcome === "too large") return ["size", `${bytes} bytes or more`];
   if (outcome === "timed out") return ["hang", `nothing, or not all of it, within ${Math.round(ms)} ms`];
   if (outcome === "broken") return ["dropped", `the connection broke after ${Math.round(ms)} ms and ${bytes} bytes`];
-  if (bytes > REPLY_BYTES_MAX && messages.some(({ error }) => error !== undefined)) return ["size", `an error of ${bytes} bytes`];
+  const errorBytes = largestError(response);
+  if (errorBytes > REPLY_BYTES_MAX) return ["size", `an error of ${errorBytes} bytes`];
   const leak = leakIn(text, expected.said) ?? leakIn(JSON.stringify(response.headers), expected.said);
   if (leak !== undefined) return ["leak", leak];
   const internal = messages.find(({ error }) => error?.message === "Internal error");
   if (internal) return ["server-error", "Internal error"];
   return misshapen(response, expected) ?? misjudged(response, expected);
+}
+
+/** In bytes. Next to other messages, as in a batch with lists, an error is measured by itself. */
+function largestError({ messages, bytes }: Response): number {
+  const errors = messages.filter(({ error }) => error !== undefined);
+  if (messages.length === 1) return errors.length * bytes;
+  return Math.max(0, ...errors.map((message) => Buffer.byteLength(JSON.stringify(message))));
 }
 
 function misshapen(

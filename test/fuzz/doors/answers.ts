@@ -14,6 +14,7 @@ import { Caller, SetUpFailed } from "../wire/caller.ts";
 import { Entrance } from "../wire/entrance.ts";
 import type { Response } from "../wire/http.ts";
 import type { Message } from "../wire/messages.ts";
+import { type SessionPool, sessionPool } from "../wire/session-pool.ts";
 import { ELICITATION_RESPONSE, type InSession, type Revision, sessionDraft, sessionHeaders } from "../wire/sessions.ts";
 import { ASKABLE, statelessDraft } from "../wire/stateless.ts";
 
@@ -85,20 +86,8 @@ export const answers: Door<Given> = {
   async open(system) {
     const entrance = new Entrance(system);
     const caller = new Caller(system.url);
-    const sessions = new Map<Revision, { readonly session: InSession; uses: number }>();
+    const pool = sessionPool(caller, SESSION_USES);
     let ids = 0;
-
-    async function sessionOf(revision: Revision): Promise<InSession> {
-      const known = sessions.get(revision);
-      if (known && known.uses < SESSION_USES) {
-        known.uses += 1;
-        return known.session;
-      }
-      if (known) await caller.end(known.session);
-      const session = await caller.open(revision);
-      sessions.set(revision, { session, uses: 1 });
-      return session;
-    }
 
     async function post(draft: Draft, streams = false): Promise<{ readonly response: Response; readonly sent: Draft }> {
       const { headers, body } = finish(draft, [], { due: "any" });
@@ -161,7 +150,7 @@ export const answers: Door<Given> = {
 
       async "tasks/get with an answer"(scenario) {
         const { taskId, key } = await askingTask(scenario);
-        const session = await sessionOf("2025-11-25");
+        const session = await pool.of("2025-11-25");
         return {
           answer: (reply) =>
             post(
@@ -177,7 +166,7 @@ export const answers: Door<Given> = {
 
       async "tasks/sendInput"(scenario) {
         const { taskId, key } = await askingTask(scenario);
-        const session = await sessionOf("2025-11-25");
+        const session = await pool.of("2025-11-25");
         return {
           answer: (reply) =>
             post(
@@ -195,7 +184,7 @@ export const answers: Door<Given> = {
       async "reply on tasks/result"(scenario) {
         const { taskId } = await askingTask(scenario);
         const before = (await keysOf(taskId)).join();
-        const session = await sessionOf("2025-11-25");
+        const session = await pool.of("2025-11-25");
         const asked = await caller.untilAsked(session, "tasks/result", { taskId }, (ids += 1));
         return {
           answer: (reply) => post(replyDraft(session, asked.id, reply)),
@@ -206,7 +195,7 @@ export const answers: Door<Given> = {
     };
 
     async function openReply(revision: Revision, { method, params, asksTogether = false }: Scenario): Promise<Open> {
-      const session = await sessionOf(revision);
+      const session = await pool.of(revision);
       const asked = await caller.untilAsked(session, method, params, (ids += 1));
       const [taskAndKey] = String(asked.id).split(/:\d+:[\w-]{22}$/);
       return {
@@ -263,10 +252,10 @@ export const answers: Door<Given> = {
     }
 
     return {
-      cases: await everyAnswer(caller, sessionOf, () => (ids += 1)),
+      cases: await everyAnswer(caller, pool, () => (ids += 1)),
       send,
       async close() {
-        for (const { session } of sessions.values()) await caller.end(session).catch(() => 0);
+        await pool.close();
         entrance.close();
         caller.close();
       },
@@ -302,11 +291,7 @@ function replyDraft(session: InSession, id: unknown, reply: Drawn): Draft {
 }
 
 /** Asks everything once, to know what can be answered. */
-async function everyAnswer(
-  caller: Caller,
-  sessionOf: (revision: Revision) => Promise<InSession>,
-  nextId: () => number,
-): Promise<fc.Arbitrary<Given>> {
+async function everyAnswer(caller: Caller, pool: SessionPool, nextId: () => number): Promise<fc.Arbitrary<Given>> {
   const given: { weight: number; arbitrary: fc.Arbitrary<Given> }[] = [];
   const again = fc.constantFrom("not", "not", "same", "other" as const) as fc.Arbitrary<Given["again"]>;
   const add = (way: Way, scenario: Scenario, answer: fc.Arbitrary<Answer>) =>
@@ -330,7 +315,7 @@ async function everyAnswer(
     // Older revisions have no url mode.
     if (question.params?.["mode"] === "url") continue;
     for (const revision of ["2025-06-18", "2025-03-26"] as const) {
-      const asked = await caller.untilAsked(await sessionOf(revision), method, params, nextId());
+      const asked = await caller.untilAsked(await pool.of(revision), method, params, nextId());
       const inOldWords = answersTo({ method: String(asked.method), params: (asked.params ?? {}) as unknown as JsonObject });
       // A list of choices is one boolean for each there, and how many may be true is said in words alone.
       const hasList = JSON.stringify(question.params ?? {}).includes('"array"');

@@ -9,7 +9,8 @@ import { Broken, type ReplyRule } from "../rules.ts";
 import { Caller } from "../wire/caller.ts";
 import { bytesOf, type Lines, post, type RawRequest } from "../wire/head.ts";
 import { exchangeRaw, type RawResult } from "../wire/raw.ts";
-import { type InSession, REVISIONS, type Revision, sessionDraft } from "../wire/sessions.ts";
+import { sessionPool } from "../wire/session-pool.ts";
+import { REVISIONS, type Revision, sessionDraft } from "../wire/sessions.ts";
 import { statelessDraft } from "../wire/stateless.ts";
 
 /** Takes the lines of that name out, and puts others in. */
@@ -53,20 +54,8 @@ export const headers: Door<Sent> = {
   name: "headers",
   async open(system) {
     const caller = new Caller(system.url);
-    const sessions = new Map<Revision, { readonly session: InSession; uses: number }>();
+    const pool = sessionPool(caller, SESSION_USES);
     let turn = 0;
-
-    async function sessionOf(revision: Revision): Promise<InSession> {
-      const known = sessions.get(revision);
-      if (known && known.uses < SESSION_USES) {
-        known.uses += 1;
-        return known.session;
-      }
-      if (known) await caller.end(known.session);
-      const session = await caller.open(revision);
-      sessions.set(revision, { session, uses: 1 });
-      return session;
-    }
 
     async function send({ family, changes }: Sent): Promise<void> {
       turn += 1;
@@ -75,7 +64,7 @@ export const headers: Door<Sent> = {
       const draft =
         family === "stateless"
           ? statelessDraft({ method: "tools/call", params: { name: "echo", arguments: { text: "c4n4ry" } }, id: turn })
-          : sessionDraft(await sessionOf(family), { method: "ping", params: {}, id: turn });
+          : sessionDraft(await pool.of(family), { method: "ping", params: {}, id: turn });
       const made = changes.filter((change, index) => !changes.slice(0, index).some((earlier) => isSame(earlier, change)));
       let request = post(draft.headers, host, JSON.stringify(draft.body));
       for (const change of made) request = changed(request, change);
@@ -105,7 +94,7 @@ export const headers: Door<Sent> = {
       cases: fc.record({ family: fc.constantFrom<Sent["family"]>("stateless", "stateless", ...REVISIONS), changes: several(headChange()) }),
       send,
       async close() {
-        for (const { session } of sessions.values()) await caller.end(session).catch(() => 0);
+        await pool.close();
         caller.close();
       },
     };

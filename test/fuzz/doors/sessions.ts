@@ -8,9 +8,10 @@ import { type Expected, judge } from "../judge.ts";
 import { BATCH_MAX, LIST_BYTES_MAX, REPLY_BYTES_MAX, REPLY_TIMEOUT_MS } from "../limits.ts";
 import { Broken } from "../rules.ts";
 import type { System } from "../system.ts";
-import { Caller, SetUpFailed } from "../wire/caller.ts";
+import { Caller } from "../wire/caller.ts";
 import { Entrance } from "../wire/entrance.ts";
 import type { Response } from "../wire/http.ts";
+import { sessionPool } from "../wire/session-pool.ts";
 import { initializeDraft, type InSession, REVISIONS, type Revision, sessionHeaders } from "../wire/sessions.ts";
 import { ASKABLE } from "../wire/stateless.ts";
 import { callTool, COMPLETE, dueOfTool, getPrompt, INVALID_PARAMS, LIST, nobody, type Params, readResource } from "./params.ts";
@@ -28,7 +29,6 @@ interface Sent {
 const TASK = "{{task}}";
 const ID = "{{id}}";
 const TASKS_KEPT = 40;
-/** A session is ended after so many requests, and another one opened: what it follows must not grow into its limits. */
 const SESSION_USES = 60;
 
 export const sessions: Door<Sent> = {
@@ -36,21 +36,9 @@ export const sessions: Door<Sent> = {
   async open(system) {
     const entrance = new Entrance(system);
     const caller = new Caller(system.url);
-    const open = new Map<Revision, { readonly session: InSession; uses: number }>();
+    const pool = sessionPool(caller, SESSION_USES);
     const tasks: string[] = [];
     let turn = 0;
-
-    async function sessionOf(revision: Revision): Promise<InSession> {
-      const known = open.get(revision);
-      if (known && known.uses < SESSION_USES) {
-        known.uses += 1;
-        return known.session;
-      }
-      if (known && (await caller.end(known.session)) !== 204) throw new SetUpFailed("a session cannot be ended");
-      const session = await caller.open(revision);
-      open.set(revision, { session, uses: 1 });
-      return session;
-    }
 
     async function taskOf(session: InSession): Promise<string> {
       if (tasks.length === 0) adopt(await caller.inSession(session, "tools/call", { name: "several", arguments: {}, task: {} }));
@@ -67,8 +55,8 @@ export const sessions: Door<Sent> = {
     async function send({ revision, kind, body, changes, due }: Sent): Promise<void> {
       turn += 1;
       // The task first: asking for its session may end the one before it.
-      const task = JSON.stringify(body).includes(TASK) ? await taskOf(await sessionOf("2025-11-25")) : "";
-      const session = await sessionOf(revision);
+      const task = JSON.stringify(body).includes(TASK) ? await taskOf(await pool.of("2025-11-25")) : "";
+      const session = await pool.of(revision);
       const finished = finish(draftOf(session, kind, body), changes, {
         due,
         fill: (text) => text.replaceAll(TASK, task).replaceAll(ID, String(turn)),
@@ -117,7 +105,7 @@ export const sessions: Door<Sent> = {
       cases: everything(system),
       send,
       async close() {
-        for (const { session } of open.values()) await caller.end(session).catch(() => 0);
+        await pool.close();
         entrance.close();
         caller.close();
       },
