@@ -1,4 +1,5 @@
 /** Calls with an idempotency key: the same call twice is one task, for one caller, in every dialect. */
+import { randomUUID } from "node:crypto";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -20,6 +21,14 @@ async function deployed() {
         await ctx.step("order", () => void orders.push(item));
         await ctx.step("wait", () => release.promise);
         return `ordered ${item}`;
+      },
+    }),
+    defineTool({
+      name: "draw",
+      input: z.object({ id: z.string().default(() => randomUUID()) }),
+      async run({ id }, ctx) {
+        await ctx.number("size", { message: "How many?" });
+        return id;
       },
     }),
     defineTool({
@@ -50,6 +59,15 @@ describe("a call with a key", () => {
     const late = await rpc(there, "tools/call", order(), keyed("k1"));
     expect(late.result).toMatchObject({ taskId, status: "completed" });
     expect(orders).toEqual(["lamp"]);
+  });
+
+  test("is one task when its schema draws a default for each call", async () => {
+    const { here, there } = await deployed();
+    const calls = [here, there, here].map((front) => rpc(front, "tools/call", { name: "draw", arguments: {} }, keyed("k1")));
+    const made = (await Promise.all(calls)).map(({ result }) => result!["taskId"]);
+    expect(made).toEqual([expect.any(String), made[0], made[0]]);
+    const other = await rpc(here, "tools/call", { name: "draw", arguments: { id: "mine" } }, keyed("k1"));
+    expect(other.error).toMatchObject({ data: { code: "IDEMPOTENCY_KEY_REUSED" } });
   });
 
   test("at once, twenty times, is one task", async () => {

@@ -61,8 +61,8 @@ export interface Runnable {
    */
   readonly earlyReplies: boolean;
   /**
-   * Validates the arguments before anything is written. Returns them in the form to store: as the caller sent them,
-   * without fields that the schema drops, because unknown fields must not fill the store. The run parses them again.
+   * Validates the arguments before anything is written. Returns them in the form to store: without fields that the
+   * schema drops, because unknown fields must not fill the store, and so that every run parses the same from them.
    */
   readArguments(args: JsonObject): ArgumentsRead | Promise<ArgumentsRead>;
   /**
@@ -85,7 +85,8 @@ export interface EndedWithout {
 }
 
 export type ArgumentsRead =
-  | { readonly ok: true; readonly args: JsonObject }
+  /** `sent`: what binds the call, where that is not what is stored. The same call sent twice has the same, while a default may draw another `args`. */
+  | { readonly ok: true; readonly args: JsonObject; readonly sent?: JsonObject }
   | { readonly ok: false; readonly violations: readonly Violation[] };
 
 export interface RunSettings {

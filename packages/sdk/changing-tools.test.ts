@@ -179,6 +179,22 @@ describe("a task that waits diverges with", () => {
   });
 });
 
+test("a task that waits keeps the default that applied when it was called", async () => {
+  const greets = (greeting: string) =>
+    defineTool({
+      name: "greets",
+      input: z.object({ greeting: z.string().default(greeting) }),
+      async run(args, ctx) {
+        await ask(ctx);
+        return args.greeting;
+      },
+    });
+  const running = await startTool(greets("Hello"));
+  running.redeploy(greets("Good day"));
+  await running.answer({ go: { go: true } });
+  expect(running.text).toBe("Hello");
+});
+
 test("arguments that the new input refuses are a divergence, too", async () => {
   const running = await startTool(tool(before), {});
   running.redeploy(defineTool({ name: "changing", input: z.object({ needed: z.string() }), run: () => "done" }));

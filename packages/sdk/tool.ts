@@ -9,12 +9,12 @@ import { DefinitionError, isForModel } from "./failures.ts";
 import { runGenerator } from "./generator/drive.ts";
 import { createOutput, generatorResult } from "./generator/output.ts";
 import { type AnyToolGenerator, isGenerator } from "./generator/yields.ts";
+import { keptArguments } from "./kept-arguments.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
 import { validateShape } from "./validate-json.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
-import { withoutDropped } from "./without-dropped.ts";
 
 /** What a client may know about a tool before calling it (MCP, `ToolAnnotations`). These are hints, not guarantees. */
 export interface ToolAnnotations {
@@ -212,7 +212,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       const misshapen = validateShape(inputSchema, args);
       if (misshapen.length > 0) return { ok: false, violations: misshapen };
       const read = await check(input, args);
-      return read.ok ? { ok: true, args: await withoutDropped(input, args, read.value) } : read;
+      return read.ok ? await keptArguments(input, args, read.value) : read;
     },
     run,
     ...(definition.compensate && {

@@ -1,4 +1,5 @@
 /** The snippets of docs/writing-tools.md, compiled as they stand there (see snippets.test.ts), and run. */
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -497,6 +498,30 @@ test("several people who must accept", async () => {
   await run.answer({ release: {} }, { principal: "ada", groups: ["finance"] });
   await run.answer({ release: { remark: "fine" } }, { principal: "eve", groups: ["finance"] });
   expect(run.text).toBe("ada and eve");
+});
+
+test("arguments that the schema draws", async () => {
+  vi.useFakeTimers({ now: new Date("2026-12-24T10:00:00Z"), toFake: ["Date"] });
+  const INPUT = z.object({
+    order: z.string().default(() => randomUUID()),
+    on: z.string().transform((on) => (on === "today" ? new Date().toISOString().slice(0, 10) : on)),
+  });
+  const seen: unknown[] = [];
+  const deliver = defineTool({
+    name: "deliver",
+    input: INPUT,
+    async run(args, ctx) {
+      seen.push(args);
+      await ctx.confirm("go", { message: "Go?" });
+      return args.on;
+    },
+  });
+  const run = await startTool(deliver, { on: "today" });
+  vi.setSystemTime(new Date("2026-12-26T10:00:00Z"));
+  await run.answer({ go: true });
+  vi.useRealTimers();
+  expect(run.text).toBe("2026-12-24");
+  expect(seen).toEqual([{ order: expect.any(String), on: "2026-12-24" }, seen[0]]);
 });
 
 // ── testing ────────────────────────────────────────────────────────────────────────────────────────────────────

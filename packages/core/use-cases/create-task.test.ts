@@ -200,6 +200,19 @@ describe("a call with an idempotency key", () => {
     expect(logged.slice(1)).toStrictEqual([["info", "call repeated, its task is there", { taskId: "0-1" }]]);
   });
 
+  test("is bound to what was sent, whatever the schema draws for it", async () => {
+    const { services, facts, requestsOf } = inMemory();
+    let drawn = 0;
+    const drawing = toolNamed("subject", async () => ({}), {
+      readArguments: (sent) => ({ ok: true, args: { ...sent, id: (drawn += 1) }, sent }),
+    });
+    const first = await createTask(services, drawing, once);
+    expect((await createTask(services, drawing, once)).id).toBe(first.id);
+    expect(facts).toMatchObject([{ verdict: "repeated" }]);
+    expect(requestsOf("create")).toMatchObject([{ call: { arguments: { id: 1 }, binding: call.binding } }, {}]);
+    await expect(createTask(services, drawing, { ...once, arguments: { n: 2 } })).rejects.toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+  });
+
   test("that belongs to another call is refused", async () => {
     const { services, facts } = inMemory();
     await createTask(services, plain, once);
@@ -237,7 +250,7 @@ test("how long a finished task is kept is brought within the bounds, in whole mi
 
 test("what is called is described without a binding where nothing is audited", () => {
   const { services } = inMemory();
-  const of = { taskId: "0-1", args: {}, caller: alice, capabilities: {}, hidden: false };
+  const of = { taskId: "0-1", args: {}, sent: {}, caller: alice, capabilities: {}, hidden: false };
   expect(describeCall(unaudited(services), plain, of)).toStrictEqual(aCall({ retentionMs: DAY, seed: "token 1" }));
 });
 

@@ -43,12 +43,12 @@ export interface CreateTask extends Actor {
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { store, queue, settings, observer } = services;
   const { caller } = request;
-  const args = await keptArguments(settings, runnable, request.arguments);
+  const { args, sent } = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
   const taskId = request.taskId ?? (await newTaskId(services, request));
   const call: Call = {
-    ...describeCall(services, runnable, { ...request, taskId, args }),
+    ...describeCall(services, runnable, { ...request, taskId, args, sent }),
     ...(request.retentionMs !== undefined && { retentionMs: clampRetention(settings, request.retentionMs) }),
     ...(replies && { replies }),
     ...(request.request && { request: request.request }),
@@ -60,7 +60,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(call.binding !== undefined && { call: call.binding }),
   }));
   const once = onceOf(services, request);
-  const fingerprint = (id: string) => bindingOfCall(services, id, runnable, args);
+  const fingerprint = (id: string) => bindingOfCall(services, id, runnable, sent);
   const counted = isCounted(caller);
   const first = { taskId, cause: "created", ...(counted && { share: shareOf(call) }) } as const;
   // With a lane, the store offers the run to the listening worker. Otherwise both writes are sent at once: store and
@@ -107,10 +107,16 @@ export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities"
   readonly taskId: string;
   /** In the form to store. */
   readonly args: JsonObject;
+  /** As they were sent. */
+  readonly sent: JsonObject;
 }
 
 /** The stored description of a call. */
-export function describeCall(services: Services, runnable: Runnable, { taskId, args, caller, capabilities, hidden }: DescribeCall): Call {
+export function describeCall(
+  services: Services,
+  runnable: Runnable,
+  { taskId, args, sent, caller, capabilities, hidden }: DescribeCall,
+): Call {
   const traceparent = services.observer?.traceparent();
   return {
     kind: runnable.kind,
@@ -127,7 +133,7 @@ export function describeCall(services: Services, runnable: Runnable, { taskId, a
     hidden,
     ...(runnable.compensate && { compensates: true as const }),
     ...(traceparent !== undefined && { traceparent }),
-    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, args) }),
+    ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, sent) }),
   };
 }
 
@@ -153,16 +159,21 @@ async function repeated(services: Services, request: CreateTask, taskId: string)
   return await getOwnTask(services, { ...request, taskId });
 }
 
-/** The arguments in the form to store. */
-export async function keptArguments(settings: Settings, runnable: Runnable, given: JsonObject): Promise<JsonObject> {
+/** The arguments in the form to store, and as they were sent. */
+export async function keptArguments(
+  settings: Settings,
+  runnable: Runnable,
+  given: JsonObject,
+): Promise<Pick<DescribeCall, "args" | "sent">> {
   const { kind, name } = runnable;
   const read = await runnable.readArguments(given);
   if (!read.ok) {
     const { violations } = read;
     throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for ${kind} ${name}: ${describeViolations(violations)}`, { violations });
   }
-  checkSize(settings, `the arguments of ${kind} ${name}`, read.args);
-  return read.args;
+  const { args, sent = args } = read;
+  checkSize(settings, `the arguments of ${kind} ${name}`, args);
+  return { args, sent };
 }
 
 function checkSize({ storedValueMax }: Settings, what: string, value: JsonObject): void {

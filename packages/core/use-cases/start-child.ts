@@ -31,10 +31,10 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   const tool = catalogue.tools.get(request.tool);
   if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `there is no tool ${JSON.stringify(request.tool)} on this worker to call`);
   const parent = linkTo(task, open.key);
-  const args = await keptArguments(settings, tool, request.arguments);
+  const kept = await keptArguments(settings, tool, request.arguments);
   const taskId = open.digest;
   const call = {
-    ...describeCall(services, tool, { taskId, args, caller: ownerOf(task.call), capabilities: task.call.capabilities, hidden: true }),
+    ...describeCall(services, tool, { ...kept, taskId, caller: ownerOf(task.call), capabilities: task.call.capabilities, hidden: true }),
     parent,
   };
   let created: Awaited<ReturnType<typeof store.create>> | undefined;

@@ -1,0 +1,45 @@
+/** A tool whose schema draws an id and a time. Every run notes what it sees in the file that it is given. */
+import { randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineTool } from "@parley/sdk";
+import { z } from "zod";
+
+const drawing = z.object({
+  file: z.string(),
+  slowMs: z.number().default(0),
+  id: z.string().default(() => randomUUID()),
+  at: z.iso
+    .datetime()
+    .transform((text) => new Date(text))
+    .default(() => new Date()),
+});
+
+function note(file: string, seen: object): void {
+  appendFileSync(file, `${JSON.stringify(seen)}\n`);
+}
+
+export const drawn = defineTool({
+  name: "drawn",
+  input: drawing,
+  async run({ file, slowMs, id, at }, ctx) {
+    note(file, { id, at });
+    await ctx.step("slow", async () => {
+      note(file, { id, at });
+      await sleep(slowMs);
+    });
+    await ctx.elicit("go", { message: "Go?", schema: z.object({ go: z.boolean() }) });
+    return await ctx.call(drawnBelow, { file });
+  },
+});
+
+/** The same for a tool that is called by a tool. */
+export const drawnBelow = defineTool({
+  name: "drawn-below",
+  input: drawing,
+  async run({ file, id, at }, ctx) {
+    note(`${file}.child`, { id, at });
+    await ctx.sleep("pause", "3s");
+    return "done";
+  },
+});
